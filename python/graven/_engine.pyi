@@ -43,6 +43,9 @@ class Task:
     def progress(self) -> tuple[int, int]:
         """Done so far, and in all."""
 
+    def memory_bytes(self) -> int:
+        """Memory of the host that `run` needs, at most; 0 if it has run, or nothing is known."""
+
 class Simulation(Task):
     """One simulation, checked when it is made. Its progress is in transactions committed."""
 

@@ -654,6 +654,9 @@ def _raise_unless_whole(result: Result, comparison: Comparison | None = None) ->
     if result.interrupted:
         raise Interrupted(comparison)
     if result.failures:
-        error = SimulationError(failures_text(result.failures))
+        errors = [failure.error for failure in result.failures]
+        refused = all(isinstance(error, ConfigError) for error in errors)
+        kind = ConfigError if refused and not comparison.records else SimulationError
+        error: Exception = kind(failures_text(result.failures))
         error.comparison = comparison  # type: ignore[attr-defined]
         raise error

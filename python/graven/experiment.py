@@ -13,7 +13,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -21,6 +21,8 @@ from typing import Any, Protocol
 
 from graven import _engine
 from graven.catalogue import catalogue
+from graven.errors import OutputError, StoreError
+from graven.host_memory import Budget, refusal
 from graven.machine import Machine
 from graven.output import growing
 from graven.records import Record, parse_record
@@ -70,6 +72,12 @@ class Task(Protocol):
 
     def progress(self) -> tuple[int, int]:
         """Done, and in all."""
+
+
+def memory_need(task: Task) -> int:
+    """Memory of the host that a task needs, at most, in bytes; 0 if it does not say."""
+    say: Callable[[], int] | None = getattr(task, "memory_bytes", None)
+    return 0 if say is None else say()
 
 
 @dataclass(frozen=True)
@@ -229,20 +237,31 @@ class Outcome:
     interrupted: bool
 
 
+WAITING_MOST = 64
+"""So many tasks that wait for memory are passed over for one that fits."""
+
+
 @dataclass
 class Pool:
-    """Runs tasks on a fixed number of threads; `tasks` may make each when it is taken."""
+    """Runs tasks on a fixed number of threads; `tasks` may make each when it is taken.
+
+    A task that says how much memory it needs begins when that is there, and others go before it as
+    long as it is not. One that does not fit even alone is refused, and the others go on.
+    """
 
     tasks: Sequence[tuple[str, Task]]
     workers: int
+    budget: Budget = field(default_factory=Budget)
     _next: int = 0
     _stopping: bool = False
+    _waiting: dict[int, tuple[str, Task, int]] = field(default_factory=dict)
     _running: dict[int, tuple[str, Task]] = field(default_factory=dict)
+    _needs: dict[int, int] = field(default_factory=dict)
     _texts: dict[int, str] = field(default_factory=dict)
     _failures: dict[int, Failure] = field(default_factory=dict)
     _working: int = 0
     _idle: threading.Event = field(default_factory=threading.Event)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Condition = field(default_factory=threading.Condition)
 
     def run(self, observe: Observer | None = None) -> Outcome:
         """Runs all tasks, or those that finish before an interrupt (Ctrl-C)."""
@@ -252,8 +271,7 @@ class Pool:
         self._working = count
         interrupted = False
         try:
-            for thread in threads:
-                thread.start()
+            self._start(threads)
             # Not by joining them: a join that is interrupted takes its thread for ended.
             idle = False
             while not idle:
@@ -267,9 +285,25 @@ class Pool:
             failures = tuple(self._failures[index] for index in sorted(self._failures))
             return Outcome(dict(sorted(self._texts.items())), failures, interrupted)
 
+    def _start(self, threads: Sequence[threading.Thread]) -> None:
+        """Starts as many threads as there is memory for; without any nothing can run."""
+        for started, thread in enumerate(threads):
+            try:
+                thread.start()
+            except RuntimeError as error:
+                with self._lock:
+                    self._working -= len(threads) - started
+                    if started == 0:
+                        for index, (label, _) in enumerate(self.tasks):
+                            self._failures[index] = Failure(label, f"out of memory: {error}", error)
+                    if self._working == 0:
+                        self._idle.set()
+                return
+
     def _stop(self) -> None:
         with self._lock:
             self._stopping = True
+            self._lock.notify_all()
             running = list(self._running.values())
         for _, task in running:
             task.cancel()
@@ -298,23 +332,64 @@ class Pool:
                 pass
             except (_engine.SimulationError, _engine.ConfigError, _engine.TraceError) as error:
                 failure = Failure(label, str(error), error)
+            except (OutputError, StoreError) as error:
+                failure = Failure(label, str(error), error)
+            except MemoryError as error:
+                failure = Failure(label, "out of memory", error)
             except BaseException as error:  # a panic in the engine is not an `Exception`
                 failure = Failure(label, f"internal error of the engine: {error}", error)
             with self._lock:
                 self._running.pop(index, None)
+                self._needs.pop(index, None)
+                self._lock.notify_all()
                 if text is not None:
                     self._texts[index] = text
                 if failure is not None:
                     self._failures[index] = failure
 
     def _take(self) -> tuple[int, str, Task] | None:
+        """The next task that fits, once there is one; `None` if there will be no more."""
         with self._lock:
-            if self._stopping or self._next >= len(self.tasks):
-                return None
+            while not self._stopping:
+                found = next((index for index in self._looked_at() if self._fits(index)), None)
+                if found is not None:
+                    label, task, need = self._waiting.pop(found)
+                    self._running[found] = label, task
+                    self._needs[found] = need
+                    return found, label, task
+                if not self._waiting:
+                    return None
+                if not self._running:
+                    self._refuse(next(iter(self._waiting)))
+                else:
+                    # Whoever ends makes room; what others leave on the host is not told.
+                    self._lock.wait(POLL_SECONDS)
+            return None
+
+    def _looked_at(self) -> Iterator[int]:
+        """The tasks that wait for memory, then others, each made when it is looked at."""
+        yield from tuple(self._waiting)
+        while self._next < len(self.tasks) and len(self._waiting) < WAITING_MOST:
             index = self._next
             self._next += 1
-            label, task = self._running[index] = self.tasks[index]
-            return index, label, task
+            label, task = self.tasks[index]
+            self._waiting[index] = label, task, memory_need(task)
+            yield index
+
+    def _fits(self, index: int) -> bool:
+        _, _, need = self._waiting[index]
+        return need == 0 or self.budget.lacks(need, sum(self._needs.values())) is None
+
+    def _refuse(self, index: int) -> None:
+        """Refuses a task that does not fit alone, unless it does by now."""
+        label, task, _ = self._waiting[index]
+        need = memory_need(task)
+        self._waiting[index] = label, task, need
+        lacking = self.budget.lacks(need, 0)
+        if lacking is not None:
+            del self._waiting[index]
+            message = refusal(need, lacking)
+            self._failures[index] = Failure(label, message, _engine.ConfigError(message))
 
     def _snapshot(self, started: float) -> Snapshot:
         with self._lock:
@@ -364,22 +439,31 @@ class Timed:
         """Done, and in all."""
         return self._task.progress()
 
+    def memory_bytes(self) -> int:
+        """Memory of the host that it needs, at most."""
+        return memory_need(self._task)
+
 
 class Deferred:
-    """A task that is made when it is run: what the engine has of a simulation is 20 KB and more."""
+    """A task that is made when it is looked at: what the engine has of a simulation is 20 KB."""
 
     def __init__(self, make: Callable[[], Task]) -> None:
         self._make = make
         self._task: Task | None = None
         self._is_cancelled = False
 
+    def _made(self) -> Task:
+        if self._task is None:
+            self._task = self._make()
+        return self._task
+
     def run(self) -> str:
-        """Makes the task and runs it to the end."""
-        self._task = self._make()
+        """Makes the task if it has not been, and runs it to the end."""
+        task = self._made()
         if self._is_cancelled:
-            self._task.cancel()
+            task.cancel()
         try:
-            return self._task.run()
+            return task.run()
         finally:
             self._task = None
 
@@ -390,8 +474,15 @@ class Deferred:
             task.cancel()
 
     def progress(self) -> tuple[int, int]:
-        """Done, and in all; nothing of nothing while it is not running."""
+        """Done, and in all; nothing of nothing while there is no task."""
         return (0, 0) if (task := self._task) is None else task.progress()
+
+    def memory_bytes(self) -> int:
+        """Memory of the host that it needs, at most; nothing if the engine refuses it."""
+        try:
+            return memory_need(self._made())
+        except (_engine.ConfigError, _engine.TraceError):
+            return 0  # it is refused as it is run
 
 
 @dataclass(frozen=True)

@@ -381,6 +381,9 @@ class _Task:
     def progress(self):
         return (self._done, self._total)
 
+    def memory_bytes(self):
+        return 0
+
     def _sleep(self, name):
         """Takes the time that the environment says for `DESIGN-WHAT`."""
         slow = os.environ.get("FAKE_SLOW")

@@ -4,6 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::host;
+
 /// Progress, and the wish to stop.
 #[derive(Debug, Default)]
 pub struct Control {
@@ -63,9 +65,11 @@ impl Control {
         self.is_cancelled()
     }
 
-    /// Whether the computation was asked to stop.
+    /// Whether the computation was asked to stop, or has to because the host has no memory left for it
+    /// ([`crate::host`]).
     pub fn is_cancelled(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
+            || host::is_short()
             || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())
     }
 }
@@ -77,4 +81,12 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message")
+}
+
+/// What a panic that ended a computation has to say: that the host has refused memory, or what is wrong with the engine.
+pub fn ended_text(panic: &(dyn Any + Send)) -> String {
+    match panic.downcast_ref::<host::OutOfMemory>() {
+        Some(refused) => refused.to_string(),
+        None => format!("internal error of the engine: {}", panic_text(panic)),
+    }
 }

@@ -12,12 +12,14 @@
 //! | `codecs` | log data compression and cell expansion |
 //! | `bits` | sets of small numbers |
 //! | `control` | watching and cancelling what runs |
+//! | `host` | what happens when the host has no memory left |
 
 pub mod bits;
 pub mod codecs;
 pub mod config;
 pub mod control;
 pub mod cost;
+pub mod host;
 pub mod ids;
 pub mod memory;
 pub mod recovery_steps;

@@ -15,8 +15,8 @@ mod presets;
 pub mod script;
 
 pub use graven_base::{
-    VERSION, choice, codecs, control, counters, ids, memory, recovery_steps, section, surviving,
-    time,
+    VERSION, choice, codecs, control, counters, host, ids, memory, recovery_steps, section,
+    surviving, time,
 };
 pub use graven_designs as designs;
 pub use graven_lab as lab;

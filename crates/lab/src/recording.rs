@@ -10,7 +10,7 @@ use graven_base::memory::{Addr, Image};
 use graven_machine::program::{Op, Program};
 use graven_machine::registry::Registry;
 use graven_machine::sim::Spec;
-use graven_machine::workload::{BrokenInvariant, Workload};
+use graven_machine::workload::{BrokenInvariant, Extent, Workload};
 
 /// Runs of more steps are not turned into a program, which could be neither minimised nor read.
 const STEPS_MAX: usize = 60_000;
@@ -59,6 +59,10 @@ impl Workload for Recording {
 
     fn begins_again(&self) -> bool {
         self.workload.begins_again()
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        self.workload.extent()
     }
 }
 

@@ -17,6 +17,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::request::WriteClass;
+use graven_base::host;
 use graven_base::memory::{Addr, Image, LineAddr, WORD_BYTES};
 
 /// A program's number for one of its locks, starting at 0.
@@ -329,7 +330,7 @@ impl Memory for Thread<'_> {
 }
 
 /// Host stack of one simulated thread. Touched pages only are backed by the operating system.
-const STACK_BYTES: usize = 256 << 10;
+pub(crate) const STACK_BYTES: usize = 256 << 10;
 
 struct Spawned {
     coroutine: Coroutine<u64, (), (), DefaultStack>,
@@ -368,9 +369,10 @@ impl Spawned {
 /// Makes a program of a function over a [`Thread`].
 ///
 /// # Panics
-/// If the host has no memory for the stack.
+/// If the host has no memory for the stack, with [`host::OutOfMemory`].
 pub fn spawn(body: impl FnOnce(&mut Thread<'_>) + 'static) -> Box<dyn Program> {
-    let stack = DefaultStack::new(STACK_BYTES).expect("host memory for a simulated thread's stack");
+    let stack = DefaultStack::new(STACK_BYTES);
+    let stack = stack.unwrap_or_else(|_| host::out_of_memory(STACK_BYTES as u64));
     let decided = Decided::default();
     let theirs = Rc::clone(&decided);
     let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<u64, ()>, _first: u64| {

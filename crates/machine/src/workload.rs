@@ -108,6 +108,20 @@ pub struct BrokenInvariant {
     pub what: String,
 }
 
+/// How much of PM a workload uses, from which the host memory of a simulation is estimated before it runs
+/// ([`crate::sim::HostMemory`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes that populating writes to, apart from blocks.
+    pub fixed_bytes: u64,
+    /// Bytes laid out for blocks: those of the initial structures, and those that transactions may allocate.
+    pub block_bytes: u64,
+    /// Places from which blocks are handed out upwards.
+    pub arenas: u64,
+    /// Which share of the blocks that transactions may allocate they do allocate, at most, in percent.
+    pub allocated_percent: u32,
+}
+
 /// A workload, ready to run.
 pub trait Workload {
     /// Builds the initial structures in an image that is zero so far. Nothing else may depend on it: of simulations that
@@ -128,6 +142,11 @@ pub trait Workload {
     /// [`Workload::check`] holds after that, too: they know from PM alone what is there.
     fn begins_again(&self) -> bool {
         true
+    }
+
+    /// How much of PM it uses, at most. None: it does not say, and the configured footprint is taken for it.
+    fn extent(&self) -> Option<Extent> {
+        None
     }
 }
 

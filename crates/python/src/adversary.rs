@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::task::{has_run, unbroken};
-use crate::{ConfigError, SimulationError, laboratory};
+use crate::{ConfigError, SimulationError, allocator, laboratory};
 
 /// Schedules of the adversary on several designs: `AdversaryCampaign(request_json, state)`, checked when it is made.
 #[pyclass(frozen, module = "graven._engine")]
@@ -34,6 +34,7 @@ impl AdversaryCampaign {
         if self.has_started.swap(true, SeqCst) {
             return Err(has_run());
         }
+        allocator::set_reserve().map_err(|refused| SimulationError::new_err(refused.to_string()))?;
         let campaign = Arc::clone(&self.campaign);
         let started = Instant::now();
         let clock = move || started.elapsed();

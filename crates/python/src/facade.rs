@@ -7,7 +7,7 @@ use std::sync::Arc;
 use graven::config::{Config, validate};
 use graven::cost::Sheet;
 use graven::recovery;
-use graven::sim::{Beginning, Simulation, Spec};
+use graven::sim::{Beginning, Others, Simulation, Spec};
 use graven::trace::requests::replay::Replay;
 use graven::trace::requests::{Reader, TraceError};
 use serde::Deserialize;
@@ -147,6 +147,16 @@ impl Task for SimulationTask {
         recovery::add_to_record(&mut record, &simulation, again, &simulation.control())?;
         Ok(record.to_string())
     }
+
+    fn memory_bytes(&self) -> u64 {
+        let begin_alike = self.beginning.as_ref().is_some_and(Beginning::is_shared);
+        memory_bytes(&self.spec, Others { begin_alike, ..Others::default() })
+    }
+}
+
+/// Memory of the host that a specification needs that was checked, at most, in bytes.
+pub fn memory_bytes(spec: &Spec, others: Others) -> u64 {
+    spec.host_memory(others).map_or(0, |memory| memory.total())
 }
 
 /// A trace that has been opened, and the machine that it will drive.

@@ -17,10 +17,11 @@ use graven::lab::explorer::Thoroughness;
 use graven::lab::faults::{FaultKind, survey};
 use graven::lab::litmus::{self, Litmus, ParseError};
 use graven::lab::mutants::{Mutant, TrialError, mutants_of, try_mutant};
-use graven::sim::{SimError, Spec};
+use graven::sim::{Others, SimError, Spec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::facade::memory_bytes;
 use crate::program_trace::{spec_of, verified};
 use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
 
@@ -161,6 +162,10 @@ impl Task for RunTask {
             extend(&mut value, json!({ "words_stored_outside": words }));
         }
         Ok(value.to_string())
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        memory_bytes(&self.spec, Others { crashes: true, lives: self.lives, begin_alike: false })
     }
 }
 

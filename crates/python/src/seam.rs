@@ -102,6 +102,11 @@ pub trait Task: Send {
     /// # Errors
     /// The simulation failed or was cancelled.
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure>;
+
+    /// Memory of the host that it needs, at most, in bytes; 0 of a task of which nothing is known, or that needs little.
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// A machine as a specification names it.

@@ -4,12 +4,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-use graven::control::panic_text;
+use graven::control::ended_text;
+use graven::host;
 use pyo3::PyClass;
 use pyo3::prelude::*;
 
-use crate::SimulationError;
-use crate::seam::{Task, TaskControl};
+use crate::seam::{Failure, Task, TaskControl};
+use crate::{SimulationError, allocator};
 
 /// What simulations, replays and campaigns have in common: each runs once, on the thread that calls `run`.
 #[pyclass(name = "Task", frozen, subclass, module = "graven._engine")]
@@ -41,7 +42,13 @@ impl TaskHandle {
         let taken = self.task.lock().expect("nothing panics while holding this lock").take();
         let Some(task) = taken else { return Err(has_run()) };
         // The task is consumed, so nothing that a panic left half done can be seen afterwards.
-        Ok(py.detach(|| unbroken(|| task.run(&self.control)))??)
+        Ok(py.detach(|| unbroken(|| with_reserve(|| task.run(&self.control))))??)
+    }
+
+    /// Memory of the host that `run` needs, at most, in bytes; 0 if it has run, or nothing is known of it.
+    fn memory_bytes(&self) -> PyResult<u64> {
+        let task = self.task.lock().expect("nothing panics while holding this lock");
+        unbroken(|| task.as_ref().map_or(0, |task| task.memory_bytes()))
     }
 
     /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.
@@ -60,13 +67,23 @@ pub fn has_run() -> PyErr {
     SimulationError::new_err("it has run already; make a new one")
 }
 
-/// Calls the engine. A panic is a broken invariant of the engine, and becomes an exception.
+/// Calls the engine. A panic is a broken invariant of the engine, or memory that the host has refused, and becomes an
+/// exception.
 ///
 /// # Errors
 /// It has panicked.
 pub fn unbroken<T>(call: impl FnOnce() -> T) -> PyResult<T> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
-        let text = panic_text(panic.as_ref());
-        SimulationError::new_err(format!("internal error of the engine: {text}"))
-    })
+    let result = catch_unwind(AssertUnwindSafe(call));
+    host::take_shortage();
+    result.map_err(|panic| SimulationError::new_err(ended_text(panic.as_ref())))
+}
+
+/// Calls what may end because the host has no memory left for it, in which case it is not cancelled, but has failed.
+fn with_reserve<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    allocator::set_reserve().map_err(|refused| Failure::Simulation(refused.to_string()))?;
+    let result = call();
+    match (result, host::take_shortage()) {
+        (Err(Failure::Cancelled), Some(refused)) => Err(Failure::Simulation(refused.to_string())),
+        (result, _) => result,
+    }
 }

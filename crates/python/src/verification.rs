@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use graven::memory::Image;
 use graven::program::Program;
 use graven::sim::Programs;
-use graven::workload::{BrokenInvariant, Workload};
+use graven::workload::{BrokenInvariant, Extent, Workload};
 use serde_json::Value;
 
 /// Most characters of what a checker says.
@@ -133,5 +133,9 @@ impl Workload for Verified {
 
     fn begins_again(&self) -> bool {
         self.inner.begins_again()
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        self.inner.extent()
     }
 }

@@ -19,7 +19,7 @@
 use rand_pcg::Pcg64;
 
 use super::costs;
-use super::layout::Plan;
+use super::layout::{Placed, Plan};
 use super::locking::{self, STRIPES};
 use super::structures::Element;
 use super::structures::element::copy_line;
@@ -27,7 +27,7 @@ use super::structures::keys::{Draw, generator};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, WORD_BYTES, mix};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Request, Workload};
+use graven_machine::workload::{BrokenInvariant, Extent, Request, Workload};
 
 pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
     build_as("array", 2, request)
@@ -41,14 +41,14 @@ pub(super) fn build_as(
 ) -> Result<Box<dyn Workload>, ConfigError> {
     let plan = Plan::new(name, request, |element| element.words * WORD_BYTES)?;
     let mut first_key = 0;
-    let arrays = plan.lay_out(|layout, share| {
+    let Placed { parts: arrays, extent } = plan.lay_out(|layout, share| {
         let elements = share.threads.len() as u64 * plan.population;
         let base = layout.take(elements * plan.element.words * WORD_BYTES);
         let array = Array { name, base, element: plan.element, elements, first_key, own_words };
         first_key += elements;
         array
     })?;
-    Ok(Box::new(ArrayWorkload { plan, arrays }))
+    Ok(Box::new(ArrayWorkload { plan, arrays, extent }))
 }
 
 /// One array, and the keys that it holds from the beginning.
@@ -132,6 +132,7 @@ impl Array {
 struct ArrayWorkload {
     plan: Plan,
     arrays: Vec<Array>,
+    extent: Extent,
 }
 
 impl Workload for ArrayWorkload {
@@ -164,6 +165,10 @@ impl Workload for ArrayWorkload {
 
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         self.arrays.iter().try_for_each(|array| array.check(image))
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent)
     }
 }
 

@@ -20,7 +20,7 @@ use rand_pcg::Pcg64;
 
 use super::costs;
 use super::keyed::Part;
-use super::layout::{Layout, place_parts, refusal, threads_of_parts};
+use super::layout::{Layout, Placed, place_parts, refusal, threads_of_parts};
 use super::locking::{self, STRIPES};
 use super::structures::allocator::CLASSES;
 use super::structures::keys::{POPULATION, generator};
@@ -28,7 +28,7 @@ use super::structures::{Arena, Census};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, spawn};
-use graven_machine::workload::{BrokenInvariant, Request, Sharing, Workload};
+use graven_machine::workload::{BrokenInvariant, Extent, Request, Sharing, Workload};
 
 /// The owners of one transaction at most.
 pub(super) const OWNERS_MAX: usize = 2;
@@ -113,6 +113,7 @@ pub(super) struct DatabaseWorkload<D> {
     name: &'static str,
     request: Request,
     pub(super) parts: Vec<Part<D>>,
+    extent: Extent,
 }
 
 impl<D: Database> DatabaseWorkload<D> {
@@ -156,7 +157,7 @@ impl<D: Database> DatabaseWorkload<D> {
             let arenas = share.arenas.iter().map(|&blocks| layout.arena(blocks)).collect();
             Part { structure, arenas, threads: share.threads.clone() }
         });
-        let parts = parts.map_err(|end| {
+        let Placed { parts, extent } = parts.map_err(|end| {
             let why = format!(
                 "with room for what {} transactions may insert, the tables end at {end}, but PM for programs at {}; \
                  lower it, or the number of transactions, or raise pm.capacity_bytes",
@@ -164,7 +165,7 @@ impl<D: Database> DatabaseWorkload<D> {
             );
             refusal(name, key, owners.to_string(), why)
         })?;
-        Ok(Self { name, request: request.clone(), parts })
+        Ok(Self { name, request: request.clone(), parts, extent })
     }
 
     fn part_of(&self, thread: u32) -> &Part<D> {
@@ -223,6 +224,10 @@ impl<D: Database> Workload for DatabaseWorkload<D> {
             census.finish()?;
         }
         Ok(())
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent)
     }
 }
 

@@ -20,13 +20,13 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 
 use super::costs;
-use super::layout::Plan;
+use super::layout::{Placed, Plan};
 use super::structures::keys::{POPULATION, generator};
 use super::structures::{Arena, Census, Fifo};
 use graven_base::config::ConfigError;
 use graven_base::memory::Image;
 use graven_machine::program::{Direct, Load, LockId, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Request, Workload, WorkloadConfig};
+use graven_machine::workload::{BrokenInvariant, Extent, Request, Workload, WorkloadConfig};
 
 /// The lock of a shared queue.
 const LOCK: LockId = 0;
@@ -38,14 +38,14 @@ const LOCK: LockId = 0;
 pub(super) fn build<Q: Fifo>(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
     let plan = Plan::new(Q::NAME, request, Q::node_bytes)?;
     let element = plan.element;
-    let parts = plan.lay_out(|layout, share| {
+    let Placed { parts, extent } = plan.lay_out(|layout, share| {
         let root = layout.take(Q::ROOT_BYTES);
         let nodes = share.total_max().saturating_add(Q::EXTRA_NODES);
         let arena = layout.arena([(Q::node_bytes(element), nodes), (0, 0)]);
         let producers = share.threads.len() as u32;
         Part { queue: Q::new(root, element, producers), arena, producers }
     })?;
-    Ok(Box::new(FifoWorkload { plan, parts }))
+    Ok(Box::new(FifoWorkload { plan, parts, extent }))
 }
 
 /// One queue.
@@ -60,6 +60,7 @@ struct Part<Q> {
 struct FifoWorkload<Q> {
     plan: Plan,
     parts: Vec<Part<Q>>,
+    extent: Extent,
 }
 
 /// Shares of enqueue and dequeue, in percent.
@@ -122,6 +123,10 @@ impl<Q: Fifo> Workload for FifoWorkload<Q> {
     /// Producers know the number of the next element by heart.
     fn begins_again(&self) -> bool {
         Q::NUMBERS_ELEMENTS
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent)
     }
 }
 

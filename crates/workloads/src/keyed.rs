@@ -9,14 +9,14 @@
 use std::ops::Range;
 
 use super::costs;
-use super::layout::{Layout, Plan, Share};
+use super::layout::{Layout, Placed, Plan, Share};
 use super::locking;
 use super::structures::keys::{Action, Numbering};
 use super::structures::{Arena, Census, Keyed, Keys};
 use graven_base::config::ConfigError;
 use graven_base::memory::Image;
 use graven_machine::program::{Direct, Load, LockId, Program, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Workload};
+use graven_machine::workload::{BrokenInvariant, Extent, Workload};
 
 /// One structure and the arenas that its blocks come from: one for all threads, or one for each.
 #[derive(Clone, Debug)]
@@ -37,6 +37,7 @@ impl<S> Part<S> {
 pub(super) struct KeyedWorkload<S> {
     plan: Plan,
     parts: Vec<Part<S>>,
+    extent: Extent,
 }
 
 impl<S: Keyed> KeyedWorkload<S> {
@@ -48,8 +49,8 @@ impl<S: Keyed> KeyedWorkload<S> {
         plan: Plan,
         place: impl FnMut(&mut Layout, &Share) -> Part<S>,
     ) -> Result<Box<dyn Workload>, ConfigError> {
-        let parts = plan.lay_out(place)?;
-        Ok(Box::new(Self { plan, parts }))
+        let Placed { parts, extent } = plan.lay_out(place)?;
+        Ok(Box::new(Self { plan, parts, extent }))
     }
 }
 
@@ -126,6 +127,10 @@ impl<S: Keyed> Workload for KeyedWorkload<S> {
 
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         check(&self.plan, &self.parts, image)
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent)
     }
 }
 

@@ -7,13 +7,16 @@
 use super::structures::{Arena, Element};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, LINE_BYTES};
-use graven_machine::workload::{Request, Sharing};
+use graven_machine::workload::{Extent, Request, Sharing};
 
 /// Partitions begin on a page, so that no two share a media line.
 const PAGE_BYTES: u64 = 4096;
 
 /// Elements that each thread has at least: the fewest that can be swapped.
 const POPULATION_MIN: u64 = 2;
+
+/// By how much insertions may be ahead of removals, in percent of all operations.
+const CHANCE_PERCENT: u32 = 5;
 
 /// A workload's parameters, checked, and the population they amount to.
 #[derive(Clone, Debug)]
@@ -23,6 +26,12 @@ pub(super) struct Plan {
     pub(super) element: Element,
     /// Elements in the initial structures, per thread.
     pub(super) population: u64,
+}
+
+/// Partitions that have been laid out, and how much of PM they use.
+pub(super) struct Placed<T> {
+    pub(super) parts: Vec<T>,
+    pub(super) extent: Extent,
 }
 
 /// What one partition must hold.
@@ -100,10 +109,16 @@ impl Plan {
     pub(super) fn lay_out<T>(
         &self,
         place: impl FnMut(&mut Layout, &Share) -> T,
-    ) -> Result<Vec<T>, ConfigError> {
+    ) -> Result<Placed<T>, ConfigError> {
         let threads = threads_of_parts(&self.request).into_iter();
         let shares: Vec<Share> = threads.map(|threads| self.share(threads)).collect();
-        place_parts(&self.request, &shares, place).map_err(|end| {
+        let placed = place_parts(&self.request, &shares, place);
+        let allocated_percent = self.allocated_percent();
+        let of_plan = |placed: Placed<T>| {
+            let extent = Extent { allocated_percent, ..placed.extent };
+            Placed { extent, ..placed }
+        };
+        placed.map(of_plan).map_err(|end| {
             let why = format!(
                 "with room for what {} transactions may insert, the structures end at {end}, but PM for programs at {}; \
                  lower it, or workload.element_bytes, or the number of transactions, or raise pm.capacity_bytes",
@@ -112,6 +127,16 @@ impl Plan {
             let value = self.request.config.footprint_bytes.to_string();
             refusal(self.workload, "workload.footprint_bytes", value, why)
         })
+    }
+
+    /// Which share of the elements that transactions may insert there is more of in the end, at most. Blocks of removed
+    /// elements are used again; by chance insertions come first.
+    fn allocated_percent(&self) -> u32 {
+        let config = &self.request.config;
+        match (config.insert_percent, config.remove_percent) {
+            (inserted, 0) => inserted,
+            (inserted, removed) => (inserted.saturating_sub(removed) + CHANCE_PERCENT).min(100),
+        }
     }
 
     fn share(&self, threads: std::ops::Range<u32>) -> Share {
@@ -144,7 +169,7 @@ pub(super) fn place_parts<S, T>(
     request: &Request,
     shares: &[S],
     mut place: impl FnMut(&mut Layout, &S) -> T,
-) -> Result<Vec<T>, Addr> {
+) -> Result<Placed<T>, Addr> {
     let mut layout = Layout::from(request.start);
     let parts = shares
         .iter()
@@ -153,7 +178,11 @@ pub(super) fn place_parts<S, T>(
             place(&mut layout, share)
         })
         .collect();
-    if layout.next > request.end.0 { Err(Addr(layout.next)) } else { Ok(parts) }
+    if layout.next > request.end.0 {
+        Err(Addr(layout.next))
+    } else {
+        Ok(Placed { parts, extent: layout.extent() })
+    }
 }
 
 /// A refusal of `value` for `key` by `workload`.
@@ -169,13 +198,28 @@ pub(super) fn refusal(workload: &str, key: &str, value: String, why: String) -> 
 /// Hands out addresses, upwards. Sizes saturate, so that what is too large to address is refused as
 /// what is too large to fit.
 pub(super) struct Layout {
+    first: u64,
     next: u64,
+    /// Bytes of arenas, and how many there are.
+    block_bytes: u64,
+    arenas: u64,
 }
 
 impl Layout {
     /// From `start` on (or 1: no structure lies at address 0).
     pub(super) fn from(start: Addr) -> Self {
-        Layout { next: start.0.max(1) }
+        let first = start.0.max(1);
+        Layout { first, next: first, block_bytes: 0, arenas: 0 }
+    }
+
+    /// How much was handed out. All blocks are allocated, as far as it knows.
+    pub(super) fn extent(&self) -> Extent {
+        Extent {
+            fixed_bytes: (self.next - self.first).saturating_sub(self.block_bytes),
+            block_bytes: self.block_bytes,
+            arenas: self.arenas,
+            allocated_percent: 100,
+        }
     }
 
     /// One past the last byte that was handed out.
@@ -195,6 +239,17 @@ impl Layout {
         at
     }
 
+    /// The same, for elements that are appended.
+    pub(super) fn take_growing(&mut self, bytes: u64) -> Addr {
+        self.grows_by(bytes);
+        self.take(bytes)
+    }
+
+    fn grows_by(&mut self, bytes: u64) {
+        self.block_bytes = self.block_bytes.saturating_add(bytes);
+        self.arenas += 1;
+    }
+
     /// An arena for as many blocks of each size: `(bytes, blocks)`.
     pub(super) fn arena<const N: usize>(&mut self, classes: [(u64, u64); N]) -> Arena {
         let header = self.take(Arena::HEADER_BYTES);
@@ -203,6 +258,7 @@ impl Layout {
             .fold(0u64, |sum, &(bytes, blocks)| sum.saturating_add(bytes.saturating_mul(blocks)));
         let start = self.take(0);
         self.next = self.next.saturating_add(bytes);
+        self.grows_by(bytes);
         // A layout that ran out of addresses is refused as a whole; its arenas are never used.
         let start = Addr(start.0 / LINE_BYTES * LINE_BYTES);
         Arena::new(header, start, Addr(self.next.max(start.0)), classes.map(|(bytes, _)| bytes))

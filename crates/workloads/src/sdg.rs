@@ -28,14 +28,14 @@ use rand_pcg::Pcg64;
 
 use super::costs;
 use super::keyed::Part;
-use super::layout::Plan;
+use super::layout::{Placed, Plan};
 use super::locking::{self, STRIPES};
 use super::structures::keys::{Draw, POPULATION, generator};
 use super::structures::{Arena, Census, Edge, Graph};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Image, mix};
 use graven_machine::program::{Direct, Load, LockId, Program, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Request, Workload, WorkloadConfig};
+use graven_machine::workload::{BrokenInvariant, Extent, Request, Workload, WorkloadConfig};
 
 /// Possible successors of a vertex.
 const SUCCESSORS: u64 = 16;
@@ -50,7 +50,7 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
     let stripes = if plan.is_shared() { STRIPES } else { 1 };
     let edges = plan.population * if plan.is_shared() { u64::from(request.threads) } else { 1 };
     let possible = Possible::around(edges);
-    let parts = plan.lay_out(|layout, share| {
+    let Placed { parts, extent } = plan.lay_out(|layout, share| {
         let root = layout.take(Graph::root_bytes(stripes, possible.vertices));
         let blocks = share.elements_max.iter();
         let arenas = blocks.map(|&max| layout.arena([(Graph::edge_bytes(element), max), (0, 0)]));
@@ -58,7 +58,7 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
         let structure = Graph::new(root, stripes, possible.vertices, element);
         Part { structure, arenas, threads: share.threads.clone() }
     })?;
-    Ok(Box::new(Sdg { plan, possible, edges, parts }))
+    Ok(Box::new(Sdg { plan, possible, edges, parts, extent }))
 }
 
 /// The edges that there may be.
@@ -98,6 +98,7 @@ struct Sdg {
     /// Edges of each graph in the beginning.
     edges: u64,
     parts: Vec<Part<Graph>>,
+    extent: Extent,
 }
 
 /// What is done to an edge.
@@ -169,6 +170,10 @@ impl Workload for Sdg {
             census.finish()?;
         }
         Ok(())
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent)
     }
 }
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use graven_base::config::{ConfigError, OtherTable, Size};
-use graven_base::memory::{Addr, Image};
+use graven_base::memory::{Addr, Image, LINE_BYTES};
 use graven_machine::program::{LockId, Op, Program};
 use graven_machine::registry::{Preset, Registry};
 use graven_machine::workload::{
@@ -425,6 +425,30 @@ pub fn extremes_of(build: Build, footprint_bytes: Size) {
     }
 }
 
+/// Few elements more or less are a matter of chance.
+const CHANCE_BYTES: u64 = 64 << 10;
+
+/// The lines that are populated, and those that transactions add, are no more than the workload says beforehand.
+pub fn extents_hold(build: Build) {
+    let shared = WorkloadConfig { sharing: Sharing::Shared, ..small() };
+    for config in [small(), shared].iter().flat_map(variants) {
+        let request = request(config, 3, 300);
+        let never_run = Request { transactions: 0, ..request.clone() };
+        let extent = |request| build(request).expect("the parameters fit").extent();
+        let initial = extent(&never_run).expect("it says so").block_bytes;
+        let (workload, image) = populated(build, &request);
+        let extent = workload.extent().expect("it says so");
+        // Each part may end within a line.
+        let expected = extent.fixed_bytes + initial + 3 * LINE_BYTES;
+        let bytes = |image: &Image| image.nonzero_lines() * LINE_BYTES;
+        assert!(bytes(&image) <= expected, "{:?}: {}, {extent:?}", request.config, bytes(&image));
+        let (image, _) = run(workload.as_ref(), &request, image, |_, _, _| ());
+        let allocated = (extent.block_bytes - initial) * u64::from(extent.allocated_percent) / 100;
+        let expected = expected + allocated + CHANCE_BYTES;
+        assert!(bytes(&image) <= expected, "{:?}: {}, {extent:?}", request.config, bytes(&image));
+    }
+}
+
 /// Instantiates the contract for one workload.
 macro_rules! contract {
     ($build:expr) => {
@@ -436,6 +460,7 @@ macro_rules! contract {
             the_seed_decides
             pointers_remember_their_loads
             extremes_run
+            extents_hold
             parameters_that_do_not_fit_are_refused
         );
     };

@@ -26,14 +26,14 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 
 use super::costs;
-use super::layout::Plan;
+use super::layout::{Placed, Plan};
 use super::locking::{self, STRIPES};
 use super::structures::Element;
 use super::structures::keys::{Draw, Numbering, generator};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Request, Workload};
+use graven_machine::workload::{BrokenInvariant, Extent, Request, Workload};
 
 /// The lock of the length and of what has been appended.
 const TAIL_LOCK: LockId = STRIPES;
@@ -42,11 +42,11 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
     let plan = Plan::new("vector", request, |element| element.words * WORD_BYTES)?;
     let vectors = if plan.is_shared() { 1 } else { u64::from(request.threads) };
     let mut number = 0;
-    let vectors = plan.lay_out(|layout, share| {
+    let Placed { parts: vectors, extent } = plan.lay_out(|layout, share| {
         let capacity = share.total_max();
         let entries = capacity.saturating_mul(plan.element.words * WORD_BYTES);
         let vector = Vector {
-            root: layout.take(LINE_BYTES.saturating_add(entries)),
+            root: layout.take_growing(LINE_BYTES.saturating_add(entries)),
             element: plan.element,
             population: share.threads.len() as u64 * plan.population,
             capacity,
@@ -57,7 +57,9 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
         number += 1;
         vector
     })?;
-    Ok(Box::new(VectorWorkload { plan, vectors }))
+    // What is removed elsewhere is updated here: nothing is used again.
+    let extent = Extent { allocated_percent: request.config.insert_percent, ..extent };
+    Ok(Box::new(VectorWorkload { plan, vectors, extent }))
 }
 
 /// One vector.
@@ -136,6 +138,7 @@ impl Vector {
 struct VectorWorkload {
     plan: Plan,
     vectors: Vec<Vector>,
+    extent: Extent,
 }
 
 impl Workload for VectorWorkload {
@@ -170,6 +173,10 @@ impl Workload for VectorWorkload {
 
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         self.vectors.iter().try_for_each(|vector| vector.check(image))
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent)
     }
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from graven import output, signals
+from graven._engine import ConfigError
 from graven.cli import options
 from graven.cli.keeping import keeper, say_found
 from graven.cli.terminal import complain, note, refusing, results_console
@@ -119,7 +120,7 @@ def show(result: Result, form: str) -> int:
         return 130
     if result.failures:
         complain(failures_text(result.failures))
-        return 1
+        return 2 if isinstance(result.failures[0].error, ConfigError) else 1
     if form == "table":
         _table(result.records[0])
     else:

@@ -16,9 +16,7 @@ from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from graven import _engine
 from graven.campaign import CrashJob
 from graven.experiment import Job, is_trace
 
@@ -118,8 +116,5 @@ def memory_bytes(job: Job | CrashJob) -> int | None:
     Raises:
         ConfigError: the engine refuses it.
     """
-    kind = _engine.Simulation if isinstance(job, Job) else _engine.Campaign
-    if not hasattr(kind, "memory_bytes"):
-        return None
-    task: Any = job.simulation() if isinstance(job, Job) else job.campaign()
-    return int(task.memory_bytes())
+    task = job.simulation() if isinstance(job, Job) else job.campaign()
+    return task.memory_bytes() or None

@@ -172,3 +172,6 @@ class _Kept:
 
     def progress(self) -> tuple[int, int]:
         return self._task.progress()
+
+    def memory_bytes(self) -> int:
+        return self._task.memory_bytes()

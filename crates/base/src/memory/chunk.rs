@@ -5,11 +5,15 @@
 //! host memory only the pages that were. Where a large chunk is about to be written from end to end, the operating system
 //! is asked for huge pages, of 2 MB on x86-64: one page fault in place of 512, which took longer than all else in populating
 //! a structure (benches/README.md has the figures). A host that has none, or does not give them, gives ordinary pages.
+//!
+//! A host that has no memory left ends the computation ([`crate::host`]).
 
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use memmap2::MmapMut;
+
+use crate::host;
 
 /// From this size on chunks are mapped.
 const MAPPED_BYTES: usize = 1 << 20;
@@ -24,10 +28,12 @@ impl HostMemory {
     /// So many words that are zero. If they are `dense`, they are about to be written from end to end.
     fn zeroed(words: usize, dense: bool) -> HostMemory {
         let bytes = words * size_of::<u64>();
-        let map = (bytes >= MAPPED_BYTES).then(|| MmapMut::map_anon(bytes).ok()).flatten();
-        let Some(map) = map else {
-            return HostMemory::Heap(vec![0; words]);
-        };
+        if bytes < MAPPED_BYTES {
+            return HostMemory::small(vec![0; words]);
+        }
+        host::leave_some(bytes as u64);
+        let map = MmapMut::map_anon(bytes);
+        let map = map.unwrap_or_else(|_| host::out_of_memory(bytes as u64));
         #[cfg(target_os = "linux")]
         if dense {
             // Without huge pages it works as well, only slower.
@@ -36,6 +42,12 @@ impl HostMemory {
         #[cfg(not(target_os = "linux"))]
         let _ = dense;
         HostMemory::Mapped(map)
+    }
+
+    /// What is on the heap. An image has many of them, and the allocator's reserve is not for all of it.
+    fn small(words: Vec<u64>) -> HostMemory {
+        host::end_if_short();
+        HostMemory::Heap(words)
     }
 
     /// Where its words are.
@@ -142,7 +154,7 @@ impl Chunk {
     fn copied(&self) -> Chunk {
         let words = self.words();
         if size_of_val(words) < MAPPED_BYTES {
-            return Chunk::of(HostMemory::Heap(words.to_vec()));
+            return Chunk::of(HostMemory::small(words.to_vec()));
         }
         let demand = Demand { words: words.len(), dense: true };
         let mut copy = Chunk::of(HostMemory::zeroed(demand.words, demand.dense));

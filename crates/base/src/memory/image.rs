@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::chunk::{Chunk, Demand};
 use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, spread};
+use crate::host;
 
 /// Host memory is taken in chunks of this size (as a power of two) on the first write: that of a huge page. Of a chunk
 /// that is not dense only the pages that are written take any.
@@ -64,7 +65,18 @@ impl Image {
 
     /// The same, for addresses below so many bytes; those above are possible, too.
     pub fn of_bytes(bytes: u64) -> Self {
-        Self::of_chunks(if bytes <= SMALL_BYTES { SMALL_CHUNK_BITS } else { CHUNK_BITS })
+        Self::of_chunks(chunk_bits(bytes))
+    }
+
+    /// Host memory that an image of so many bytes takes at a time, in bytes.
+    pub fn chunk_bytes_of(bytes: u64) -> u64 {
+        1 << chunk_bits(bytes)
+    }
+
+    /// Host memory that an image takes to list its chunks, for addresses below so many bytes, in bytes.
+    pub fn list_bytes_of(bytes: u64) -> u64 {
+        // A list that grows is copied into one of twice the size.
+        3 * bytes.div_ceil(Image::chunk_bytes_of(bytes)) * size_of::<Chunk>() as u64
     }
 
     fn of_chunks(chunk_bits: u32) -> Self {
@@ -175,10 +187,9 @@ impl Image {
             let threads: Vec<_> = batches
                 .iter()
                 .zip(parts)
-                .map(|(batch, part)| scope.spawn(move || store(batch, part)))
+                .map(|(batch, part)| host::spawn_part(scope, move || store(batch, part)))
                 .collect();
-            let joined = threads.into_iter().map(|t| t.join().expect("storing does not fail"));
-            joined.collect()
+            threads.into_iter().map(host::joined).collect()
         });
         let put_back = |(old, part): (Vec<u64>, Vec<Numbered>)| {
             part.into_iter().for_each(|(number, chunk)| self.chunks[number] = chunk);
@@ -377,6 +388,10 @@ impl Image {
     pub fn host_bytes(&self) -> u64 {
         self.written().count() as u64 * self.chunk_bytes()
     }
+}
+
+fn chunk_bits(bytes: u64) -> u32 {
+    if bytes <= SMALL_BYTES { SMALL_CHUNK_BITS } else { CHUNK_BITS }
 }
 
 /// What one word contributes to [`Image::digest`]; a zero word contributes nothing.

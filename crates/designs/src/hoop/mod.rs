@@ -127,13 +127,14 @@ pub use written::write_transactions;
 
 use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
 use event::{COVER_POINTS, Counters};
+use mapping::MAPPING_ENTRY_BYTES;
 use protocol::Hoop;
 use recovery::{format, recover};
 
 use graven_base::config::Size;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
-use graven_machine::design::{DesignInfo, Guarantee, Reopening, plug};
+use graven_machine::design::{DesignContext, DesignInfo, Guarantee, Reopening, plug};
 use graven_machine::mutants;
 
 choice! {
@@ -252,6 +253,20 @@ mutants! {
     DecisionNotNoted = "decision-not-noted";
 }
 
+/// Of a block of the region, in bytes of the host.
+const HOST_BYTES_PER_BLOCK: u64 = 160;
+
+/// Of an entry of the mapping table, in tables that double their size as they grow.
+const HOST_BYTES_PER_ENTRY: u64 = 96;
+
+/// Blocks of the region with their bitmaps, and entries of the mapping table that are in use.
+fn host_bytes(context: &DesignContext, lines: u64) -> u64 {
+    let config = context.config.get::<HoopConfig>();
+    let blocks = (context.log_end.0 - context.log_start.0) / config.block_bytes.0;
+    let entries = (config.mapping_table_bytes.0 / MAPPING_ENTRY_BYTES).min(8 * lines);
+    blocks.saturating_mul(HOST_BYTES_PER_BLOCK).saturating_add(entries * HOST_BYTES_PER_ENTRY)
+}
+
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "hoop",
@@ -260,6 +275,7 @@ pub const INFO: DesignInfo = DesignInfo {
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(HoopConfig::default())),
     build: |context| Ok(plug(Hoop::new(context)?).absorbing().into()),
+    host_bytes,
     format,
     recover,
     // "The mapping table, eviction buffer, and OOP region are cleared" (§III-F): by recovery itself.

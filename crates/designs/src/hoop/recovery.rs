@@ -20,6 +20,7 @@ use super::layout::{
     tx_of_head,
 };
 use super::{HoopConfig, Mutant};
+use graven_base::host;
 use graven_base::memory::{Addr, LINE_BYTES, LineData, WORD_BYTES, WORDS_PER_LINE, WordMap};
 use graven_base::surviving::{Reader, SurvivingImage, Work as Computation};
 use graven_machine::design::{DesignContext, RecoveryReport};
@@ -188,8 +189,9 @@ fn deal<T: Send, R: Send>(
     };
     let results: Vec<_> = std::thread::scope(|scope| {
         let run = &run;
-        let all: Vec<_> = hands.into_iter().map(|hand| scope.spawn(move || run(hand))).collect();
-        all.into_iter().map(|t| t.join().expect("recovery does not fail")).collect()
+        let part = |hand| host::spawn_part(scope, move || run(hand));
+        let all: Vec<_> = hands.into_iter().map(part).collect();
+        all.into_iter().map(host::joined).collect()
     });
     let mut out = Vec::with_capacity(threads);
     for (thread, (result, used)) in results.into_iter().enumerate() {

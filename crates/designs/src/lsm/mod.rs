@@ -82,9 +82,10 @@ mod recovery;
 mod segments;
 
 use graven_base::config::Size;
+use graven_base::memory::LINE_BYTES;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
-use graven_machine::design::{DesignInfo, Guarantee, plug};
+use graven_machine::design::{DesignContext, DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
 
 use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
@@ -147,6 +148,20 @@ section! {
     }
 }
 
+/// Of a segment of the log, in bytes of the host.
+const HOST_BYTES_PER_SEGMENT: u64 = 64;
+
+/// Of a node of the index with its links, in tables that double their size as they grow.
+const HOST_BYTES_PER_NODE: u64 = 112;
+
+/// Segments of the log, and nodes of the index: two for each line that is stored to, at most.
+fn host_bytes(context: &DesignContext, lines: u64) -> u64 {
+    let config = context.config.get::<LsmConfig>();
+    let segments = (context.log_end.0 - context.log_start.0) / config.segment_bytes.0;
+    let nodes = (config.index_bytes.0 / LINE_BYTES).min(2 * lines);
+    segments.saturating_mul(HOST_BYTES_PER_SEGMENT).saturating_add(nodes * HOST_BYTES_PER_NODE)
+}
+
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "lsm",
@@ -155,6 +170,7 @@ pub const INFO: DesignInfo = DesignInfo {
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(LsmConfig::default())),
     build: |context| Ok(plug(Lsm::new(context)?).absorbing().with_software().into()),
+    host_bytes,
     format,
     recover,
     mutants: Mutant::NAMED,

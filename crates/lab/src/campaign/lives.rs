@@ -13,7 +13,7 @@ use graven_base::memory::Image;
 use graven_machine::design::DesignContext;
 use graven_machine::program::{Op, Program};
 use graven_machine::sim::{Recovered, SimError, Spec};
-use graven_machine::workload::{BrokenInvariant, Workload};
+use graven_machine::workload::{BrokenInvariant, Extent, Workload};
 
 /// A later life has so many times fewer transactions than the first, and at least one for each thread.
 const FEWER_TIMES: u64 = 8;
@@ -123,6 +123,10 @@ impl Workload for OneLife {
 
     fn begins_again(&self) -> bool {
         self.workload.begins_again()
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        self.workload.extent()
     }
 }
 

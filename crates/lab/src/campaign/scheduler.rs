@@ -23,7 +23,8 @@ use super::totals::{AdversaryReport, ChunkReport};
 use crate::case::LitmusError;
 use crate::litmus::MACHINE;
 use graven_base::config::ConfigError;
-use graven_base::control::{Control, panic_text};
+use graven_base::control::{Control, ended_text};
+use graven_base::host;
 use graven_machine::registry::Registry;
 use graven_machine::sim::SimError;
 
@@ -306,13 +307,14 @@ impl<'r> AdversaryCampaign<'r> {
             let took_ms = clock().saturating_sub(started).as_millis() as u64;
             let outcome = match outcome {
                 Ok(Ok(report)) => Ok(ChunkReport { host_time_ms: took_ms, ..report }),
-                Ok(Err(SimError::Cancelled)) => Err(Ended::Cancelled),
+                Ok(Err(SimError::Cancelled)) => match host::take_shortage() {
+                    Some(refused) => Err(Ended::Failed(refused.to_string())),
+                    None => Err(Ended::Cancelled),
+                },
                 Ok(Err(error)) => Err(Ended::Failed(error.to_string())),
-                Err(panic) => {
-                    let text = panic_text(panic.as_ref());
-                    Err(Ended::Failed(format!("internal error of the engine: {text}")))
-                }
+                Err(panic) => Err(Ended::Failed(ended_text(panic.as_ref()))),
             };
+            host::take_shortage();
             self.lock().end(&running, outcome);
             self.chunk_ended.notify_all();
         }

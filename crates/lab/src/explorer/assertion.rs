@@ -2,10 +2,11 @@
 //! cannot hold its value is one of them ([`Field`](graven_base::memory::Field)).
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 use graven_base::control::panic_text;
+use graven_base::host::OutOfMemory;
 
 /// What a violation of this kind begins with.
 const BEGINNING: &str = "an assertion fails: ";
@@ -31,7 +32,13 @@ pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     let was_quiet = IS_QUIET.replace(true);
     let result = catch_unwind(AssertUnwindSafe(run));
     IS_QUIET.set(was_quiet);
-    result.map_err(|panic| format!("{BEGINNING}{}", panic_text(panic.as_ref())))
+    result.map_err(|panic| {
+        if panic.is::<OutOfMemory>() {
+            // It says nothing about the design.
+            resume_unwind(panic);
+        }
+        format!("{BEGINNING}{}", panic_text(panic.as_ref()))
+    })
 }
 
 /// Whether what was broken is an assertion.
@@ -41,6 +48,8 @@ pub fn is_assertion(what: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use graven_base::host::out_of_memory;
+
     use super::*;
 
     #[test]
@@ -51,5 +60,12 @@ mod tests {
         assert!(!is_assertion("word 0x0 is lost"));
         let nested = caught(|| caught(|| panic!("inner")).expect_err("it fails"));
         assert_eq!(nested.as_deref(), Ok("an assertion fails: inner"));
+    }
+
+    #[test]
+    fn a_host_without_memory_is_no_assertion() {
+        let ended = catch_unwind(|| caught(|| out_of_memory(7)));
+        let panic = ended.expect_err("it goes on");
+        assert_eq!(panic.downcast_ref(), Some(&OutOfMemory { bytes: 7 }));
     }
 }

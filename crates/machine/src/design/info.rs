@@ -240,6 +240,9 @@ pub struct DesignInfo {
     pub stress: &'static [(&'static str, &'static [&'static str])],
     /// What its hardware costs.
     pub cost: Costs,
+    /// Host memory that the simulated design takes for its own tables, at most, in bytes, where that is much. `lines`: lines
+    /// that the programs store to, at most.
+    pub host_bytes: fn(&DesignContext, u64) -> u64,
 }
 
 impl DesignInfo {
@@ -265,6 +268,7 @@ impl DesignInfo {
         cover_points: &[],
         stress: &[],
         cost: NOTHING,
+        host_bytes: |_, _| 0,
     };
 
     /// The statistics that it adds to the machine's: its counters, then what is derived from them.

@@ -94,12 +94,17 @@ impl Beginning {
         Some(beginning)
     }
 
+    /// Whether others than the one that asks begin alike.
+    pub fn is_shared(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) > 1
+    }
+
     /// The populated image, for one simulation; `populate` is called if there is none. Simulations that begin alike at the same
     /// time wait for the first.
     pub(super) fn populated(self: Arc<Self>, populate: impl FnOnce() -> Populated) -> Populated {
         let mut kept = locked(&self.kept);
         // This one is among those that hold it.
-        let others = Arc::strong_count(&self) > 1;
+        let others = self.is_shared();
         if !others && let Some(populated) = kept.take() {
             release(&populated);
             return populated;

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `beginning` | what simulations that begin alike have in common |
 //! | `spec`, `error` | what to simulate; why it ended without a result |
+//! | `host_memory` | how much memory of the host one needs |
 //! | `run` | the simulation, its loop, and what memory and design have to say |
 //! | `threads`, `ready`, `locks` | the state of a hardware thread; when each goes on; locks |
 //! | `hits` | runs of operations that stay in a core |
@@ -33,6 +34,7 @@ mod ending;
 mod error;
 mod fills;
 mod hits;
+mod host_memory;
 mod locks;
 mod observer;
 mod operations;
@@ -50,6 +52,7 @@ pub use beginning::Beginning;
 pub use crash::{Crash, Fault, Recovered};
 pub use error::SimError;
 pub use graven_base::control::Control;
+pub use host_memory::{HostMemory, Others};
 pub use observer::{NoObserver, Observer, TransactionObserver};
 pub use record::value_to_json;
 pub use run::Simulation;

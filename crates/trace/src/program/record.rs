@@ -14,7 +14,7 @@ use super::writer::Writer;
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::{Op, Program};
 use graven_machine::sim::Spec;
-use graven_machine::workload::{BrokenInvariant, Workload};
+use graven_machine::workload::{BrokenInvariant, Extent, Workload};
 
 /// A recording.
 pub struct Recorder<W> {
@@ -92,6 +92,10 @@ impl<W: Write + 'static> Workload for Recorded<W> {
 
     fn begins_again(&self) -> bool {
         self.inner.begins_again()
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        self.inner.extent()
     }
 }
 

@@ -22,7 +22,7 @@ use graven_machine::program::{Op, Program};
 use graven_machine::recovery;
 use graven_machine::registry::Registry;
 use graven_machine::sim::{SimError, Simulation, Spec};
-use graven_machine::workload::{BrokenInvariant, Workload, WorkloadInfo};
+use graven_machine::workload::{BrokenInvariant, Extent, Workload, WorkloadInfo};
 
 /// Most locks that a trace may have: the host keeps each.
 const LOCKS_MAX: u64 = 1 << 22;
@@ -277,6 +277,11 @@ impl<R: Read + Seek + 'static> Workload for Traced<R> {
     /// What was recorded stores what it stored, whatever is there.
     fn begins_again(&self) -> bool {
         self.original.is_none()
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        let ends = self.reader.contents().threads.iter().map(|thread| thread.end);
+        Some(Extent { fixed_bytes: ends.max().unwrap_or(0), ..Extent::default() })
     }
 }
 

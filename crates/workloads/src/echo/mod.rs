@@ -32,7 +32,7 @@ mod record;
 use record::Record;
 
 use super::costs;
-use super::layout::{Layout, Plan, Share};
+use super::layout::{Layout, Placed, Plan, Share};
 use super::locking::{self, STORE_STRIPES};
 use super::structures::keys::{Action, Keys, Numbering};
 use super::structures::{Arena, Census, Chains, Element, Versions};
@@ -40,7 +40,9 @@ use graven_base::config::ConfigError;
 use graven_base::memory::{Image, WORD_BYTES};
 use graven_base::section;
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Request, Sharing, Workload, WorkloadConfig};
+use graven_machine::workload::{
+    BrokenInvariant, Extent, Request, Sharing, Workload, WorkloadConfig,
+};
 
 section! {
     /// The workload echo.
@@ -86,6 +88,7 @@ struct Echo {
     /// Puts of a transaction.
     puts: u32,
     parts: Parts,
+    extent: Extent,
 }
 
 pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
@@ -109,10 +112,11 @@ fn assemble(request: &Request) -> Result<Echo, ConfigError> {
     let plan = Plan::new("echo", &Request { config, ..request.clone() }, |element| {
         Versions::TABLE_BYTES + Versions::value_bytes(element) + WORD_BYTES
     })?;
-    let mut parts =
+    let Placed { mut parts, extent } =
         plan.lay_out(|layout, share| Parts::place(layout, share, plan.element, puts.into()))?;
     let parts = parts.pop().expect("threads share one master");
-    Ok(Echo { plan, puts, parts })
+    let extent = Extent { allocated_percent: 100, ..extent };
+    Ok(Echo { plan, puts, parts, extent })
 }
 
 /// Shares of new keys and of deletions, in percent.
@@ -167,6 +171,10 @@ impl Workload for Echo {
         master.walk(image, &mut census, &mut |key, version| last.meet(key, version))?;
         last.finish().map_err(|what| census.broken(what))?;
         census.finish()
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent)
     }
 }
 

@@ -47,14 +47,16 @@ use input::Input;
 use search::Search;
 
 use super::costs;
-use super::layout::Plan;
+use super::layout::{Placed, Plan};
 use super::locking::{self, STRIPES};
 use super::structures::multigraph::CHUNK_EDGES;
 use super::structures::{Arena, Census, Element, Multigraph};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Request, Sharing, Workload, WorkloadConfig};
+use graven_machine::workload::{
+    BrokenInvariant, Extent, Request, Sharing, Workload, WorkloadConfig,
+};
 
 /// The lock of the list of heaviest edges.
 const LIST_LOCK: LockId = STRIPES;
@@ -73,6 +75,11 @@ fn edge_bytes(element: Element, threads: u32) -> u64 {
     edge + vertex / EDGES_PER_VERTEX
 }
 
+/// Chunks of each size that so many edges need, all together.
+fn chunks_max(vertices: u64, edges: u64) -> u64 {
+    vertices + edges / CHUNK_EDGES + 1
+}
+
 pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
     Ok(Box::new(assemble(request)?))
 }
@@ -84,7 +91,7 @@ fn assemble(request: &Request) -> Result<Ssca2, ConfigError> {
     let plan = Plan::new("ssca2", &request, |element| edge_bytes(element, threads))?;
     let (element, each) = (plan.element, plan.population);
     let edges = each * u64::from(threads);
-    let mut parts = plan.lay_out(|layout, _| {
+    let Placed { mut parts, extent } = plan.lay_out(|layout, _| {
         let base = layout.take(edges * Input::tuple_bytes(element));
         let input = Input::new(base, edges, element, request.seed);
         let vertices = input.generator.vertices();
@@ -94,8 +101,8 @@ fn assemble(request: &Request) -> Result<Ssca2, ConfigError> {
         let searches = (0..threads)
             .map(|t| Search::new(layout.take(Search::bytes(vertices)), vertices, (t, threads)));
         let searches = searches.collect();
-        // Each edge needs two new chunks at most, and all of them no more than these together.
-        let chunks = each.min(vertices + edges / CHUNK_EDGES + 1);
+        // Each edge needs two new chunks at most.
+        let chunks = each.min(chunks_max(vertices, edges));
         let blocks = Multigraph::chunk_bytes(element.words).map(|bytes| (bytes, chunks));
         Parts {
             input,
@@ -107,10 +114,14 @@ fn assemble(request: &Request) -> Result<Ssca2, ConfigError> {
         }
     })?;
     let parts = parts.pop().expect("threads share one partition");
+    // Each arena may have room for what all of them need together.
+    let together = chunks_max(parts.input.generator.vertices(), edges);
+    let block_bytes = Multigraph::chunk_bytes(element.words).iter().sum::<u64>() * together;
+    let extent = Extent { block_bytes: block_bytes.min(extent.block_bytes), ..extent };
     let share = request.transactions / u64::from(threads);
     let building = (share / KERNELS).min(each);
     let classifying = (share - building) / (KERNELS - 1);
-    Ok(Ssca2 { request, each, building, classifying, parts })
+    Ok(Ssca2 { request, each, building, classifying, parts, extent })
 }
 
 /// Everything in PM.
@@ -194,6 +205,7 @@ struct Ssca2 {
     /// And in kernel 2.
     classifying: u64,
     parts: Parts,
+    extent: Extent,
 }
 
 impl Workload for Ssca2 {
@@ -243,6 +255,10 @@ impl Workload for Ssca2 {
     /// Each thread counts the edges that it has added.
     fn begins_again(&self) -> bool {
         false
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent)
     }
 }
 

@@ -180,7 +180,7 @@ fn nodes_of_new_order(orders: u64) -> u64 {
 
 impl Database {
     /// Lays the database out from the beginning of the range that the request offers; returns it and its end.
-    pub(super) fn lay_out(scale: &TpccConfig, request: &Request) -> (Database, Addr) {
+    pub(super) fn lay_out(scale: &TpccConfig, request: &Request) -> (Database, Layout) {
         let [w, d, c, o, i] = [
             scale.warehouses,
             scale.districts,
@@ -216,7 +216,7 @@ impl Database {
         let shares: Vec<_> = threads.chain([initial]).collect();
         let histories = shares.iter().map(|&(rows_max, _)| {
             let bytes = rows_max.saturating_mul(row_bytes(history::WORDS)).saturating_add(64);
-            History { base: layout.take(bytes), rows_max }
+            History { base: layout.take_growing(bytes), rows_max }
         });
         let histories = histories.collect();
         let arenas = shares.iter().map(|&(_, (nodes, small, lines))| {
@@ -238,7 +238,7 @@ impl Database {
             histories,
             arenas,
         };
-        (database, layout.end())
+        (database, layout)
     }
 
     /// The arena of the initial database.

@@ -44,7 +44,7 @@ use graven_base::config::ConfigError;
 use graven_base::memory::Image;
 use graven_base::{choice, section};
 use graven_machine::program::{Program, spawn};
-use graven_machine::workload::{BrokenInvariant, Request, Workload};
+use graven_machine::workload::{BrokenInvariant, Extent, Request, Workload};
 
 choice! {
     /// What terminals request.
@@ -81,12 +81,14 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
 struct Tpcc {
     request: Request,
     db: Database,
+    extent: Extent,
 }
 
 impl Tpcc {
     fn new(request: &Request) -> Result<Self, ConfigError> {
         let scale = request.whole.get::<TpccConfig>();
-        let (db, end) = Database::lay_out(scale, request);
+        let (db, layout) = Database::lay_out(scale, request);
+        let end = layout.end();
         if end > request.end {
             let why = format!(
                 "with room for what {} transactions may insert, the database ends at {end}, but PM for programs at {}; \
@@ -101,7 +103,7 @@ impl Tpcc {
                 why,
             });
         }
-        Ok(Tpcc { request: request.clone(), db })
+        Ok(Tpcc { request: request.clone(), db, extent: layout.extent() })
     }
 }
 
@@ -117,6 +119,10 @@ impl Workload for Tpcc {
 
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         check::check(&self.db, image, terminal::last_date(&self.request))
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent)
     }
 }
 

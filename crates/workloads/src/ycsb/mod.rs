@@ -45,7 +45,7 @@ use client::{Client, Operation};
 use store::Store;
 
 use super::keyed::{self, Part};
-use super::layout::{Layout, Plan, Share, refusal};
+use super::layout::{Layout, Placed, Plan, Share, refusal};
 use super::locking::{self, STORE_STRIPES};
 use super::structures::Arena;
 use super::{btree, costs, hash};
@@ -53,7 +53,9 @@ use graven_base::config::ConfigError;
 use graven_base::memory::Image;
 use graven_base::{choice, section};
 use graven_machine::program::{Load, LockId, Program, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Request, Sharing, Workload, WorkloadConfig};
+use graven_machine::workload::{
+    BrokenInvariant, Extent, Request, Sharing, Workload, WorkloadConfig,
+};
 
 choice! {
     /// Which operations, and in what shares.
@@ -155,6 +157,7 @@ struct Ycsb<S> {
     plan: Plan,
     /// The one store.
     parts: Vec<Part<S>>,
+    extent: Extent,
 }
 
 impl<S: Store> Ycsb<S> {
@@ -163,8 +166,10 @@ impl<S: Store> Ycsb<S> {
         plan: Plan,
         place: impl FnMut(&mut Layout, &Share) -> Part<S>,
     ) -> Result<Box<dyn Workload>, ConfigError> {
-        let parts = plan.lay_out(place)?;
-        Ok(Box::new(Self { own, plan, parts }))
+        let Placed { parts, extent } = plan.lay_out(place)?;
+        let [.., insertions, _, _] = own.mix.shares();
+        let extent = Extent { allocated_percent: (insertions + 1).min(100), ..extent };
+        Ok(Box::new(Self { own, plan, parts, extent }))
     }
 }
 
@@ -196,6 +201,10 @@ impl<S: Store> Workload for Ycsb<S> {
 
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         keyed::check(&self.plan, &self.parts, image)
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent)
     }
 }
 

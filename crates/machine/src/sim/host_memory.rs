@@ -1,0 +1,226 @@
+//! How much memory of the host a simulation needs, from its configuration.
+//!
+//! | what | how much |
+//! |---|---|
+//! | images | PM as the workload populates it, in whole chunks, once for each image that comes to differ from it everywhere: the architectural one and that of the cells; what others that begin alike have of it; what is durable, where power may fail; the images of the machine on which recovery is timed |
+//! | growth | blocks that transactions may allocate, in each of these images |
+//! | log | what a design may write to the log region in so many transactions, as far as the region goes; the architectural image has little of it |
+//! | cells | states and wear of the cells of all lines that are written, where `pm.cells` or `pm.codec` keep them |
+//! | wear | 4 B for each media line |
+//! | tags | tags, states and sharers of all caches |
+//! | threads | stacks of programs |
+//! | lists | an entry for each chunk of PM and DRAM, for each image |
+//! | design | what the design declares ([`crate::design::DesignInfo::host_bytes`]) |
+//! | rest | queues, statistics, the host's allocator |
+//!
+//! It is meant to be too large: no part knows that an operation stores less than it may, or to lines that were stored to
+//! before. What is not in it: traces that are read or written, of which a few blocks are held at a time; series of the loads
+//! of banks; the programs that the crash laboratory records of a violation.
+
+use super::Spec;
+use crate::config::{
+    CellKind, CoreConfig, DramConfig, L1Config, L2Config, LlcConfig, PmConfig, TlcConfig,
+};
+use crate::program::STACK_BYTES;
+use crate::stats::RecoveryConfig;
+use crate::workload::{Extent, Request, WorkloadConfig};
+use graven_base::codecs::{BLOCK_CELLS, Block};
+use graven_base::config::ConfigError;
+use graven_base::memory::{Image, LINE_BYTES, MEDIA_LINE_BYTES};
+
+/// What a design may write to its log in an operation of a transaction, besides copies of the element, in bytes.
+const LOG_BYTES: u64 = 2 << 10;
+
+/// Copies of an element that it may write there: old and new ones, each with addresses, in lines of their own.
+const LOG_COPIES: u64 = 8;
+
+/// Lines that an operation stores to, besides two elements.
+const LINES_STORED: u64 = 16;
+
+/// Bytes of a cache's tags for each line: tag, state, last use, and its share of what a set has.
+const TAG_BYTES: u64 = 10;
+
+/// Bytes for each line of the LLC besides: which cores have it.
+const SHARERS_BYTES: u64 = 8;
+
+/// Queues, events, histograms, code of the program that is not in memory yet.
+const REST_BYTES: u64 = 10 << 20;
+
+/// Of everything, what the host's allocator keeps besides what is in use, in percent.
+const ALLOCATOR_PERCENT: u64 = 2;
+
+/// Pages of DRAM that a thread takes: of locks, of a design's volatile data.
+const DRAM_BYTES_PER_THREAD: u64 = 128 << 10;
+
+/// Bytes of the host that a simulation needs, by what for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostMemory {
+    /// PM as it is populated, in one image.
+    pub populated: u64,
+    /// What becomes more of it, in one image.
+    pub growth: u64,
+    /// What is written to the log region, in one image; every other has it, those of the cells.
+    pub log: u64,
+    /// How many images of PM there are.
+    pub images: u64,
+    /// Cells and their wear.
+    pub cells: u64,
+    /// Caches, threads, lists, queues, statistics: what is there when the simulation begins.
+    pub machine: u64,
+    /// What the design keeps.
+    pub design: u64,
+}
+
+impl HostMemory {
+    /// All together, in bytes.
+    pub fn total(&self) -> u64 {
+        let image = self.populated.saturating_add(self.growth);
+        let images = image.saturating_mul(self.images);
+        let logs = self.log.saturating_mul(self.images.div_ceil(2));
+        let parts = [images, logs, self.cells, self.machine, self.design];
+        let sum = parts.into_iter().fold(0, u64::saturating_add);
+        sum.saturating_add(sum / 100 * ALLOCATOR_PERCENT)
+    }
+}
+
+/// Who else has images of PM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Simulations that begin alike have the populated image, too.
+    pub begin_alike: bool,
+    /// What is durable is followed, so that power may fail.
+    pub crashes: bool,
+    /// After some power failures the workload begins again on what is there, so many times.
+    pub lives: u32,
+}
+
+impl Spec {
+    /// How much memory of the host a simulation of this specification needs, at most. The workload is built for it, and
+    /// nothing is populated.
+    ///
+    /// # Errors
+    /// Parameters that the workload cannot work with.
+    pub fn host_memory(&self, others: Others) -> Result<HostMemory, ConfigError> {
+        let config = &self.config;
+        let (pm, recovery) = (config.get::<PmConfig>(), config.get::<RecoveryConfig>());
+        let chunk = Image::chunk_bytes_of(pm.capacity_bytes.0);
+        let (populated, growth) = self.pm_bytes(chunk)?;
+        let log = self.log_bytes(chunk);
+        // The simulation whose recovery is timed is another one; it has its durable bytes, and the machine that recovers has
+        // what they were and what they become.
+        let of_recovery = if recovery.is_wanted() { 4 } else { 0 };
+        let each = 2 + u64::from(others.crashes);
+        let images =
+            each * u64::from(1 + others.lives) + u64::from(others.begin_alike) + of_recovery;
+        Ok(HostMemory {
+            populated,
+            growth,
+            log,
+            images,
+            cells: self.cell_bytes(populated.saturating_add(growth).saturating_add(log)),
+            machine: self.machine_bytes(images)
+                * (1 + u64::from(others.lives) + u64::from(recovery.is_wanted())),
+            design: (self.design.host_bytes)(
+                &self.context(),
+                self.lines_stored(populated.saturating_add(growth)),
+            ),
+        })
+    }
+
+    /// What a simulation takes as it is built, apart from images: it cannot be refused a part of it.
+    pub(super) fn built_bytes(&self) -> u64 {
+        self.cache_bytes() + (self.design.host_bytes)(&self.context(), 0)
+    }
+
+    /// PM that is populated, in whole chunks, and what transactions add to it.
+    fn pm_bytes(&self, chunk: u64) -> Result<(u64, u64), ConfigError> {
+        let (start, end) = self.data_region();
+        let region = (end.0 - start.0).next_multiple_of(chunk);
+        let extent = match self.build_workload()?.extent() {
+            Some(extent) => extent,
+            None => self.configured_extent(),
+        };
+        let initial = match &self.programs {
+            Some(_) => extent.block_bytes,
+            // The same workload that is never run.
+            None => self
+                .initial_block_bytes()?
+                .unwrap_or(extent.block_bytes / 2)
+                .min(extent.block_bytes),
+        };
+        let growth =
+            (extent.block_bytes - initial) / 100 * u64::from(extent.allocated_percent.min(100));
+        let laid_out = extent.fixed_bytes.saturating_add(extent.block_bytes);
+        // Blocks are handed out upwards: each arena has a chunk that is not full, and may begin in one of another.
+        let rounding = (2 * extent.arenas + 2) * chunk;
+        let populated = extent.fixed_bytes.saturating_add(initial).saturating_add(rounding);
+        let populated = populated.min(laid_out.saturating_add(2 * chunk)).min(region);
+        Ok((populated, growth.min(region)))
+    }
+
+    fn initial_block_bytes(&self) -> Result<Option<u64>, ConfigError> {
+        let request = Request { transactions: 0, ..self.request(&self.context()) };
+        Ok((self.workload.build)(&request)?.extent().map(|extent| extent.block_bytes))
+    }
+
+    /// Of a workload that does not say what it uses: its footprint, and as much again of what it may allocate.
+    fn configured_extent(&self) -> Extent {
+        let workload = self.config.get::<WorkloadConfig>();
+        let fixed_bytes = workload.footprint_bytes.0;
+        let each = workload.element_bytes.0.saturating_mul(2).saturating_add(2 * LINE_BYTES);
+        let block_bytes = self.operations().saturating_mul(each).saturating_mul(2);
+        Extent { fixed_bytes, block_bytes, arenas: self.threads.into(), allocated_percent: 100 }
+    }
+
+    /// Elementary operations of all transactions.
+    fn operations(&self) -> u64 {
+        let each = self.config.get::<WorkloadConfig>().operations_per_transaction;
+        self.transactions.saturating_mul(each.into())
+    }
+
+    /// Lines that programs store to, of so many bytes of structures.
+    fn lines_stored(&self, bytes: u64) -> u64 {
+        let element = self.config.get::<WorkloadConfig>().element_bytes.0;
+        let each = LINES_STORED + 2 * element.div_ceil(LINE_BYTES);
+        self.operations().saturating_mul(each).min(bytes / LINE_BYTES)
+    }
+
+    fn log_bytes(&self, chunk: u64) -> u64 {
+        let region = self.config.get::<PmConfig>().log_region_bytes.0;
+        if self.crash_options.garbage.is_some() {
+            return region.next_multiple_of(chunk);
+        }
+        let element = self.config.get::<WorkloadConfig>().element_bytes.0;
+        let each = LOG_BYTES + LOG_COPIES * element;
+        self.operations().saturating_mul(each).min(region)
+    }
+
+    /// Wear of all media lines, and the states of cells, of so much of PM.
+    fn cell_bytes(&self, written: u64) -> u64 {
+        let (pm, tlc) = (self.config.get::<PmConfig>(), self.config.get::<TlcConfig>());
+        let wear = written / MEDIA_LINE_BYTES * 4;
+        let keeps_states = pm.cells == CellKind::TlcRram || pm.codec.compresses();
+        let groups = u64::from(BLOCK_CELLS.div_ceil(tlc.wear_group_cells));
+        let line = size_of::<Block>() as u64 + groups * 4 + 1;
+        wear + if keeps_states { written / LINE_BYTES * line } else { 0 }
+    }
+
+    /// Memory that a simulation takes when it is built, whatever it does then.
+    fn machine_bytes(&self, images: u64) -> u64 {
+        let config = &self.config;
+        let addresses =
+            config.get::<PmConfig>().capacity_bytes.0 + config.get::<DramConfig>().capacity_bytes.0;
+        let lists =
+            images * Image::list_bytes_of(addresses) + addresses / (MEDIA_LINE_BYTES << 10) * 8;
+        let each = STACK_BYTES as u64 + DRAM_BYTES_PER_THREAD;
+        self.cache_bytes() + lists + u64::from(self.threads) * each + REST_BYTES
+    }
+
+    fn cache_bytes(&self) -> u64 {
+        let config = &self.config;
+        let (l1, l2) = (config.get::<L1Config>(), config.get::<L2Config>());
+        let private = (l1.bytes.0 + l2.bytes.0) / LINE_BYTES * TAG_BYTES;
+        let shared = config.get::<LlcConfig>().bytes.0 / LINE_BYTES * (TAG_BYTES + SHARERS_BYTES);
+        u64::from(config.get::<CoreConfig>().count) * private + shared
+    }
+}

@@ -1,0 +1,351 @@
+"""What limits a process, what simulations need, and that they begin and end within it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import ENVIRONMENT, documents
+
+from graven import ConfigError, host_memory
+from graven.experiment import Pool
+from graven.host_memory import LIMIT_VARIABLE, Budget, Limit, size_of
+
+MB, GB = 1 << 20, 1 << 30
+
+
+def files(root: Path, texts: dict[str, str]) -> Path:
+    """A folder with such files, in place of `/`."""
+    for name, text in texts.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+MEMINFO = {"proc/meminfo": "MemTotal:  9000 kB\nMemAvailable:    8192 kB\n"}
+
+
+@pytest.fixture
+def unlimited(monkeypatch):
+    """No limit of address space, whatever the tests are run under."""
+    monkeypatch.setattr(host_memory, "resource", None)
+
+
+@pytest.mark.usefixtures("unlimited")
+def test_without_proc_no_limit_is_known(tmp_path):
+    assert host_memory.limit(root=tmp_path) is None
+
+
+@pytest.mark.usefixtures("unlimited")
+def test_what_the_host_has_left_is_a_limit(tmp_path):
+    found = host_memory.limit(root=files(tmp_path, MEMINFO))
+    assert found == Limit(8 * MB, "the memory that the host has available")
+
+
+@pytest.mark.usefixtures("unlimited")
+def test_the_least_of_all_groups_counts_without_files_that_are_cached(tmp_path):
+    top = "sys/fs/cgroup"
+    texts = {
+        "proc/self/cgroup": "0::/user/job\n",
+        f"{top}/user/job/memory.max": "max\n",
+        f"{top}/user/job/memory.current": "5\n",
+        f"{top}/user/memory.max": f"{4 * MB}\n",
+        f"{top}/user/memory.current": f"{3 * MB}\n",
+        f"{top}/user/memory.stat": f"anon 7\ninactive_file {MB}\n",
+        **MEMINFO,
+    }
+    found = host_memory.limit(root=files(tmp_path, texts))
+    assert found == Limit(2 * MB, "the memory limit of the control group /user")
+
+
+@pytest.mark.usefixtures("unlimited")
+def test_groups_of_version_1_and_of_containers(tmp_path):
+    top = "sys/fs/cgroup/memory"
+    texts = {
+        # The path is the host's; the container sees its own group at the top.
+        "proc/self/cgroup": "5:cpu:/\n4:cpuacct,memory:/docker/abc\n",
+        f"{top}/memory.limit_in_bytes": f"{6 * MB}\n",
+        f"{top}/memory.usage_in_bytes": f"{7 * MB}\n",
+    }
+    found = host_memory.limit(root=files(tmp_path, texts))
+    assert found == Limit(0, "the memory limit of the control group /")
+    files(tmp_path, {f"{top}/memory.limit_in_bytes": "9223372036854771712\n"})
+    assert host_memory.limit(root=tmp_path) is None
+
+
+def test_the_limit_of_address_space_is_what_is_left_of_it(tmp_path, monkeypatch):
+    class Resource:
+        RLIMIT_AS, RLIM_INFINITY = 9, -1
+
+        @staticmethod
+        def getrlimit(_: int) -> tuple[int, int]:
+            return 5 * MB, -1
+
+    monkeypatch.setattr(host_memory, "resource", Resource)
+    texts = {"proc/self/status": "Name: x\nVmSize:\t    1024 kB\n", **MEMINFO}
+    found = host_memory.limit(root=files(tmp_path, texts))
+    assert found == Limit(4 * MB, "the limit of address space (ulimit -v)", of_address_space=True)
+
+
+def test_sizes_are_read_as_everywhere(monkeypatch):
+    texts = {"8 GB": 8 * GB, "8GB": 8 * GB, "1.5 mb": 3 * MB // 2, "4096": 4096, "2 B": 2}
+    assert {text: size_of(text) for text in texts} == texts
+    for text in ("8 GiB", "-1", "lots", "1 2"):
+        monkeypatch.setenv(LIMIT_VARIABLE, text)
+        with pytest.raises(ConfigError, match="a size is wanted"):
+            Budget()
+
+
+class Need:
+    """A task that needs memory, and ends when it is let."""
+
+    def __init__(self, need: int, log: list[str], name: str, until: threading.Event) -> None:
+        self.need, self.log, self.name, self.until = need, log, name, until
+
+    def run(self) -> str:
+        self.log.append(self.name)
+        assert self.until.wait(30)
+        self.log.append(f"{self.name} ends")
+        return self.name
+
+    def cancel(self) -> None:
+        self.until.set()
+
+    def progress(self) -> tuple[int, int]:
+        return (0, 0)
+
+    def memory_bytes(self) -> int:
+        return self.need
+
+
+def test_what_does_not_fit_waits_and_what_fits_goes_before_it():
+    log: list[str] = []
+    over, go = threading.Event(), threading.Event()
+    go.set()
+    needs = {"a": (60, over), "b": (50, go), "c": (40, go), "d": (0, go), "e": (101, go)}
+    tasks = [(name, Need(need, log, name, until)) for name, (need, until) in needs.items()]
+    pool = Pool(tasks, 2, Budget(lambda: Limit(100, "a test")))
+
+    def observe(_: object) -> None:
+        # `a` runs until all that fits beside it has ended.
+        if {"c ends", "d ends"} <= set(log):
+            over.set()
+
+    outcome = pool.run(observe)
+    assert list(outcome.texts.items()) == [(0, "a"), (1, "b"), (2, "c"), (3, "d")]
+    assert log.index("b") > log.index("a ends") > log.index("c ends")
+    [failure] = outcome.failures
+    assert failure.label == "e"
+    assert isinstance(failure.error, ConfigError)
+    for text in ("needs up to 0.0 MB", "a test leaves", "footprint_bytes", LIMIT_VARIABLE):
+        assert text in failure.message
+
+
+def test_what_is_refused_may_fit_once_others_begin_no_longer_alike():
+    log: list[str] = []
+    go = threading.Event()
+    go.set()
+    task = Need(200, log, "a", go)
+    needs = iter([200, 90])
+    task.memory_bytes = lambda: next(needs)  # type: ignore[method-assign]
+    outcome = Pool([("a", task)], 1, Budget(lambda: Limit(100, "a test"))).run()
+    assert outcome.texts == {0: "a"}
+
+
+def test_a_budget_is_what_was_left_before_anything_ran():
+    left = [100]
+    budget = Budget(lambda: Limit(left[0], "a test"))
+    assert budget.lacks(60, 0) is None
+    # What runs has taken 30 of its 60 by now.
+    left[0] = 70
+    assert budget.lacks(40, 60) is None
+    assert budget.lacks(41, 60) is not None
+    # Somebody else has taken the rest.
+    left[0] = 30
+    assert budget.lacks(31, 60) is not None
+    assert Budget(lambda: None).lacks(1 << 60, 0) is None
+
+
+def test_without_memory_for_a_thread_all_tasks_fail(monkeypatch):
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    go = threading.Event()
+    outcome = Pool([(name, Need(0, [], name, go)) for name in "ab"], 2).run()
+    assert [f.message for f in outcome.failures] == ["out of memory: can't start new thread"] * 2
+
+
+# The real engine, in other processes.
+
+MEASURE = """
+import json, resource, sys
+from graven.experiment import Job
+from graven.machine import Machine
+
+def kilobytes(key):
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(key + ":"))
+
+design, workload, machine, threads, transactions, *settings = sys.argv[1:]
+pairs = tuple(tuple(text.split("=", 1)) for text in settings)
+job = Job(design, workload, Machine.find(machine), int(threads), int(transactions), settings=pairs)
+task = job.simulation()
+estimate, before = task.memory_bytes(), kilobytes("VmRSS")
+task.run()
+print(json.dumps([estimate, (kilobytes("VmHWM") - before) * 1024]))
+"""
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="memory is measured by /proc"
+)
+
+
+def measured(*arguments: object) -> tuple[int, int]:
+    """The estimate of a simulation, and what it took at most, in bytes."""
+    command = [sys.executable, "-c", MEASURE, *map(str, arguments)]
+    done = subprocess.run(
+        command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    estimate, peak = json.loads(done.stdout)
+    return estimate, peak
+
+
+SMALL = 64 * MB
+"""What takes less may be estimated at several times as much: a constant is in it."""
+
+
+def check_estimate(*arguments: object) -> None:
+    estimate, peak = measured(*arguments)
+    assert peak <= estimate
+    assert peak < SMALL or estimate <= 3 * peak
+
+
+@needs_proc
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("silo", "array", "silo", 4, 2000),
+        ("hoop", "hash", "silo", 8, 20_000),
+        ("morlog-slde", "btree", "morlog", 4, 2000),
+        ("silo", "hash", "cramped", 2, 500),
+        ("base", "rbtree", "silo", 2, 2000, "recovery.points=2"),
+    ],
+    ids=lambda arguments: "-".join(map(str, arguments[:3])),
+)
+def test_a_simulation_takes_no_more_than_is_estimated(arguments):
+    check_estimate(*arguments)
+
+
+@needs_proc
+@pytest.mark.engine
+@pytest.mark.long
+@pytest.mark.parametrize("footprint", ["256 MB", "1 GB"])
+@pytest.mark.parametrize("workload", ["array", "hash", "btree", "ycsb"])
+def test_estimates_hold_for_footprints(workload, footprint):
+    check_estimate("silo", workload, "silo", 4, 5000, f"workload.footprint_bytes={footprint}")
+
+
+@needs_proc
+@pytest.mark.engine
+@pytest.mark.long
+@pytest.mark.parametrize("design", ["silo", "hoop", "lsm", "morlog-slde", "osp", "undo-clwb"])
+def test_estimates_hold_for_long_runs(design):
+    check_estimate(design, "hash", "silo", 8, 200_000)
+
+
+UNDER_LIMIT = """
+import resource, sys
+import graven.cli
+megabytes, *arguments = sys.argv[1:]
+size = next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmSize:")) << 10
+limit = size + (int(megabytes) << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+sys.argv = ["graven", *arguments]
+graven.cli.main()
+"""
+
+
+def under_limit(megabytes: int, *arguments: str, cwd: Path, **environment: str):
+    """The command with so much more address space than it has after its imports."""
+    return subprocess.run(
+        [sys.executable, "-c", UNDER_LIMIT, str(megabytes), *arguments],
+        cwd=cwd,
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+RUN = ("run", "--design", "silo", "--threads", "2", "--transactions", "500", "--no-store")
+LARGE = ("--set", "workload.footprint_bytes=1 GB")
+TRY_ANYWAY = {LIMIT_VARIABLE: "1 TB"}
+
+
+@needs_proc
+@pytest.mark.engine
+def test_what_does_not_fit_is_refused_before_it_starts(tmp_path):
+    done = under_limit(1000, *RUN, "--workload", "array", *LARGE, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    for text in ("needs up to 2.1 GB", "ulimit -v", "footprint_bytes", LIMIT_VARIABLE):
+        assert text in done.stderr
+
+
+@needs_proc
+@pytest.mark.engine
+@pytest.mark.parametrize("megabytes", [20, 60, 100, 150, 200, 400, 700, 1000, 1500, 2000, 2150])
+def test_memory_that_is_refused_ends_a_simulation_and_not_the_process(megabytes, tmp_path):
+    done = under_limit(megabytes, *RUN, "--workload", "array", *LARGE, cwd=tmp_path, **TRY_ANYWAY)
+    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode == 0 or "out of memory" in done.stderr, done.stderr
+    assert done.returncode == 1 or megabytes > 1500
+
+
+@needs_proc
+@pytest.mark.engine
+@pytest.mark.parametrize("environment", [{}, TRY_ANYWAY], ids=["refused", "tried"])
+def test_others_of_a_comparison_go_on_and_are_kept(environment, tmp_path):
+    done = under_limit(
+        900,
+        *("compare", "--designs", "base,silo", "--workloads", "array", "--threads", "2"),
+        *("--transactions", "300", "--vary", "workload.footprint_bytes=1 MB,4 GB,2 MB"),
+        *("--format", "json", "--no-report", "--jobs", "2", "--out", "out.json"),
+        cwd=tmp_path,
+        **environment,
+    )
+    assert done.returncode == 1, done.stderr
+    records = documents((tmp_path / "out.json").read_text())
+    sizes = [(r["design"], r["config"]["workload"]["footprint_bytes"]) for r in records]
+    assert sizes == [(d, f"{size} MB") for size in (1, 2) for d in ("base", "silo")]
+    assert done.stderr.count("needs up to" if not environment else "out of memory") == 2
+
+
+@needs_proc
+@pytest.mark.engine
+def test_a_limit_of_ones_own_takes_the_place_of_the_hosts(real):
+    arguments = (*RUN, "--workload", "array")
+    done = real(*arguments, **{LIMIT_VARIABLE: "100 MB"})
+    assert done.returncode == 2
+    assert f"{LIMIT_VARIABLE} leaves 100.0 MB" in done.stderr
+    assert real(*arguments, **{LIMIT_VARIABLE: "400 MB"}).returncode == 0
+    done = real(*arguments, **{LIMIT_VARIABLE: "much"})
+    assert done.returncode == 2
+    assert "a size is wanted" in done.stderr
+
+
+@needs_proc
+@pytest.mark.engine
+def test_a_crash_campaign_says_what_it_needs(real):
+    arguments = ("crash", "--design", "silo", "--workload", "array", "--no-store")
+    done = real(*arguments, **{LIMIT_VARIABLE: "30 MB"})
+    assert done.returncode == 1
+    assert "needs up to" in done.stderr
