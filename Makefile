@@ -100,6 +100,7 @@ campaigns: install ## What takes hours: mutants, full sizes of all papers, the a
 	$(BIN)/python -m tests.campaigns.soaked
 	$(BIN)/python -m tests.campaigns.faults
 	$(BIN)/python -m tests.campaigns.real_programs
+	$(BIN)/python -m tests.campaigns.kills
 	$(BIN)/python -m tests.campaigns.corners
 	$(BIN)/python -m tests.campaigns.scale
 	$(BIN)/python -m tests.campaigns.reproduced

@@ -382,6 +382,23 @@ def test_cleaning_leaves_segments_alone_that_are_being_written(tmp_path):
     assert held(tmp_path, [1, 2, 3]) == {1, 2, 3}
 
 
+def test_cleaning_removes_what_a_killed_process_left_behind(tmp_path):
+    filled(tmp_path, [1])
+    [segment] = the_segments(tmp_path)
+    left = segment.with_name(f".{segment.name}")
+    left.write_bytes(segment.read_bytes()[:100])
+    assert held(tmp_path, [1]) == {1}
+    assert verify(Store(tmp_path)).segments == 1, "it is no segment"
+    descriptor = os.open(left, os.O_RDWR)
+    assert disk.hold(descriptor), "a process that puts segments together"
+    assert clean(Store(tmp_path)).left_behind == 0
+    assert left.exists()
+    os.close(descriptor)
+    assert clean(Store(tmp_path)).left_behind == 1
+    assert not left.exists()
+    assert held(tmp_path, [1]) == {1}
+
+
 def test_a_store_that_is_open_finds_what_was_moved(tmp_path):
     filled(tmp_path, range(4))
     reader = Store(tmp_path)

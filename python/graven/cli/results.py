@@ -223,6 +223,8 @@ def gc(other_builds: bool, older_than: int | None, folder: Path) -> int:
     print(f"{counts}: {' to '.join(sizes)}")
     if done.set_aside:
         print(f"{done.set_aside:,} damaged records are in {folder / 'damaged'}")
+    if done.left_behind:
+        print(f"{done.left_behind:,} files of processes that were killed are removed")
     if done.left_alone:
         print(f"{done.left_alone:,} segments are being written, and were left alone")
     return 0
