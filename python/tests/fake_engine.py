@@ -86,6 +86,7 @@ STATS = [
     ("media_bytes_written", "B", "count", "Bytes written to the media"),
     ("media_bits_programmed", "bits", "count", "Cells that changed"),
     ("log_bytes_written", "B", "count", "Bytes of log entries"),
+    ("residual_dirty_lines", "", "gauge", "Lines that only the caches hold at the end"),
     ("read_energy_pj", "pJ", "gauge", "Energy of reading"),
     ("write_energy_pj", "pJ", "gauge", "Energy of writing"),
     ("image_digest", "", "digest", "Digest of the final image"),
@@ -488,7 +489,7 @@ class MemoryReplay(_Task):
         spec = json.loads(spec_json)
         self._machine = _machine(spec)
         self._config = _config(spec)
-        text = _content(spec["trace"]).decode().splitlines()
+        text = _content(spec["trace"]).decode(errors="replace").splitlines()
         lines = [line.split() for line in text if line.strip() and line.strip() != "NVMV1"]
         for number, fields in enumerate(lines, 1):
             if len(fields) not in (3, 6):
