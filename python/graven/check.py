@@ -1,8 +1,8 @@
 """All small programs: executed, crashed in every way and judged, with a state to go on from.
 
-The engine executes programs by their numbers; here they are dealt to host cores in parts, and what
-each part came to is kept in a file that is replaced as a whole, so that an interrupted check goes
-on where it was.
+The engine executes programs by their numbers; here they are dealt to host cores in parts. What each
+part came to is kept in the store as it comes, or in a file that is replaced as a whole, so that an
+interrupted check goes on where it was.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from graven import _engine
+from graven.asked import Asked, campaign, run_asked
 from graven.errors import OutputError
-from graven.experiment import Failure, Observer, Pool, Snapshot, Task, host_cores
+from graven.experiment import Failure, Keep, Observer, Snapshot, host_cores
 from graven.output import write
 
 PROGRAMS_OF_PART = 16
@@ -156,6 +157,7 @@ class Check:
         mutant: Of the designs, that is enabled.
         settings: On top of the machine `miniature`.
         parts: What each part came to, by design and number of its first program.
+        found: How many parts had a result before.
     """
 
     designs: tuple[str, ...]
@@ -164,6 +166,7 @@ class Check:
     settings: Mapping[str, str] = field(default_factory=dict)
     programs: dict[str, int] = field(default_factory=dict)
     parts: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
+    found: int = 0
 
     @staticmethod
     def prepare(
@@ -236,10 +239,17 @@ class Check:
         }
         return json.dumps(document, indent=1) + "\n"
 
-    def task(self, design: str) -> Task:
-        """All programs on one of the designs, up to the first violation, as one task."""
-        spec = self._spec(design, 0, self.programs[design])
-        return _engine.Campaign("check", json.dumps(spec))
+    def whole(self, design: str, label: str) -> Asked:
+        """All programs on one of the designs, up to the first violation, as one."""
+        return self._part(design, 0, self.programs[design], label)
+
+    def _part(self, design: str, first: int, count: int, label: str) -> Asked:
+        return campaign("check", label, self._spec(design, first, count))
+
+    @property
+    def part_count(self) -> int:
+        """Parts of all designs."""
+        return sum(-(-self.programs[design] // PROGRAMS_OF_PART) for design in self.designs)
 
     def _left(self) -> Iterator[tuple[str, int, int]]:
         for design in self.designs:
@@ -253,6 +263,7 @@ class Check:
     def run(
         self,
         *,
+        keep: Keep | None = None,
         workers: int | None = None,
         observe: Observer | None = None,
         save: Callable[[str], None] | None = None,
@@ -263,16 +274,16 @@ class Check:
             What failed in the engine, and whether it was interrupted.
         """
         count = workers or host_cores()
-        total = sum(-(-self.programs[design] // PROGRAMS_OF_PART) for design in self.designs)
+        total = self.part_count
         failures: list[Failure] = []
         while not failures and (left := list(self._left())):
             batch = left[: count * PARTS_OF_WORKER]
-            tasks: list[tuple[str, Task]] = [
-                (design, _engine.Campaign("check", json.dumps(self._spec(design, first, number))))
-                for design, first, number in batch
+            asked = [
+                self._part(design, first, number, label=design) for design, first, number in batch
             ]
-            done = total - len(left)
-            outcome = Pool(tasks, count).run(_of_all(observe, done, total))
+            watch = _of_all(observe, total - len(left), total)
+            outcome = run_asked(asked, keep=keep, workers=count, observe=watch)
+            self.found += outcome.found
             for index, text in outcome.texts.items():
                 design, first, _ = batch[index]
                 self.parts[design][first] = json.loads(text)

@@ -134,12 +134,11 @@ def parse_record(text: str, machine: str, varied: Iterable[str] = ()) -> Record:
     )
 
 
-def parse_memory_record(
-    text: str, machine: str, requests: int, host_seconds: float
-) -> MemoryRecord:
+def parse_memory_record(text: str, machine: str, host_seconds: float) -> MemoryRecord:
     """Reads the engine's JSON of a replay."""
     raw = _finite(json.loads(text))
-    return MemoryRecord(machine, raw.get("config", {}), raw["stats"], requests, host_seconds)
+    stats = raw["stats"]
+    return MemoryRecord(machine, raw.get("config", {}), stats, stats["requests"], host_seconds)
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -502,7 +502,11 @@ class MemoryReplay(_Task):
             {
                 "machine": self._machine,
                 "config": self._config,
-                "stats": {"cycles": 1000, "media_write_requests": self._total},
+                "stats": {
+                    "requests": self._total,
+                    "cycles": 1000,
+                    "media_write_requests": self._total,
+                },
             }
         )
 

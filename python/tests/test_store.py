@@ -84,10 +84,14 @@ def test_a_record_is_read_as_it_was_written(kind, asked, came, host_s):
     assert again.line() == line
 
 
-def test_a_result_keeps_its_digits():
-    text = '{"a":1.50,"b":1e3,"c":0.1000}'
-    line = StoredRecord.now(request(1), text, None).line()
-    assert StoredRecord.parse(line).result == text
+@pytest.mark.parametrize("written", ['"of §III-C"', '"€ 𝄞"', '{\n  "d":\t"e"\n}', '"\\u00a7"'])
+def test_a_result_keeps_its_digits(written):
+    text = '{"a":1.50,"b":1e3,"c":0.1000,"d":%s}' % written  # noqa: UP031 - braces
+    result = StoredRecord.parse(StoredRecord.now(request(1), text, None).line()).result
+    assert result.startswith('{"a":1.50,"b":1e3,"c":0.1000,"d":')
+    assert json.loads(result) == json.loads(text)
+    if text.isascii() and "\n" not in text:
+        assert result == text
 
 
 def test_the_digest_is_of_all_that_was_asked_for():
@@ -259,6 +263,17 @@ def test_an_index_that_is_damaged_inside_is_never_believed(tmp_path):
             changed[random.randrange(100, len(changed))] = random.randrange(256)
         index.write_bytes(changed)
         held(tmp_path, range(200))  # which looks at what is returned
+
+
+def test_an_index_whose_damage_is_no_text_is_made_anew(tmp_path):
+    """SQLite quotes what it finds in the schema, and Python cannot say it."""
+    filled(tmp_path, range(20))
+    held(tmp_path, range(20))
+    [index] = tmp_path.glob("index-*.sqlite")
+    content = index.read_bytes()
+    assert content.count(b"CREATE VIEW results") == 1
+    index.write_bytes(content.replace(b"CREATE VIEW results", b"CREATE \xdd\xff\xfeW results"))
+    assert held(tmp_path, range(20)) == set(range(20))
 
 
 def test_an_index_of_another_version_is_made_anew(tmp_path):

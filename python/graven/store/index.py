@@ -20,7 +20,7 @@ from graven.store import segments
 from graven.store.records import DamagedRecord, NewerRecord, StoredRecord
 from graven.store.segments import Place
 
-VERSION = 1
+VERSION = 2
 """Of the tables below; an index of another version is made anew."""
 
 TABLES = """
@@ -34,7 +34,7 @@ CREATE TABLE records (
     offset       INTEGER NOT NULL,  -- bytes
     length       INTEGER NOT NULL,  -- bytes
     digest       TEXT NOT NULL,
-    kind         TEXT NOT NULL,     -- simulation, crash, ...
+    kind         TEXT NOT NULL,     -- simulation, crash, check, litmus, mutant, faults, memory
     design       TEXT,
     workload     TEXT,
     machine      TEXT,              -- preset, or the name of a file
@@ -46,7 +46,7 @@ CREATE TABLE records (
     build        TEXT,
     written_at   TEXT,              -- UTC, ISO 8601
     host_s       REAL,              -- seconds that the host took
-    statistics   TEXT,              -- JSON: statistics of a simulation, by name
+    statistics   TEXT,              -- JSON: statistics of a simulation or a replay, by name
     PRIMARY KEY (segment, offset)
 );
 CREATE INDEX records_by_digest ON records (digest);
@@ -67,7 +67,8 @@ CREATE VIEW results AS
 CREATE VIEW statistics AS
     SELECT digest, design, workload, machine, threads, results.transactions, seed,
            each.key AS name, each.value AS value
-    FROM results, json_each(results.statistics) AS each;
+    FROM results, json_each(results.statistics) AS each
+    WHERE results.kind = 'simulation';
 """
 
 COLUMNS = (
@@ -77,6 +78,10 @@ COLUMNS = (
 
 BUSY_SECONDS = 30.0
 """How long to wait for another process of this host that writes the index."""
+
+
+BROKEN = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What an index raises that is damaged; SQLite's message of it may quote what is no text."""
 
 
 class QueryError(Exception):
@@ -126,7 +131,7 @@ class Index:
         with self._lock:
             try:
                 return self._connected().execute(query, values).fetchall()
-            except sqlite3.DatabaseError:
+            except BROKEN:
                 self._make_anew()
                 self.refresh()
                 return self._connected().execute(query, values).fetchall()
@@ -156,13 +161,13 @@ class Index:
         with self._lock:
             try:
                 return self._refresh()
-            except sqlite3.DatabaseError:
+            except BROKEN:
                 self._make_anew()
                 return self._refresh()
 
     def set_aside(self, place: Place, why: str) -> None:
         """Takes a record out that is not what was written."""
-        with self._lock, contextlib.suppress(sqlite3.DatabaseError), self._writing() as connection:
+        with self._lock, contextlib.suppress(*BROKEN), self._writing() as connection:
             where = (place.segment, place.offset)
             connection.execute("DELETE FROM records WHERE segment = ? AND offset = ?", where)
             self._note_damage(connection, [(place, why)])
@@ -250,7 +255,7 @@ class Index:
             except sqlite3.OperationalError:
                 # A folder that may only be read, for example.
                 self._connection = _opened(":memory:")
-            except sqlite3.DatabaseError:
+            except BROKEN:
                 self._file.unlink(missing_ok=True)
                 self._connection = _opened(str(self._file))
         return self._connection
