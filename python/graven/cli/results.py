@@ -29,10 +29,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 HELP = """Look into the store of results, clean it, check it, take results out.
 
 `graven run`, `compare`, `crash`, `check`, `litmus`, `mutants`, `faults`, `memory` and the Python
-interface keep what they simulate in a folder, graven-results/store if nothing else is said (--store, or the variable GRAVEN_STORE), under a digest
-of all that the result depends on: configuration, programs, version and build of the engine and of
-designs of your own. The same command finds it there. `graven reproduce` has a store of its own in
-FOLDER/store.
+interface keep what they simulate in a folder, graven-results/store if nothing else is said
+(--store, or the variable GRAVEN_STORE), under a digest of all that the result depends on:
+configuration, programs, version and build of the engine and of designs of your own. The same
+command finds it there. `graven reproduce` has a store of its own in FOLDER/store.
 
 \b
 Examples:
