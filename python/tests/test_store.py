@@ -276,6 +276,24 @@ def test_an_index_whose_damage_is_no_text_is_made_anew(tmp_path):
     assert held(tmp_path, range(20)) == set(range(20))
 
 
+@pytest.mark.parametrize("column", ["segment", "offset", "length"])
+@pytest.mark.parametrize(
+    "value", [-1, 0, 1, 1 << 62, 0.5, "x", "../x.tsv", "a\0b", b"x", "x" * 999]
+)
+def test_places_of_an_index_that_are_none_are_never_believed(tmp_path, column, value):
+    filled(tmp_path, range(3))
+    held(tmp_path, range(3))
+    [index] = tmp_path.glob("index-*.sqlite")
+    with sqlite3.connect(index) as connection:
+        connection.execute(f"UPDATE OR IGNORE records SET {column} = ? WHERE rowid = 2", [value])
+        [segment] = [path.name for path in the_segments(tmp_path)]
+        connection.execute("INSERT INTO damaged VALUES (?, ?, ?, 'x')", [segment, value, value])
+    assert {0, 2} <= held(tmp_path, range(3))
+    store = Store(tmp_path)
+    assert len(list(store.records())) >= 2
+    store.index.damaged()
+
+
 def test_an_index_of_another_version_is_made_anew(tmp_path):
     filled(tmp_path, [1])
     held(tmp_path, [1])

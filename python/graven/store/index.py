@@ -111,20 +111,31 @@ class Index:
     def places_of(self, digest: str) -> list[Place]:
         """Where records of a digest are, as far as is known: one, but for those made twice."""
         where = "SELECT segment, offset, length FROM records WHERE digest = ? ORDER BY rowid"
-        return [Place(*row) for row in self.ask(where, [digest])]
+        return self._places(where, [digest])
 
     def places(self) -> list[Place]:
         """Where all records are, one for each digest, in the order in which they stand there."""
         first = "SELECT min(rowid) FROM records GROUP BY digest"
-        rows = self.ask(
+        return self._places(
             f"SELECT segment, offset, length FROM records WHERE rowid IN ({first}) ORDER BY 1, 2"
         )
-        return [Place(*row) for row in rows]
 
     def damaged(self) -> list[tuple[Place, str]]:
         """Lines that are not what was written, and how that shows."""
-        rows = self.ask("SELECT segment, offset, length, why FROM damaged ORDER BY 1, 2")
+        query = "SELECT segment, offset, length, why FROM damaged ORDER BY 1, 2"
+        rows = self.ask(query)
+        if not all(_is_place(row[:3]) and isinstance(row[3], str) for row in rows):
+            self.forget()
+            rows = self.ask(query)
         return [(Place(*place), why) for *place, why in rows]
+
+    def _places(self, query: str, values: Sequence[object] = ()) -> list[Place]:
+        """The places that a query answers; an index that has none in their stead is made anew."""
+        rows = self.ask(query, values)
+        if not all(map(_is_place, rows)):
+            self.forget()
+            rows = self.ask(query, values)
+        return [Place(*row) for row in rows]
 
     def ask(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a query of the index's own answers; an index that is broken is made anew."""
@@ -275,6 +286,14 @@ class Index:
             if self._connection is not None:
                 self._connection.close()
             self._connection = None
+
+
+def _is_place(row: Sequence[object]) -> bool:
+    """Whether this may be a place: what is in an index that is damaged inside may be anything."""
+    match row:
+        case (str(segment), int(offset), int(length)):
+            return segments.is_name(segment) and offset >= 0 < length <= segments.LONGEST_LINE
+    return False
 
 
 _OF_SEGMENT = (("records", "segment"), ("damaged", "segment"), ("segments", "name"))
