@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +195,7 @@ class Check:
             check.programs[design] = json.loads(task.run())["programs"]
             check.parts[design] = {}
         if state is not None:
-            check._go_on(state)
+            check.go_on(state)
         return check
 
     def _request(self) -> dict[str, Any]:
@@ -206,25 +206,33 @@ class Check:
     def _spec(self, design: str, first: int, count: int) -> dict[str, Any]:
         return {"design": design, **self._request(), "first": first, "count": count}
 
-    def _go_on(self, text: str) -> None:
+    def go_on(self, text: str) -> None:
+        """Takes over what `state` gave.
+
+        Raises:
+            ConfigError: it is none, or of another check.
+        """
         try:
             state = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _engine.ConfigError(f"the state is no JSON document: {error}") from None
         if not isinstance(state, dict) or state.get("format") != FORMAT:
             raise _engine.ConfigError(f"the state is of another format than {FORMAT}")
-        if state["version"] != _engine.__version__:
+        if state.get("version") != _engine.__version__:
             raise _engine.ConfigError(
-                f"the state is of version {state['version']} of graven, "
+                f"the state is of version {state.get('version')} of graven, "
                 f"this is {_engine.__version__}"
             )
-        if state["request"] != self._request():
+        if state.get("request") != self._request():
             raise _engine.ConfigError(
                 "the state is of a check with another bound, mutant or settings"
             )
-        for design, parts in state["designs"].items():
+        designs = state.get("designs")
+        if not isinstance(designs, dict):
+            raise _engine.ConfigError("the state has no `designs`")
+        for design, parts in designs.items():
             # Of other designs, too: they are kept.
-            self.parts[design] = {int(first): part for first, part in parts.items()}
+            self.parts[design] = _parts_of(design, parts)
 
     def state(self) -> str:
         """What was done, to go on from."""
@@ -343,16 +351,72 @@ def _of_all(observe: Observer | None, done: int, total: int) -> Observer | None:
     return told
 
 
+def _parts_of(design: str, parts: object) -> dict[int, dict[str, Any]]:
+    """The parts of a design in a state, by the number of their first program.
+
+    Raises:
+        ConfigError: one is none.
+    """
+    if not isinstance(parts, dict):
+        raise _engine.ConfigError(f"the state is damaged: `{design}` has no parts")
+    for first, part in parts.items():
+        if not (first.isascii() and first.isdecimal() and len(first) < 20 and _is_part(part)):
+            raise _engine.ConfigError(
+                f"the state is damaged: part `{first}` of `{design}` is not what a part is"
+            )
+    return {int(first): part for first, part in parts.items()}
+
+
+def _is_part(part: object) -> bool:
+    if not isinstance(part, dict):
+        return False
+    numbers = (part.get(name) for name in ("programs", "choices_max", *_SUMS))
+    violation = part.get("violation")
+    return (
+        all(type(number) is int and number >= 0 for number in numbers)
+        and isinstance(part.get("refusal"), str | None)
+        and (violation is None or _is_violation(violation))
+    )
+
+
+def _is_violation(violation: object) -> bool:
+    names = {item.name for item in fields(Violation)}
+    return (
+        isinstance(violation, dict)
+        and violation.keys() == names
+        and isinstance(violation["program"], str | None)
+        and all(isinstance(violation[name], str) for name in names - {"program"})
+    )
+
+
+def go_on_from(check: Check, path: Path) -> None:
+    """Takes over the state in a file, if it is there.
+
+    Raises:
+        ConfigError: it cannot be gone on from; the message names the file.
+        OutputError: it cannot be read.
+    """
+    try:
+        text = read_state(path)
+        if text is not None:
+            check.go_on(text)
+    except _engine.ConfigError as error:
+        raise _engine.ConfigError(f"{path}: {error}") from None
+
+
 def read_state(path: Path) -> str | None:
     """The state in a file; none if there is no such file.
 
     Raises:
+        ConfigError: it is no text.
         OutputError: it cannot be read.
     """
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError:
+        raise _engine.ConfigError("the state is not UTF-8 text") from None
     except OSError as error:
         raise OutputError(f"cannot read {path}: {error.strerror}") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import itertools
 import json
 import os
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 from graven.errors import OutputError, StoreError
 from graven.store import DamagedRecord, Request, Store, StoredRecord, disk
+from graven.store.index import QueryError
 from graven.store.records import SCHEMA, NewerRecord, digest_of
 from graven.store.store import ABOUT, SEGMENTS
 from graven.store.upkeep import clean, merge, verify
@@ -212,6 +214,67 @@ def test_every_byte_of_a_record_is_checked():
     for end in range(len(line)):
         with pytest.raises(DamagedRecord):
             StoredRecord.parse(line[:end])
+
+
+def sealed(body):
+    return hashlib.sha256(body).hexdigest().encode() + b"\t" + body + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"{", b"["),
+        (b'"schema":1,', b""),
+        (b'"schema":1', b'"schema":"1"'),
+        (b'"schema":1', b'"schema":' + b"[" * 100_000),
+        (b'"kind":"simulation"', b'"kind":3'),
+        (b'"asked":', b'"asked":7,"x":'),
+        (b'"host_s":0.5', b'"host_s":"0.5"'),
+        (b'"written_at":"2', b'"written_at":"x'),
+        (b"seed", b"s\xe9ed"),
+        (b'{"stats"', b'{"stats'),
+    ],
+)
+def test_a_line_that_is_no_record_for_all_its_checksum_is_damaged(tmp_path, old, new):
+    filled(tmp_path, [1, 2, 3])
+    [segment] = the_segments(tmp_path)
+    first, second, third = segment.read_bytes().splitlines(keepends=True)
+    body = second.partition(b"\t")[2][:-1]
+    assert old in body
+    segment.write_bytes(first + sealed(body.replace(old, new, 1)) + third)
+    for index in tmp_path.glob("index-*"):
+        index.unlink()
+    warned = []
+    assert held(tmp_path, [1, 2, 3], warned.append) == {1, 3}
+    assert "it has not what a re" in warned[0]
+    clean(Store(tmp_path))
+    filled(tmp_path, [2])
+    assert held(tmp_path, [1, 2, 3]) == {1, 2, 3}
+
+
+def test_a_query_of_a_damaged_index_is_asked_of_a_new_one(tmp_path):
+    filled(tmp_path, range(3))
+    held(tmp_path, range(3))
+    ask = "SELECT value FROM statistics WHERE name = 'cycles' ORDER BY 1"
+    for value in ("{", b"\xff\xfe"):
+        with sqlite3.connect(*tmp_path.glob("index-*.sqlite")) as connection:
+            changed = "CAST(? AS TEXT)" if isinstance(value, bytes) else "?"
+            connection.execute(f"UPDATE records SET statistics = {changed}", [value])
+            connection.execute("UPDATE segments SET indexed = indexed")
+        store = Store(tmp_path)
+        assert store.index.query(ask).rows == [(0,), (7,), (14,)]
+        store.close()
+    with sqlite3.connect(*tmp_path.glob("index-*.sqlite")) as connection:
+        connection.execute("UPDATE segments SET indexed = 'x'")
+    assert held(tmp_path, range(3)) == {0, 1, 2}
+    store = Store(tmp_path)
+    before = store.index._connection
+    with pytest.raises(QueryError, match="no such column: nope"):
+        store.index.query("SELECT nope FROM results")
+    with pytest.raises(QueryError, match="readonly"):
+        store.index.query("DELETE FROM records")
+    assert store.index._connection is not None
+    assert before in (None, store.index._connection), "what is refused does not cost an index"
 
 
 def test_damage_is_named_once_and_the_result_made_again(tmp_path):

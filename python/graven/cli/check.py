@@ -11,7 +11,7 @@ from rich.console import Console
 
 from graven import signals
 from graven.api import sound_designs
-from graven.check import Bound, Check, Checked, LifeBound, read_state, write_state
+from graven.check import Bound, Check, Checked, LifeBound, go_on_from, write_state
 from graven.cli import options
 from graven.cli.keeping import go_on, keeper, say_found
 from graven.cli.tables import plain_table
@@ -160,8 +160,9 @@ def check(
     life = LifeBound(life_transactions, life_stores)
     bound = Bound(threads, transactions, stores, words, not no_hand_overs, departures, life)
     names = sound_designs() if designs == ("all",) else designs
-    before = None if state is None else read_state(state)
-    plan = Check.prepare(names, bound, mutant=mutant, settings=settings, state=before)
+    plan = Check.prepare(names, bound, mutant=mutant, settings=settings)
+    if state is not None:
+        go_on_from(plan, state)
     keep = keeper(
         folder, no_store=no_store or state is not None, fresh=fresh, results=plan.part_count
     )

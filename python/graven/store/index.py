@@ -84,6 +84,9 @@ BROKEN = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What an index raises that is damaged; SQLite's message of it may quote what is no text."""
 
 
+_REFUSED = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError)
+
+
 class QueryError(Exception):
     """SQLite refuses a query; the message is its own."""
 
@@ -150,20 +153,45 @@ class Index:
     def query(self, sql: str, values: Sequence[object] = ()) -> Answer:
         """What a query of the user's answers, which may change nothing.
 
+        A query that SQLite understands and that fails all the same is asked of an index that has
+        been made anew: what was in the old one may have been damaged.
+
         Raises:
             QueryError: SQLite refuses it.
         """
         with self._lock:
-            connection = self._connected()
-            connection.execute("PRAGMA query_only = ON")
             try:
-                cursor = connection.execute(sql, values)
-                names = [column[0] for column in cursor.description or ()]
-                return Answer(tuple(names), cursor.fetchall())
-            except (sqlite3.Error, sqlite3.Warning) as error:
+                return self._answer(sql, values)
+            except _REFUSED as error:
+                if not self._is_understood(sql, values, error):
+                    raise QueryError(str(error)) from None
+            self.forget()
+            try:
+                return self._answer(sql, values)
+            except _REFUSED as error:
                 raise QueryError(str(error)) from None
-            finally:
-                connection.execute("PRAGMA query_only = OFF")
+
+    def _answer(self, sql: str, values: Sequence[object]) -> Answer:
+        connection = self._connected()
+        connection.execute("PRAGMA query_only = ON")
+        try:
+            cursor = connection.execute(sql, values)
+            names = [column[0] for column in cursor.description or ()]
+            return Answer(tuple(names), cursor.fetchall())
+        finally:
+            connection.execute("PRAGMA query_only = OFF")
+
+    def _is_understood(self, sql: str, values: Sequence[object], error: Exception) -> bool:
+        """Whether it is not the query that is at fault, as far as SQLite can tell."""
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY":
+            return False
+        try:
+            self._connected().execute(f"EXPLAIN {sql}", values).fetchall()
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError, sqlite3.Warning):
+            return False
+        except BROKEN:
+            pass
+        return True
 
     # ---- keeping up ------------------------------------------------------------------------
 
@@ -191,7 +219,7 @@ class Index:
 
     def _refresh(self) -> list[tuple[Place, str]]:
         there = segments.names(self._folder)
-        known = dict(self._connected().execute("SELECT name, indexed FROM segments"))
+        known = _sizes(self._connected())
         grown = {name: size for name, size in there.items() if size > known.get(name, 0)}
         # A segment that is shorter than it was is not the one that was looked at.
         gone = [name for name, size in known.items() if there.get(name, -1) < size]
@@ -203,7 +231,7 @@ class Index:
                 for table, column in _OF_SEGMENT:
                     connection.execute(f"DELETE FROM {table} WHERE {column} = ?", [name])
             # Another process may have been at it in the meantime.
-            known = dict(connection.execute("SELECT name, indexed FROM segments"))
+            known = _sizes(connection)
             for name in [name for name, size in there.items() if size > known.get(name, 0)]:
                 found += self._look_at(connection, name, known.get(name, 0))
         return found
@@ -222,6 +250,8 @@ class Index:
                     rows.append(row_of(StoredRecord.parse(line), place))
                 except DamagedRecord as error:
                     damaged.append((place, str(error)))
+                except (ValueError, TypeError, AttributeError, RecursionError):
+                    damaged.append((place, "it has not what a result has"))
                 except NewerRecord:
                     continue
         self._enter(connection, rows)
@@ -286,6 +316,18 @@ class Index:
             if self._connection is not None:
                 self._connection.close()
             self._connection = None
+
+
+def _sizes(connection: sqlite3.Connection) -> dict[str, int]:
+    """Up to where each segment has been looked at.
+
+    Raises:
+        DatabaseError: the index is damaged inside.
+    """
+    found = dict(connection.execute("SELECT name, indexed FROM segments"))
+    if not all(isinstance(n, str) and isinstance(size, int) for n, size in found.items()):
+        raise sqlite3.DatabaseError("sizes of segments are no numbers")
+    return found
 
 
 def _is_place(row: Sequence[object]) -> bool:

@@ -107,14 +107,30 @@ class StoredRecord:
         checksum, _, body = line[:-1].partition(b"\t")
         if checksum != _checksum(body):
             raise DamagedRecord("its checksum is of something else")
+        try:
+            return StoredRecord._of(body)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            # Nobody who writes records has written this, for all that its checksum is right.
+            raise DamagedRecord("it has not what a record has") from None
+
+    @staticmethod
+    def _of(body: bytes) -> StoredRecord:
         head, _, result = body.decode("ascii").partition("\t")
         known = json.loads(head)
         if known["schema"] > SCHEMA:
             raise NewerRecord(f"its schema is {known['schema']}; this version knows {SCHEMA}")
-        request = Request(known["kind"], known["asked"])
+        kind, asked, moment, host_s = (
+            known[name] for name in ("kind", "asked", "written_at", "host_s")
+        )
+        datetime.fromisoformat(moment)
+        if not isinstance(kind, str) or not isinstance(asked, dict):
+            raise TypeError(kind)
+        if not isinstance(host_s, int | float | None):
+            raise TypeError(host_s)
+        request = Request(kind, asked)
         if known["digest"] != request.digest:
             raise DamagedRecord("its digest is of something else")
-        return StoredRecord(request, known["written_at"], known["host_s"], result)
+        return StoredRecord(request, moment, host_s, result)
 
 
 def one_line(result: str) -> str:
