@@ -13,8 +13,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from graven import engines
+from graven import checkout, engines
 
+checkout.warn()
 engines.use()
 
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError, __version__

@@ -368,7 +368,7 @@ def _parts_of(design: str, parts: object) -> dict[int, dict[str, Any]]:
 
 
 def _is_part(part: object) -> bool:
-    if not isinstance(part, dict):
+    if not isinstance(part, dict) or not {"refusal", "violation"} <= part.keys():
         return False
     numbers = (part.get(name) for name in ("programs", "choices_max", *_SUMS))
     violation = part.get("violation")

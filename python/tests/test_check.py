@@ -91,6 +91,8 @@ def test_a_state_that_is_none_is_refused_and_stays(real, tmp_path, content, mess
         ("0", {"programs": -1}, "part `0` of `silo`"),
         ("0", {"torn": None}, "part `0` of `silo`"),
         ("0", {"refusal": 3}, "part `0` of `silo`"),
+        ("0", "refusal", "part `0` of `silo`"),
+        ("0", "violation", "part `0` of `silo`"),
         ("0", {"violation": {"what": "x"}}, "part `0` of `silo`"),
         ("0", {"violation": {"what": "x", "program": None, "timeline": 3}}, "part `0` of `silo`"),
     ],
@@ -103,7 +105,9 @@ def test_a_state_that_is_damaged_inside_is_refused(real, tmp_path, part, value, 
         state["designs"] = value
     else:
         parts = state["designs"]["silo"]
-        parts[part] = {**parts["0"], **value} if value else value
+        parts[part] = {**parts["0"], **(value if isinstance(value, dict) else {})}
+        if isinstance(value, str):
+            del parts[part][value]
     path.write_text(json.dumps(state))
     done = real("check", "silo", *SMALL, "--state", str(path))
     assert done.returncode == 2, done.stderr

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import click
 
-from graven import _engine, signals
+from graven import _engine, checkout, signals
 from graven.cli.terminal import REFUSED, complain
 from graven.errors import OutputError, StoreError
 
@@ -101,6 +101,9 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Entry point: runs a command and turns every error into one line and an exit code."""
+    if (wrong := checkout.wrong_code(sys.argv[0])) is not None:
+        complain(wrong)
+        sys.exit(REFUSED)
     sys.exit(_run())
 
 
