@@ -36,8 +36,9 @@ def test_a_checkout_runs_its_own_code(original, tmp_path):
     link.parent.mkdir()
     link.symlink_to(original / ".venv/bin/graven")
     (tmp_path / "linked").symlink_to(original)
-    for script in (original / ".venv/bin/graven", link, tmp_path / "linked/.venv/bin/graven",
-                   original / "python/graven/__main__.py", Path("-c"), Path("/x"), None):  # fmt: skip
+    inside = (".venv/bin/graven", "python/graven/__main__.py")
+    scripts = [link, tmp_path / "linked/.venv/bin/graven", Path("-c"), Path("/x"), None]
+    for script in (*scripts, *(original / name for name in inside)):
         assert asked(script, original, original) is None
 
 
