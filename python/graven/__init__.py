@@ -10,6 +10,11 @@
 >>> graven.cost("silo")["log-buffer"].value
 """
 
+from graven import signals
+
+if signals.is_command():
+    signals.end_quietly()
+
 from importlib import import_module
 from typing import TYPE_CHECKING
 

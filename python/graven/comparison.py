@@ -83,9 +83,20 @@ def metrics_of(stats: Sequence[str] | None) -> tuple[Metric, ...]:
     )
 
 
+_ABBREVIATIONS = {
+    "ipc": "IPC", "pm": "PM", "dram": "DRAM", "l1": "L1", "l2": "L2", "llc": "LLC", "mshr": "MSHR",
+    "clwb": "CLWB", "adr": "ADR",
+}  # fmt: skip
+_UNITS = frozenset({"pj", "ms", "cycles", "bytes"})
+"""Last words of names that say the unit, which tables say anyway."""
+
+
 def _title(stat: str) -> str:
-    words = stat.replace("_", " ")
-    return "IPC" if stat == "ipc" else words[:1].upper() + words[1:]
+    words = stat.split("_")
+    if len(words) > 2 and words[-1] in _UNITS:
+        words.pop()
+    text = " ".join(_ABBREVIATIONS.get(word, word) for word in words)
+    return text[:1].upper() + text[1:]
 
 
 def _check_name(what: str, name: str, here: Sequence[str], anywhere: Sequence[str]) -> None:

@@ -122,6 +122,14 @@ def test_mutants_and_states_name_their_designs(graven):
     ]
 
 
+def test_letters_that_a_stream_has_not_are_said_in_others(real):
+    run = ("run", "--design", "silo", "--workload", "hash", "--transactions", "5", "--no-store")
+    plain, ascii_only = real(*run), real(*run, PYTHONIOENCODING="ascii")
+    assert "§" in plain.stdout
+    assert ascii_only.returncode == 0, ascii_only.stderr
+    assert "\\xa7" in ascii_only.stdout
+
+
 def test_memory_replays_a_trace(graven, tmp_path):
     (tmp_path / "t.nvt").write_text("NVMV1\n" + "0 R 0x40 00 00 0\n" * 5)
     done = graven("memory", "t.nvt", "--format", "json")

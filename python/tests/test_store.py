@@ -145,6 +145,15 @@ def test_queries_see_designs_settings_and_statistics(tmp_path):
     assert values == {"cycles": 12, "ipc": 0.5, "digest": "ab"}
 
 
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_statistic_that_is_no_number_is_null_in_queries(tmp_path, value):
+    store = Store(tmp_path)
+    store.put(request(1), '{"stats":{"cycles":7,"ratio":%s}}' % value)  # noqa: UP031 - braces
+    store.refresh()
+    answer = store.index.query("SELECT name, value FROM statistics ORDER BY 1")
+    assert answer.rows == [("cycles", 7), ("ratio", None)]
+
+
 def test_the_same_result_twice_is_one(tmp_path):
     filled(tmp_path, [1, 2])
     filled(tmp_path, [2, 3])

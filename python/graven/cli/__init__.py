@@ -9,6 +9,7 @@ Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 in
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import NoReturn
@@ -107,9 +108,17 @@ def main() -> NoReturn:
     sys.exit(_run())
 
 
+def _make_printable() -> None:
+    """Where a stream cannot say a letter, it says which one it is, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _run() -> int:
     try:
         signals.catch()
+        _make_printable()
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()
         if status == INTERRUPTED:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -382,7 +383,8 @@ def row_of(record: StoredRecord, place: Place) -> tuple[object, ...]:
     spec: Mapping[str, Any] = asked.get("spec", {})
     machine: Mapping[str, Any] = spec.get("machine", {})
     settings = {key: value for key, value, *_ in spec.get("set", [])}
-    ran = json.loads(record.result)
+    # A statistic that is no number (0/0) is null here, as SQLite knows no other.
+    ran = json.loads(record.result, parse_constant=lambda _: None, parse_float=_finite)
     ran = ran if isinstance(ran, dict) else {}
     statistics = ran.get("stats")
     return (
@@ -404,6 +406,11 @@ def row_of(record: StoredRecord, place: Place) -> tuple[object, ...]:
         record.host_s,
         None if statistics is None else json.dumps(statistics),
     )
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
 
 
 def _text(number: object) -> object:
