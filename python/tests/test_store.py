@@ -337,6 +337,18 @@ def test_an_index_that_is_damaged_inside_is_never_believed(tmp_path):
         held(tmp_path, range(200))  # which looks at what is returned
 
 
+def test_an_index_with_other_views_is_made_anew(tmp_path):
+    filled(tmp_path, range(20))
+    held(tmp_path, range(20))
+    [index] = tmp_path.glob("index-*.sqlite")
+    content = index.read_bytes()
+    place = content.index(b"workload", content.index(b"CREATE VIEW results"))
+    index.write_bytes(content[:place] + b"wmrkload" + content[place + 8 :])
+    store = Store(tmp_path)
+    store.refresh()
+    assert len(store.index.query("SELECT workload FROM results").rows) == 20
+
+
 def test_an_index_whose_damage_is_no_text_is_made_anew(tmp_path):
     """SQLite quotes what it finds in the schema, and Python cannot say it."""
     filled(tmp_path, range(20))

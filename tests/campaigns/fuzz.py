@@ -23,15 +23,16 @@ import hashlib
 import json
 import lzma
 import os
+import queue
 import random
 import re
 import resource
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -52,8 +53,12 @@ COLUMNS = (
 
 INPUTS, DRAWN, COMMANDS = 2000, 300, 20
 SECONDS = 20.0
+START_SECONDS = 120.0
 MEMORY_BYTES = 3 << 30
 """Of addresses, those of the program and its libraries included."""
+
+READER = [sys.executable, "-m", "tests.campaigns.fuzz"]
+"""The process that reads."""
 
 REFUSALS = (graven.ConfigError, graven.TraceError, graven.StoreError, graven.OutputError)
 EXTREMES = (
@@ -515,7 +520,7 @@ def _watched(kind: Kind, folder: Path, first: int, count: int, tried: Tried, *, 
     """Where to go on: behind the last input that was read."""
     how = ["--work", kind.name, str(folder), str(first), str(count), str(int(drawn))]
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.campaigns.fuzz", *how],
+        [*READER, *how],
         cwd=ROOT,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -523,14 +528,15 @@ def _watched(kind: Kind, folder: Path, first: int, count: int, tried: Tried, *, 
         text=True,
         start_new_session=True,
     )
-    assert process.stdout is not None
+    came: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_take_lines, args=(process, came), daemon=True).start()
     current, why = first - 1, ""
     while True:
-        ready, _, _ = select.select([process.stdout], [], [], SECONDS if current >= first else 120)
-        if not ready:
+        try:
+            line = came.get(timeout=SECONDS if current >= first else START_SECONDS)
+        except queue.Empty:
             why = f"hangs: more than {SECONDS:.0f} s"
             break
-        line = process.stdout.readline()
         if not line:
             break
         said = json.loads(line)
@@ -540,8 +546,7 @@ def _watched(kind: Kind, folder: Path, first: int, count: int, tried: Tried, *, 
         tried.note(current, said["outcome"], said["said"])
         if said["outcome"] == "failed":
             _keep(kind, folder, current, drawn=drawn)
-        current_done = current
-        if current_done == first + count - 1:
+        if current == first + count - 1:
             break
     with contextlib.suppress(ProcessLookupError):
         if why:
@@ -554,6 +559,14 @@ def _watched(kind: Kind, folder: Path, first: int, count: int, tried: Tried, *, 
     tried.note(current, "failed", why or f"died ({process.returncode}): {' '.join(errors)}")
     _keep(kind, folder, current, drawn=drawn)
     return current + 1
+
+
+def _take_lines(process: subprocess.Popen[str], came: queue.Queue[str]) -> None:
+    """Takes what a process says, line by line, and at its end an empty one."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        came.put(line)
+    came.put("")
 
 
 def _keep(kind: Kind, folder: Path, number: int, *, drawn: bool) -> None:
@@ -631,6 +644,7 @@ def main(arguments: list[str]) -> int:
     help_ = f"of the inputs that the command reads, too ({COMMANDS})"
     parser.add_argument("--commands", type=int, default=COMMANDS, help=help_)
     parser.add_argument("--only", metavar="KIND", help=", ".join(kind.name for kind in KINDS))
+    parser.add_argument("--sample", action="store_true", help="leave the table as it is")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where what fails is left")
     given = parser.parse_args(arguments)
     kinds = KINDS if given.only is None else [kind_of(given.only)]
@@ -638,7 +652,8 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="graven-fuzz-") as name:
         started = time.monotonic()
         for row in rows(kinds, given.inputs, given.drawn, given.commands, Path(name)):
-            write_rows(TABLE, COLUMNS, replaced(read_rows(TABLE), [row], ("kind",)))
+            if not given.sample:
+                write_rows(TABLE, COLUMNS, replaced(read_rows(TABLE), [row], ("kind",)))
             print(json.dumps(row), f"{time.monotonic() - started:.0f} s", flush=True)
             failed += int(row["failed"]) + int(row["commands_failed"])
         if failed and given.keep is not None:

@@ -14,6 +14,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -349,15 +350,35 @@ def _opened(where: str) -> sqlite3.Connection:
     try:
         # What a power failure takes from the index is looked for again in the segments.
         connection.execute("PRAGMA synchronous = NORMAL")
-        if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+        if not _is_as_declared(connection):
             connection.execute("BEGIN EXCLUSIVE")
-            if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            if not _is_as_declared(connection):
                 _make_tables(connection)
             connection.commit()
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _is_as_declared(connection: sqlite3.Connection) -> bool:
+    """Whether a database has the tables of this version, whole."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version == VERSION and _declarations(connection) == _declared()
+
+
+@cache
+def _declared() -> list[tuple[str, ...]]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        _make_tables(connection)
+        return _declarations(connection)
+    finally:
+        connection.close()
+
+
+def _declarations(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+    return connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY 1, 2").fetchall()
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
