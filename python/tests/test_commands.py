@@ -135,7 +135,8 @@ def test_memory_replays_a_trace(graven, tmp_path):
     done = graven("memory", "t.nvt", "--format", "json")
     assert done.returncode == 0, done.stderr
     document = documents(done.stdout)
-    assert document == {"machine": "silo", "stats": {"cycles": 1000, "media_write_requests": 5}}
+    stats = {"requests": 5, "cycles": 1000, "media_write_requests": 5}
+    assert document == {"machine": "silo", "stats": stats}
     assert "5 requests in" in done.stderr
     assert "media_write_requests" in graven("memory", "t.nvt").stdout
     assert graven("memory", "t.nvt", "--format", "csv").stdout.startswith("machine,cycles")
