@@ -139,7 +139,7 @@ def test_memory_replays_a_trace(graven, tmp_path):
     assert document == {"machine": "silo", "stats": stats}
     assert "5 requests in" in done.stderr
     assert "media_write_requests" in graven("memory", "t.nvt").stdout
-    assert graven("memory", "t.nvt", "--format", "csv").stdout.startswith("machine,cycles")
+    assert graven("memory", "t.nvt", "--format", "csv").stdout.startswith("machine,requests,cycles")
 
 
 def test_memory_names_the_line_that_it_cannot_read(graven, tmp_path):

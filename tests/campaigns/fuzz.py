@@ -34,6 +34,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -186,12 +187,19 @@ class Kind:
     has_keys: bool = False
 
 
+SMALL = {"workload.footprint_bytes": "64 KB"}
+"""Of programs whose traces are damaged."""
+
+LONGEST_BYTES = 16 << 20
+"""Of an input."""
+
+
 def make_sound(folder: Path) -> None:
     """Sound files of all kinds."""
     for number, (design, workload) in enumerate([("silo", "hash"), ("lad", "array")]):
         common = {"threads": 2, "transactions": 12, "seed": number}
         trace = folder / f"{number}.gvt"
-        graven.record_trace(trace, design, workload, **common)
+        graven.record_trace(trace, design, workload, **common, settings=SMALL)
         requests = folder / f"{number}.grt"
         graven.run(design, workload, request_trace=requests, store=None, **common)
         graven.convert_requests(requests, folder / f"{number}.nvt")
@@ -257,7 +265,7 @@ def read_program_trace(path: Path) -> object:
     """All of it, and a replay."""
     graven.trace_info(path)
     _engine.trace_properties(str(path))
-    return graven.replay(path)
+    return graven.replay(path, "silo", machine="silo")
 
 
 def read_requests(path: Path) -> object:
@@ -354,11 +362,52 @@ def resealed(content: bytes, draw: random.Random, others: Sequence[bytes]) -> by
     return b"".join(found)
 
 
+def _number(content: bytes, at: int) -> int:
+    return int.from_bytes(content[at : at + 4], "little")
+
+
+def _seal(content: bytearray, place: int, *parts: tuple[int, int]) -> None:
+    """Writes the checksum of some parts, each from a byte up to before another."""
+    if 0 <= place <= len(content) - 4:
+        sealed = b"".join(bytes(content[max(0, first) : end]) for first, end in parts)
+        content[place : place + 4] = zlib.crc32(sealed).to_bytes(4, "little")
+
+
+def sealed_trace(content: bytes, draw: random.Random, others: Sequence[bytes]) -> bytes:
+    """A program trace with something else in it, under right checksums (program/layout.rs)."""
+    changed = bytearray(draw.choice([turned, numbered])(content, draw, others))
+    end, header = len(changed), _number(changed, 12)
+    index, at = _number(changed, end - 32), 20 + header
+    _seal(changed, 16, (0, 16), (20, 20 + header))
+    while at + 52 <= min(index, end):
+        stored = _number(changed, at + 12)
+        _seal(changed, at + 48, (at, at + 48), (at + 52, at + 52 + stored))
+        at += 52 + stored
+    _seal(changed, end - 16, (index, end - 32))
+    _seal(changed, end - 4, (end - 32, end - 4))
+    return bytes(changed)
+
+
+def sealed_requests(content: bytes, draw: random.Random, others: Sequence[bytes]) -> bytes:
+    """The same of a binary trace of requests (requests/binary.rs)."""
+    changed = bytearray(draw.choice([turned, numbered])(content, draw, others))
+    _seal(changed, 12, (0, 12))
+    at = 16
+    while changed[at : at + 4] == b"REQS":
+        stored = _number(changed, at + 8)
+        _seal(changed, at + 24, (at, at + 24), (at + 28, at + 28 + stored))
+        at += 28 + stored
+    _seal(changed, at + 16, (at, at + 16))
+    return bytes(changed)
+
+
 KINDS = (
     Kind("program trace", "t.gvt", "*.gvt", read_program_trace,
-         ("trace info FILE --properties", "trace replay FILE")),
+         ("trace info FILE --properties", "trace replay FILE --design silo"),
+         (*BYTES, *[sealed_trace] * 20)),
     Kind("requests, binary", "r.grt", "*.grt", read_requests,
-         ("memory FILE --no-store", "trace convert FILE --to o.nvt")),
+         ("memory FILE --no-store", "trace convert FILE --to o.nvt"),
+         (*BYTES, *[sealed_requests] * 20)),
     Kind("requests, NVMain", "r.nvt", "*.nvt", read_requests,
          ("memory FILE --no-store", "trace convert FILE --to o.grt"), TEXT),
     Kind("requests, DRAMsim3", "r.trc", "*.trc", read_requests,
@@ -404,7 +453,7 @@ def damaged(kind: Kind, number: int, sound: Sequence[bytes]) -> bytes:
     content = draw.choice(sound)
     for _ in range(draw.choice([1, 1, 1, 2, 3, 6])):
         content = draw.choice(kind.damage)(content, draw, sound)
-    return content[: 4 << 20]
+    return content[:LONGEST_BYTES]
 
 
 # ---- the process that reads ----------------------------------------------------------------------
