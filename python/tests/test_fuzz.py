@@ -30,6 +30,14 @@ def test_a_few_damaged_files_of_each_kind_are_read_or_refused(environment):
     assert all(int(row["accepted"]) + int(row["refused"]) == 12 for row in rows)
 
 
+def test_the_table_has_each_kind_and_no_failure():
+    rows = tables.read_rows(fuzz.TABLE)
+    assert [row["kind"] for row in rows] == [kind.name for kind in fuzz.KINDS]
+    for row in rows:
+        assert int(row["accepted"]) + int(row["refused"]) == int(row["inputs"]) + int(row["drawn"])
+        assert (row["failed"], row["commands_failed"]) == ("0", "0")
+
+
 @pytest.mark.parametrize("kind", fuzz.KINDS, ids=lambda kind: kind.name)
 def test_an_input_is_the_same_whenever_it_is_made(kind):
     sound = [b"NVMV1\n1 R 0x40 0 0 0\n", b"a = 1\n[b]\nc = 2\n", random.Random(1).randbytes(900)]

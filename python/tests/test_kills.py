@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from tests.campaigns import kills
+from tests.campaigns import kills, tables
 from tests.campaigns.kills import CASES, OLD, Judged, Reference, Struck
 
 BY_NAME = {case.name: case for case in CASES}
 
-pytestmark = pytest.mark.engine
+
+def test_the_table_has_all_tries_and_nothing_wrong():
+    rows = tables.read_rows(kills.TABLE)
+    assert [int(row["try"]) for row in rows] == list(range(kills.TRIES))
+    for row in rows:
+        assert row["case"] == kills.case_of(int(row["try"])).name
+        assert (row["again"], row["lost"], row["wrong"]) == ("identical", "0", "")
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     ("case", "when", "old"),
     [
@@ -35,6 +42,7 @@ def test_what_is_killed_leaves_old_or_new_and_goes_on(tmp_path, case, when, old)
     assert found["cut_off"] == ("1" if when.endswith("half") else "0")
 
 
+@pytest.mark.engine
 @pytest.mark.usefixtures("real_engine")
 def test_the_campaign_finds_what_is_wrong(tmp_path):
     """A half-written file, a result that has gone, and damage are found."""

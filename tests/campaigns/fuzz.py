@@ -69,7 +69,7 @@ EXTREMES = (
 PLACE = re.compile(r"[Ll]ine \d|:\d+|byte |request \d|`[^`]+`|block \d|thread \d|key|column \d")
 """What says where something is wrong."""
 
-KEY = re.compile(r"`[a-z-]+\.[a-z_]+`")
+KEY = re.compile(r"`[^\s.]+\.\S+`")
 """A key of the configuration."""
 
 
@@ -173,8 +173,8 @@ class Kind:
         commands: What reads it at the command line; `FILE` is its name.
         damage: What may be done to it.
         names_file: Whether an error has to name it.
-        has_keys: Whether an error may name a key of the configuration instead: a machine may be
-            too small for what runs on it.
+        has_keys: Whether an error may name a key of the configuration instead: of a trace's header,
+            or of a machine that is too small for what runs on it.
     """
 
     name: str
@@ -404,7 +404,7 @@ def sealed_requests(content: bytes, draw: random.Random, others: Sequence[bytes]
 KINDS = (
     Kind("program trace", "t.gvt", "*.gvt", read_program_trace,
          ("trace info FILE --properties", "trace replay FILE --design silo"),
-         (*BYTES, *[sealed_trace] * 20)),
+         (*BYTES, *[sealed_trace] * 20), has_keys=True),
     Kind("requests, binary", "r.grt", "*.grt", read_requests,
          ("memory FILE --no-store", "trace convert FILE --to o.nvt"),
          (*BYTES, *[sealed_requests] * 20)),
