@@ -16,7 +16,7 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 
 .DEFAULT_GOAL := help
 EXAMPLES := $(wildcard examples/*/Cargo.toml)
-.PHONY: help install dev demo demo-real captures prepare test test-all examples recorded counts browser lint format bench campaigns soak clean
+.PHONY: help install dev demo demo-real captures prepare test test-all examples recorded counts browser clusters lint format bench campaigns soak clean
 
 # Without benchmarks, so that what tests and the native module share is compiled once.
 CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
@@ -77,6 +77,8 @@ counts: install ## Count host instructions of benchmarks (valgrind), and compare
 
 browser: $(VENV)/.browser ## Install what tests of reports in a real browser need beside Chromium
 
+clusters: $(VENV)/.clusters ## Install what tests on a Dask cluster need; those on Slurm need the distribution's
+
 lint: install ## Check format, lints and types, Rust and Python
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -92,7 +94,7 @@ format: install ## Format all sources
 bench: counts ## Measure the simulator's speed: host instructions, then times
 	cargo bench --locked --package graven-benches
 
-campaigns: install ## What takes hours: mutants, full sizes of all papers, the adversary; each goes on where it was
+campaigns: install clusters ## What takes hours: mutants, full sizes of all papers, the adversary; each goes on where it was
 	$(BIN)/python -m tests.campaigns.mutants
 	$(BIN)/python -m tests.campaigns.properties
 	$(BIN)/python -m tests.campaigns.explained
@@ -104,6 +106,7 @@ campaigns: install ## What takes hours: mutants, full sizes of all papers, the a
 	$(BIN)/python -m tests.campaigns.fuzz
 	$(BIN)/python -m tests.campaigns.corners
 	$(BIN)/python -m tests.campaigns.scale
+	$(BIN)/python -m tests.campaigns.clusters
 	$(BIN)/python -m tests.campaigns.reproduced
 	$(MAKE) soak
 
@@ -135,6 +138,10 @@ $(REQUIREMENTS): $(VENV)/.python python/requirements.lock
 
 $(VENV)/.browser: $(REQUIREMENTS) python/requirements-browser.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-browser.lock
+	@touch $@
+
+$(VENV)/.clusters: $(REQUIREMENTS) python/requirements-clusters.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-clusters.lock
 	@touch $@
 
 # The crates are compiled while packages are fetched. What each start of the command imports is compiled, too, since an

@@ -30,7 +30,7 @@ from graven.catalogue import Catalogue, catalogue
 from graven.errors import OutputError, StoreError
 
 if TYPE_CHECKING:
-    from graven.api import Interrupted, adversary, compare, cost, crash, litmus, memory, run
+    from graven.api import Interrupted, adversary, compare, cost, crash, litmus, memory, run, sweep
     from graven.campaign import Shares
     from graven.comparison import METRICS, Comparison, Metric, Normalised
     from graven.costs import Cost
@@ -56,7 +56,17 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
-    "api": ("Interrupted", "adversary", "compare", "cost", "crash", "litmus", "memory", "run"),
+    "api": (
+        "Interrupted",
+        "adversary",
+        "compare",
+        "cost",
+        "crash",
+        "litmus",
+        "memory",
+        "run",
+        "sweep",
+    ),
     "campaign": ("Shares",),
     "comparison": ("METRICS", "Comparison", "Metric", "Normalised"),
     "costs": ("Cost",),
@@ -125,6 +135,7 @@ __all__ = [
     "record_trace",
     "replay",
     "run",
+    "sweep",
     "trace_info",
 ]
 

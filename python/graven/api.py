@@ -21,9 +21,11 @@ from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
 from graven.catalogue import catalogue
 from graven.comparison import Comparison
 from graven.experiment import (
+    Executor,
     Experiment,
     Job,
     Keep,
+    Local,
     Observer,
     Result,
     failures_text,
@@ -134,6 +136,7 @@ def compare(
     recovery: int | None = None,
     metrics: Names = None,
     jobs: int | None = None,
+    on: str = "local",
     observe: Observer | None = None,
     store: Folder = ...,
     fresh: bool = False,
@@ -157,7 +160,8 @@ def compare(
         recovery: Power failures, evenly spaced over each run, after which recovery is timed; the
             time is one of the default metrics then.
         metrics: Names of the statistics that designs are compared by.
-        jobs: Simulations at a time; the host's cores if not given.
+        jobs: Simulations at a time on this host; its cores if not given.
+        on: Where simulations run: `local`, `local:N`, `dask://HOST:PORT`, `slurm`.
         observe: Called with the progress several times a second.
         store: A folder where each result is kept as it comes, and found if it is asked for again;
             or nothing.
@@ -173,7 +177,7 @@ def compare(
     found = Machine.find(machine)
     failures = arguments.integer_or_none("recovery", recovery, 1, arguments.RECOVERIES_MAX)
     texts = with_recovery(setting_texts(settings, overrides), failures)
-    workers = arguments.integer_or_none("jobs", jobs)
+    executor = _executor(on, jobs)
     arguments.function_or_none("observe", observe)
     choice = choose(
         arguments.names("designs", designs),
@@ -198,11 +202,58 @@ def compare(
         vary=choice.vary,
     )
     result = Experiment.prepare(plan).run(
-        keep=_keeper(store, fresh=fresh), workers=workers, observe=observe
+        keep=_keeper(store, fresh=fresh), executor=executor, observe=observe
     )
     comparison = Comparison(result.records, choice.baseline, metrics_shown)
     _raise_unless_whole(result, comparison)
     return comparison
+
+
+@arguments.in_python
+def sweep(
+    file: str | PathLike[str],
+    *,
+    jobs: int | None = None,
+    on: str = "local",
+    observe: Observer | None = None,
+    store: Folder = ...,
+    fresh: bool = False,
+) -> list[Record] | list[CrashReport]:
+    """Runs all that a file asks for, as `graven sweep` does (docs/sweeps.md).
+
+    Args:
+        file: A sweep in TOML.
+        jobs: Simulations at a time on this host; its cores if not given.
+        on: Where simulations run: `local`, `local:N`, `dask://HOST:PORT`, `slurm`.
+        observe: Called with the progress several times a second.
+        store: A folder where each result is kept as it comes, and found if it is asked for again.
+        fresh: Whether to run even what is there.
+
+    Returns:
+        The results in the order of the file: records, or reports of runs that were crashed.
+
+    Raises:
+        ConfigError: something was refused; nothing has run.
+        SimulationError: a simulation failed; the results of the others are in the store.
+        KeyboardInterrupt: Ctrl-C; what had finished is in the store.
+        StoreError: `store` is not a folder for results.
+    """
+    from graven.store.keeping import Keeper
+    from graven.sweeps import Sweep
+
+    found = Sweep.read(arguments.path("file", file))
+    executor = _executor(on, jobs)
+    arguments.function_or_none("observe", observe)
+    keep = _keeper(store, fresh=fresh)
+    if not isinstance(keep, Keeper):
+        raise ConfigError("store: a sweep keeps its results in one; None is not allowed")
+    found.check()
+    done = found.complete(keep, executor=executor, observe=observe)
+    if done.ended.interrupted:
+        raise KeyboardInterrupt
+    if done.ended.failures:
+        raise SimulationError(failures_text(done.ended.failures))
+    return found.reports(keep) if found.is_crash else found.records(keep)
 
 
 @arguments.in_python
@@ -347,7 +398,7 @@ def crash(
     )
     return _only(
         CrashCampaign.prepare([how]).run(
-            keep=_keeper(store, fresh=fresh), workers=1, observe=observe
+            keep=_keeper(store, fresh=fresh), executor=Local(1), observe=observe
         )
     )
 
@@ -490,6 +541,12 @@ def checked_job(
         arguments.seed(seed),
         settings,
     )
+
+
+def _executor(on: object, jobs: object) -> Executor:
+    from graven.executors.named import executor
+
+    return executor(arguments.text("on", on), arguments.integer_or_none("jobs", jobs))
 
 
 def _workload(given: object) -> str:

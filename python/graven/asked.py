@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from graven import _engine
-from graven.experiment import Keep, Observer, Ran, Task, Work, run_all
+from graven.experiment import Keep, Local, Observer, Ran, Task, Work, run_all
 
 
 @dataclass(frozen=True)
@@ -54,4 +54,4 @@ def run_asked(
 ) -> Ran:
     """Runs what has no result yet, several at a time; never raises for what failed."""
     work = [Work(item.label, item, item.task) for item in asked]
-    return run_all(work, keep=keep, workers=workers, observe=observe)
+    return run_all(work, keep=keep, executor=Local(workers), observe=observe)

@@ -14,6 +14,8 @@ from graven._engine import ConfigError
 from graven.arguments import RECOVERY_DEPTH_MAX, integer
 from graven.asked import Asked, run_asked
 from graven.experiment import (
+    HERE,
+    Executor,
     Failure,
     Job,
     Keep,
@@ -173,7 +175,7 @@ class CrashCampaign:
         self,
         *,
         keep: Keep | None = None,
-        workers: int | None = None,
+        executor: Executor = HERE,
         observe: Observer | None = None,
     ) -> CampaignResult[CrashReport]:
         """Runs those without a result; never raises for one that failed or was interrupted."""
@@ -182,7 +184,7 @@ class CrashCampaign:
             for job, campaign in zip(self.jobs, self.campaigns, strict=True)
         ]
         watch = _judging(observe, self.campaigns)
-        ran = run_all(work, keep=keep, workers=workers, observe=watch)
+        ran = run_all(work, keep=keep, executor=executor, observe=watch)
         reports = tuple(
             self.jobs[index].report(text, ran.host_s[index] or 0.0)
             for index, text in ran.texts.items()

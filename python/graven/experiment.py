@@ -229,10 +229,6 @@ class Outcome:
     interrupted: bool
 
 
-NOTHING = Outcome({}, (), False)
-"""What comes of no tasks."""
-
-
 @dataclass
 class Pool:
     """Runs tasks on a fixed number of threads; `tasks` may make each when it is taken."""
@@ -369,9 +365,38 @@ class Timed:
         return self._task.progress()
 
 
+class Deferred:
+    """A task that is made when it is run: what the engine has of a simulation is 20 KB and more."""
+
+    def __init__(self, make: Callable[[], Task]) -> None:
+        self._make = make
+        self._task: Task | None = None
+        self._is_cancelled = False
+
+    def run(self) -> str:
+        """Makes the task and runs it to the end."""
+        self._task = self._make()
+        if self._is_cancelled:
+            self._task.cancel()
+        try:
+            return self._task.run()
+        finally:
+            self._task = None
+
+    def cancel(self) -> None:
+        """Makes `run` raise `Cancelled`."""
+        self._is_cancelled = True
+        if (task := self._task) is not None:
+            task.cancel()
+
+    def progress(self) -> tuple[int, int]:
+        """Done, and in all; nothing of nothing while it is not running."""
+        return (0, 0) if (task := self._task) is None else task.progress()
+
+
 @dataclass(frozen=True)
 class Work:
-    """A job that has been made a task.
+    """A job that can be run.
 
     Attributes:
         label: How progress and failures call it.
@@ -382,6 +407,85 @@ class Work:
     label: str
     job: Any
     task: Task
+
+
+Sink = Callable[[int, str, float | None], None]
+"""Takes a result as it comes: its position, its text, and how long it took in seconds."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How work ended: what did not end well, and whether it was interrupted."""
+
+    failures: tuple[Failure, ...] = ()
+    interrupted: bool = False
+
+
+class Executor(Protocol):
+    """Where work is done: on this host, or on others (`graven.executors`)."""
+
+    def run(
+        self,
+        work: Sequence[Work],
+        left: Sequence[int],
+        *,
+        keep: Keep | None,
+        sink: Sink,
+        observe: Observer | None,
+    ) -> Ended:
+        """Does what is left of some work, and hands each result over once; keeps them, too.
+
+        Results come in any order, from any thread, one at a time. What fails is in what is
+        returned, and the rest goes on.
+        """
+
+
+@dataclass(frozen=True)
+class Local:
+    """This process, with a thread for each of so many simulations at a time.
+
+    Attributes:
+        workers: How many; one for each host core if nothing is said.
+    """
+
+    workers: int | None = None
+
+    def run(
+        self,
+        work: Sequence[Work],
+        left: Sequence[int],
+        *,
+        keep: Keep | None,
+        sink: Sink,
+        observe: Observer | None,
+    ) -> Ended:
+        """Does it in the order of `left`."""
+        one_at_a_time = threading.Lock()
+        tasks: list[tuple[str, Task]] = []
+        for at in left:
+            item = work[at]
+            task = item.task if keep is None else keep.kept(item.job, item.task)
+            tasks.append((item.label, _HandedOver(task, at, sink, one_at_a_time)))
+        outcome = Pool(tasks, self.workers or host_cores()).run(observe)
+        return Ended(outcome.failures, outcome.interrupted)
+
+
+class _HandedOver(Timed):
+    """A task whose result goes to a sink, and is not held any longer."""
+
+    def __init__(self, task: Task, at: int, sink: Sink, lock: threading.Lock) -> None:
+        super().__init__(task)
+        self._at, self._sink, self._lock = at, sink, lock
+
+    def run(self) -> str:
+        text = super().run()
+        with self._lock:
+            self._sink(self._at, text, self.host_s)
+        return ""
+
+
+HERE = Local()
+"""This host, with all its cores."""
 
 
 @dataclass(frozen=True)
@@ -407,27 +511,28 @@ def run_all(
     work: Sequence[Work],
     *,
     keep: Keep | None = None,
-    workers: int | None = None,
+    executor: Executor = HERE,
     observe: Observer | None = None,
 ) -> Ran:
     """Runs what has no result yet, several at a time, and keeps each result as it comes."""
     there = {} if keep is None else {at: keep.found(item.job) for at, item in enumerate(work)}
-    found = {at: result for at, result in there.items() if result is not None}
-    left = [at for at in range(len(work)) if at not in found]
-    tasks = [
-        Timed(work[at].task if keep is None else keep.kept(work[at].job, work[at].task))
-        for at in left
-    ]
-    named = [(work[at].label, task) for at, task in zip(left, tasks, strict=True)]
-    outcome = Pool(named, workers or host_cores()).run(observe) if named else NOTHING
-    came = {left[at]: (text, tasks[at].host_s) for at, text in outcome.texts.items()}
-    results = dict(sorted({**found, **came}.items()))
+    results = {at: result for at, result in there.items() if result is not None}
+    found = len(results)
+    left = [at for at in range(len(work)) if at not in results]
+
+    def sink(at: int, text: str, host_s: float | None) -> None:
+        results[at] = (text, host_s)
+
+    ended = Ended()
+    if left:
+        ended = executor.run(work, left, keep=keep, sink=sink, observe=observe)
+    came = dict(sorted(results.items()))
     return Ran(
-        {at: text for at, (text, _) in results.items()},
-        {at: seconds for at, (_, seconds) in results.items()},
-        len(found),
-        outcome.failures,
-        outcome.interrupted,
+        {at: text for at, (text, _) in came.items()},
+        {at: seconds for at, (_, seconds) in came.items()},
+        found,
+        ended.failures,
+        ended.interrupted,
     )
 
 
@@ -442,38 +547,66 @@ class Result:
     """How many simulations had a result before."""
 
 
+CHECKED_WHOLE = 4096
+"""Experiments of up to so many simulations are checked as a whole before the first one runs."""
+
+
 @dataclass(frozen=True)
 class Experiment:
     """Simulations that the engine has checked and that have not run yet."""
 
     jobs: tuple[Job, ...]
-    simulations: tuple[_engine.Simulation, ...]
 
     @staticmethod
     def prepare(jobs: Sequence[Job]) -> Experiment:
-        """Has the engine check every job before the first one runs.
+        """Has the engine check jobs before the first one runs.
+
+        Of more than `CHECKED_WHOLE` a part is checked that has every value of everything in it;
+        what is refused of the rest fails when its turn comes.
 
         Raises:
             ConfigError: the engine refuses one.
         """
-        return Experiment(tuple(jobs), tuple(job.simulation() for job in jobs))
+        checked = jobs if len(jobs) <= CHECKED_WHOLE else covering(jobs)
+        for job in checked:
+            job.simulation()
+        return Experiment(tuple(jobs))
+
+    def work(self) -> list[Work]:
+        """The jobs, to be run."""
+        return [Work(job.label, job, Deferred(job.simulation)) for job in self.jobs]
 
     def run(
         self,
         *,
         keep: Keep | None = None,
-        workers: int | None = None,
+        executor: Executor = HERE,
         observe: Observer | None = None,
     ) -> Result:
         """Runs those without a result; never raises for a failed or interrupted simulation."""
-        work = [
-            Work(job.label, job, simulation)
-            for job, simulation in zip(self.jobs, self.simulations, strict=True)
-        ]
-        ran = run_all(work, keep=keep, workers=workers, observe=observe)
+        ran = run_all(self.work(), keep=keep, executor=executor, observe=observe)
         jobs = ((self.jobs[index], text) for index, text in ran.texts.items())
         records = ((job, record_of(job, text)) for job, text in jobs)
         return Result(best_of_aliases(records), ran.failures, ran.interrupted, ran.found)
+
+
+def covering(jobs: Iterable[Job]) -> list[Job]:
+    """Some of many jobs: each pair of design and workload, and each value of each key, is there."""
+    seen: set[object] = set()
+    found = []
+    for job in jobs:
+        machine = job.machine.name
+        facts = {
+            (machine, job.design, job.workload),
+            ("threads", machine, job.threads),
+            ("transactions", job.transactions),
+            *((machine, key, value) for key, value in job.settings),
+            *((machine, key, value) for key, value, _ in job.varied),
+        }
+        if not facts <= seen:
+            seen |= facts
+            found.append(job)
+    return found
 
 
 def run_one(job: Job, *, keep: Keep | None = None, observe: Observer | None = None) -> Result:
@@ -490,7 +623,7 @@ def run_one(job: Job, *, keep: Keep | None = None, observe: Observer | None = No
             name: str(stack.enter_context(growing(Path(path)))) for name, path in files.items()
         }
         experiment = Experiment.prepare([replace(job, **places)])
-        result = experiment.run(keep=keep, workers=1, observe=observe)
+        result = experiment.run(keep=keep, executor=Local(1), observe=observe)
         if not result.records:
             raise _NothingToKeep
     return result

@@ -29,7 +29,7 @@ from pathlib import Path
 from graven import output
 from graven.campaign import CrashJob
 from graven.cli.programs import CAPTURES, capture_programs
-from graven.experiment import Job, host_cores
+from graven.experiment import Job, Local, host_cores
 from graven.papers.data import Claim, Paper
 from graven.papers.files import papers
 from graven.papers.plan import AUTHORS, BY_DEFAULT, DEFAULT, PROGRAMS, jobs_of
@@ -86,7 +86,7 @@ def measured(pattern: str = "*") -> list[tuple[Paper, Claim]]:
 
 def _run(everything: Mapping[str, Job | CrashJob], store: Store, workers: int) -> None:
     with Display() as display:
-        ran = run(everything, store, workers=workers, observe=display)
+        ran = run(everything, store, executor=Local(workers), observe=display)
     if ran.failures or ran.interrupted:
         sys.exit(f"not complete: {ran.failures or 'interrupted'}")
 

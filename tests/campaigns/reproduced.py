@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.campaigns.tables import ROOT, STATES, Row, read_rows, table_of, write_page, write_rows
 
-from graven.experiment import host_cores
+from graven.experiment import Local, host_cores
 from graven.papers.answers import Outcome
 from graven.papers.counts import MEASURED
 from graven.papers.data import Paper
@@ -225,7 +225,7 @@ def measure(paper: Paper, store: Store, readings: str, workers: int) -> tuple[li
     for quick in (True, False):
         wanted = Wanted(paper, quick, readings=readings)
         with Display() as display:
-            ran = run(needed([wanted]), store, workers=workers, observe=display)
+            ran = run(needed([wanted]), store, executor=Local(workers), observe=display)
         if ran.failures or ran.interrupted:
             sys.exit(f"{paper.name} is not complete: {ran.failures or 'interrupted'}")
         found.append(collect(wanted, store))

@@ -39,6 +39,7 @@ Examples:
   graven cost silo                            its hardware, derived and beside its paper's table
   graven list designs                         what there is to compare
   graven capture --to kv.gvt … -- ./kv        a program of yours as it is, for every design
+  graven sweep sweep.toml --on slurm          thousands of simulations, on a cluster
   graven results list                         what has been simulated; also query, verify, merge
   graven new design my-log                    a crate with a design of your own
   graven COMMAND --help                       options and examples of a command
@@ -61,6 +62,7 @@ COMMANDS = {
     "reproduce": ("reproduce.reproduce", "Reproduce the papers: figures, tables, claims."),
     "results": ("results.results", "What is in the store: list, query, check, clean, merge."),
     "run": ("run.run", "Simulate one design on one workload; every statistic."),
+    "sweep": ("sweep.sweep", "Run all that a file asks for, here or on a cluster."),
     "trace": ("trace.trace", "Record, replay and convert program traces."),
 }
 """Each command: where it is in this package, and its line in the help of the group."""

@@ -43,6 +43,7 @@ Examples:
   graven compare --designs base,silo --metrics throughput_tx_per_s,ipc,pm_energy_pj
   graven compare --designs base,fwb,lsm,hoop --workloads hash --recovery 4
   graven compare --machine mine.toml --format csv > mine.csv
+  graven compare --on dask://scheduler:8786
   graven compare --format json | jq '.[].stats.cycles'
 
 With --format json or csv, standard output is that one document and nothing else. Each result is
@@ -96,6 +97,7 @@ once; what had finished is printed and written all the same, and the exit code i
     help="Write results with the whole configuration: a file by its ending (.json, .csv, "
     ".parquet), or a folder with all three and the report.",
 )
+@options.on
 @options.keeping
 @options.jobs("Simulations")
 @click.option(
@@ -126,6 +128,7 @@ def compare(
     baseline: str | None,
     metrics: str | None,
     out: Path | None,
+    on: str,
     folder: Path,
     no_store: bool,
     fresh: bool,
@@ -135,6 +138,7 @@ def compare(
     no_report: bool,
 ) -> int:
     """Checks everything, simulates, prints, writes."""
+    executor = options.executor_of(on, jobs)
     found = Machine.find(machine)
     settings = with_recovery(settings, recovery)
     choice = choose(
@@ -175,7 +179,7 @@ def compare(
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(experiment.jobs))
 
     with Display() as display:
-        result = experiment.run(keep=keep, workers=jobs, observe=display)
+        result = experiment.run(keep=keep, executor=executor, observe=display)
     say_found(result.found, len(experiment.jobs))
     comparison = Comparison(result.records, metrics=metrics_shown)
     baseline = baseline or choice.baseline

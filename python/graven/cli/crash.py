@@ -27,7 +27,7 @@ from graven.cli.terminal import (
 )
 from graven.cli.verdicts import print_campaigns
 from graven.errors import OutputError
-from graven.experiment import Failure, Snapshot, failures_text, matrix
+from graven.experiment import Executor, Failure, Local, Snapshot, failures_text, matrix
 from graven.figures import exact, scaled
 from graven.machine import Machine
 from graven.progress import Display
@@ -233,6 +233,7 @@ class Forms(click.ParamType[dict[str, int]]):
     help="Where the minimised program of the first violation goes; for one design and workload.  "
     f"[default: {RESULTS}/DESIGN-WORKLOAD.litmus]",
 )
+@options.on
 @options.keeping
 @options.jobs("Runs, or chunks of schedules,")
 @options.table_or_json
@@ -260,6 +261,7 @@ def crash(
     draws: tuple[tuple[str, int], ...],
     state: Path | None,
     replay: Path | None,
+    on: str,
     folder: Path,
     no_store: bool,
     fresh: bool,
@@ -268,6 +270,9 @@ def crash(
 ) -> int:
     """Checks everything, runs, writes, prints."""
     _check_options(context, adversary=adversary)
+    executor = options.executor_of(on, jobs)
+    if adversary and on.partition(":")[0] != "local":
+        raise click.UsageError(f"--on {on}: schedules of the adversary are run on this host")
     names = design_names(designs) if designs else sound_designs()
     if mutant is not None and len(names) != 1:
         raise click.UsageError(f"--mutant {mutant} is of one design; --design names it")
@@ -320,7 +325,7 @@ def crash(
             output.check([replay], ROOM)
     started = time.monotonic()
     with Display(task.noun) as display:
-        done = task.run(jobs, display)
+        done = task.run(executor, display)
     seconds = time.monotonic() - started
     try:
         replays = _write(done.reports, replay)
@@ -360,12 +365,17 @@ class _Done:
     interruption: str | None
 
 
+def _workers(executor: Executor) -> int | None:
+    """How many at a time on this host."""
+    return executor.workers if isinstance(executor, Local) else None
+
+
 class _Task:
     """One of the two kinds of campaign."""
 
     noun: str
 
-    def run(self, jobs: int | None, display: Display) -> _Done:
+    def run(self, executor: Executor, display: Display) -> _Done:
         """Runs it."""
         raise NotImplementedError
 
@@ -376,9 +386,9 @@ class _Runs(_Task):
     keep: Keeper | None
     noun: str = "runs"
 
-    def run(self, jobs: int | None, display: Display) -> _Done:
+    def run(self, executor: Executor, display: Display) -> _Done:
         total = len(self.campaign.jobs)
-        checked = self.campaign.run(keep=self.keep, workers=jobs, observe=display)
+        checked = self.campaign.run(keep=self.keep, executor=executor, observe=display)
         say_found(checked.found, total)
         interruption = None
         if checked.interrupted:
@@ -416,14 +426,14 @@ class _Schedules(_Task):
         note(f"{state.where}: {done} of {total} schedules were done")
         return _Schedules(campaign, state, _judged(campaign))
 
-    def run(self, jobs: int | None, display: Display) -> _Done:
+    def run(self, executor: Executor, display: Display) -> _Done:
         def observe(snapshot: Snapshot) -> None:
             display(snapshot)
             has_grown = self.campaign.growth > self._saved_growth
             if has_grown and time.monotonic() - self._saved >= SAVE_SECONDS:
                 self._save_or_warn()
 
-        checked = self.campaign.run(workers=jobs, observe=observe)
+        checked = self.campaign.run(workers=_workers(executor), observe=observe)
         interruption = None
         if checked.interrupted:
             done, total = exact(self.campaign.schedules), exact(self.campaign.total)

@@ -49,11 +49,19 @@ APART = (OPEN, PROGRAMS)
 @click.argument("claim_id", metavar="CLAIM")
 @options.reproduction
 @options.reading
+@options.on
 @options.jobs("Simulations")
 def explain(
-    claim_id: str, quick: bool, stored: bool, out: Path, named: tuple[str, ...], jobs: int | None
+    claim_id: str,
+    quick: bool,
+    stored: bool,
+    out: Path,
+    named: tuple[str, ...],
+    on: str,
+    jobs: int | None,
 ) -> int:
     """Simulates what is not stored, prints, and keeps the table and its drawing."""
+    executor = options.executor_of(on, jobs)
     paper, claim = _find(claim_id)
     folder = out / ("quick" if quick else "full") / "explain"
     store = Store(out / "store")
@@ -65,7 +73,7 @@ def explain(
         folder.parent.mkdir(parents=True, exist_ok=True)
         room = output.BYTES_PER_REPORT + store.missing(needed) * output.BYTES_PER_RECORD
         output.check([folder / f"{claim.id}.json"], room, make=folder)
-    status = 0 if stored else simulate(needed, store, jobs)
+    status = 0 if stored else simulate(needed, store, executor)
     found = sensitivity(claim, paper, store, quick=quick, captures=captures)
     _write(found, folder, quick=quick)
     _print(found)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from graven.arguments import FIRST_SEED_MAX, RECOVERIES_MAX, SCHEDULES_MAX, SEED_MAX
 from graven.folders import DEFAULT_STORE, STORE_VARIABLE
 from graven.machine import DEFAULT
+
+if TYPE_CHECKING:
+    from graven.experiment import Executor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -265,6 +268,29 @@ def store(command: F) -> F:
         metavar="FOLDER",
         help=f"Where results are kept, and found by the same command ({STORE_VARIABLE}).",
     )(command)
+
+
+def on(command: F) -> F:
+    """`--on`."""
+    return click.option(
+        "--on",
+        default="local",
+        show_default=True,
+        metavar="EXECUTOR",
+        help="Where simulations run: local, local:N (so many at a time), dask://HOST:PORT (the "
+        "workers of a Dask scheduler), slurm (job arrays; SBATCH_PARTITION and so on are heeded).",
+    )(command)
+
+
+def executor_of(on: str, jobs: int | None) -> Executor:
+    """What `--on` and `--jobs` say.
+
+    Raises:
+        ConfigError: it is not allowed.
+    """
+    from graven.executors.named import executor
+
+    return executor(on, jobs)
 
 
 def jobs(what: str) -> Callable[[F], F]:

@@ -20,7 +20,7 @@ from graven.cli.claims import print_claims, print_counts
 from graven.cli.programs import CAPTURES, capture_programs, check_readings, print_programs
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
-from graven.experiment import Job, failures_text, host_cores
+from graven.experiment import Executor, Job, failures_text, host_cores
 from graven.figures import ratio, scaled
 from graven.papers.data import Paper
 from graven.papers.drawn import Drawn, Point, drawn
@@ -81,6 +81,7 @@ interrupt.
 @options.reading
 @click.option("--claims", is_flag=True, help="Print the table of claims, and write no report.")
 @click.option("--list", "listed", is_flag=True, help="List figures and experiments; run nothing.")
+@options.on
 @options.jobs("Simulations")
 @click.option(
     "--format",
@@ -100,10 +101,12 @@ def reproduce(
     listed: bool,
     stored: bool,
     out: Path,
+    on: str,
     jobs: int | None,
     form: str,
 ) -> int:
     """Checks everything, simulates what is not stored, writes and prints."""
+    executor = options.executor_of(on, jobs)
     chosen = _papers(paper_name, need=not (claims or listed))
     check_readings(named, chosen)
     captures = out / CAPTURES
@@ -126,7 +129,7 @@ def reproduce(
         room = output.BYTES_PER_REPORT + store.missing(everything) * output.BYTES_PER_RECORD
         output.check([folder / "claims.csv"], room, make=folder)
 
-    status = 0 if stored else simulate(everything, store, jobs)
+    status = 0 if stored else simulate(everything, store, executor)
     found = [collect(item, store) for item in wanted]
     assessed = [verdicts(item) for item in found]
     if not claims:
@@ -198,10 +201,10 @@ def _readings(of: Paper) -> Table:
     return table
 
 
-def simulate(everything: Mapping[str, Job | CrashJob], store: Store, workers: int | None) -> int:
+def simulate(everything: Mapping[str, Job | CrashJob], store: Store, executor: Executor) -> int:
     """Runs what is not stored, with a display; returns the exit code."""
     with Display() as display:
-        ran = run(everything, store, workers=workers, observe=display)
+        ran = run(everything, store, executor=executor, observe=display)
     if ran.stored:
         note(f"{ran.stored:,} of {ran.stored + ran.new:,} results were there already")
     for failure in ran.failures:

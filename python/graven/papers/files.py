@@ -47,7 +47,7 @@ from graven.papers.data import (
 from graven.papers.measures import expression
 from graven.papers.parts import parts, settings, variations
 from graven.papers.readings import Reading, named, questions, readings
-from graven.papers.toml import Table
+from graven.toml import Table
 
 FOLDER_VARIABLE = "GRAVEN_PAPERS"
 """Names a folder whose files take the place of those that ship with Graven, for who edits them."""

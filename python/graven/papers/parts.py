@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graven._engine import ConfigError
-from graven.papers.toml import Table
 from graven.selection import Variation
+from graven.toml import Table
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from graven._engine import ConfigError
 from graven.papers.parts import settings
-from graven.papers.toml import Table
 from graven.recipes import recipes
+from graven.toml import Table
 
 
 @dataclass(frozen=True)

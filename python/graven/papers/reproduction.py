@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from graven.campaign import CrashJob
 from graven.experiment import (
+    HERE,
+    Executor,
     Failure,
     Job,
     Observer,
@@ -119,7 +121,7 @@ def run(
     everything: Mapping[str, Job | CrashJob],
     store: Store,
     *,
-    workers: int | None = None,
+    executor: Executor = HERE,
     observe: Observer | None = None,
 ) -> Run:
     """Runs what has no result yet, several at a time, and keeps each result as it comes.
@@ -129,7 +131,7 @@ def run(
     """
     left = [job for name, job in everything.items() if store.get(name) is None]
     work = [Work(_label(job), job, _task(job)) for job in left]
-    ran = run_all(work, keep=Keeper(store), workers=workers, observe=observe)
+    ran = run_all(work, keep=Keeper(store), executor=executor, observe=observe)
     stored = len(everything) - len(left)
     return Run(len(ran.texts), stored, ran.failures, ran.interrupted)
 

@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -40,7 +40,7 @@ def request_of(job: Kept) -> Request:
     return _request(job, _trace_of(job if isinstance(job, Job) else job.job), build())
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def _request(job: Job | CrashJob, trace: str | None, build: str) -> Request:
     kind = SIMULATION if isinstance(job, Job) else CRASH
     named = _named(job) if isinstance(job, Job) else replace(job, job=_named(job.job))
@@ -135,6 +135,15 @@ class Keeper:
             return None
         record = self.store.record(digest(job))
         return None if record is None else (record.result, record.host_s)
+
+    def has(self, job: Kept) -> bool:
+        """Whether the result of a job is there, by what is known of the store."""
+        return not (self.fresh or _has_to_run(job)) and self.store.has(digest(job))
+
+    def keep(self, request: Request, text: str, host_s: float | None) -> None:
+        """Keeps a result that was made elsewhere, unless it is there."""
+        if self.store.get(request.digest) != one_line(text):
+            self.store.put(request, text, host_s)
 
     def kept(self, job: Kept, task: Task) -> Task:
         """A task that keeps its result as soon as it is there."""

@@ -32,6 +32,15 @@ REFRESH_SECONDS = 1.0
 Warn = Callable[[str], None]
 
 
+def identity_of(folder: Path) -> str | None:
+    """What a store calls itself, which no other does; nothing if there is none that does."""
+    try:
+        found = json.loads((folder / ABOUT).read_text(encoding="utf-8")).get("id")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return found if isinstance(found, str) else None
+
+
 class Store:
     """Results in a folder, which is made when the first is kept.
 
@@ -62,6 +71,11 @@ class Store:
         """The engine's JSON of a result, if it is there."""
         record = self.record(digest)
         return None if record is None else record.result
+
+    def has(self, digest: str) -> bool:
+        """Whether a result is there, by the index: it is checked when it is read."""
+        self._look()
+        return bool(self._places_of(digest))
 
     def record(self, digest: str) -> StoredRecord | None:
         """The record of a result, if it is there."""

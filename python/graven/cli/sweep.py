@@ -1,0 +1,218 @@
+"""`graven sweep`: all that a file asks for, on this host or on a cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+import click
+
+from graven import output, signals
+from graven.cli import options
+from graven.cli.keeping import keeper, say_found
+from graven.cli.terminal import Refusal, complain, note, refusing, results_console
+from graven.executors import estimates
+from graven.executors.shards import Shard
+from graven.experiment import failures_text, host_cores
+from graven.figures import exact, scaled
+from graven.progress import Display, duration
+from graven.records import Record, json_text
+from graven.reports import CrashReport
+from graven.store.keeping import Keeper
+from graven.sweeps import Sweep
+
+HELP = """Run all that SWEEP.toml asks for, on this host or on a cluster.
+
+The file names designs, workloads, machines, threads, seeds and settings, and what is varied; all
+combinations are run (docs/sweeps.md):
+
+\b
+  designs = ["silo", "fwb"]
+  workloads = ["micro"]
+  threads = [1, 2, 4, 8]
+  seeds = [1, 2, 3]
+  vary = { "pm.write_ns" = [150, 300, 600] }
+
+Each result is kept in the store as it comes, and the same command simulates only what is missing:
+after an interrupt, on another executor, or with more in the file. What is written is the same, byte
+for byte, wherever simulations ran.
+
+\b
+Examples:
+  graven sweep sweep.toml --dry-run
+  graven sweep sweep.toml --out results.parquet
+  graven sweep sweep.toml --on dask://scheduler:8786
+  SBATCH_PARTITION=short graven sweep sweep.toml --on slurm --store /scratch/store
+  graven sweep sweep.toml --shard 3/8 --store part3
+"""
+
+SHOWN = 10
+"""So many failures are shown one by one."""
+
+
+@click.command(help=HELP)
+@click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
+@options.on
+@click.option(
+    "--shard",
+    metavar="I/N",
+    help="Run the I-th of N parts alone; `graven results merge` puts stores together.",
+)
+@click.option("--dry-run", is_flag=True, help="Run nothing: say what would run, and what it takes.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write results with the whole configuration, in the format that the ending says (.json, "
+    ".csv, .parquet).",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="What goes to standard output.",
+)
+@options.store
+@click.option("--fresh", is_flag=True, help="Run again what has a result in the store, too.")
+@options.jobs("Simulations")
+def sweep(
+    file: Path,
+    on: str,
+    shard: str | None,
+    dry_run: bool,
+    out: Path | None,
+    form: str,
+    folder: Path,
+    fresh: bool,
+    jobs: int | None,
+) -> int:
+    """Reads, checks, runs, writes."""
+    whole = Sweep.read(file)
+    executor = options.executor_of(on, jobs)
+    part = None if shard is None else Shard.parse(shard)
+    if part is not None and (out is not None or form != "table"):
+        raise click.UsageError("--shard: a part has no whole results; not with --out or --format")
+    if whole.is_crash and (form == "csv" or (out is not None and out.suffix != ".json")):
+        raise click.UsageError("reports of runs that are crashed are written as JSON alone")
+    mine = whole if part is None else whole.part(part)
+    mine.check()
+    target = None
+    if out is not None:
+        with refusing():
+            [target] = [t for t in output.targets(out, None) if t.form in output.FORMATS]
+            output.check([target.path], len(mine.jobs) * output.BYTES_PER_RECORD)
+    keep = keeper(folder, no_store=False, fresh=fresh, results=len(mine.jobs))
+    if keep is None:
+        raise Refusal("a sweep keeps its results in a store")
+    if dry_run:
+        _say_plan(whole, mine, part, keep)
+        return 0
+    with Display() as display:
+        done = mine.complete(keep, executor=executor, observe=display)
+    say_found(done.found, len(mine.jobs))
+    for failure in done.ended.failures[:SHOWN]:
+        complain(failures_text([failure]))
+    if len(done.ended.failures) > SHOWN:
+        complain(f"{exact(len(done.ended.failures) - SHOWN)} more failed")
+    have = f"{exact(done.found + done.came)} of {exact(len(mine.jobs))} have results in {folder}"
+    if done.ended.interrupted:
+        note(f"{signals.words()}: {have}; the same command goes on")
+        return 130
+    if part is not None:
+        note(f"part {part}: {have}; when the parts are merged, the command without --shard writes")
+        return 1 if done.ended.failures else 0
+    _write(mine, keep, target, form)
+    return 1 if done.ended.failures else 0
+
+
+def _write(sweep: Sweep, keep: Keeper, target: output.Target | None, form: str) -> None:
+    if sweep.is_crash:
+        reports = sweep.reports(keep)
+        text = json_text([_without_seconds(report) for report in reports])
+        if target is not None:
+            output.write(target.path, text.encode())
+        if form == "json":
+            sys.stdout.write(text)
+        else:
+            _print_reports(reports)
+    else:
+        records = sweep.records(keep)
+        if target is not None:
+            output.write(target.path, output.encode(records, target.form, full=True))
+        if form == "table":
+            _print_records(records)
+        else:
+            sys.stdout.write(output.encode(records, form, full=False).decode())
+    if target is not None:
+        note(f"wrote {target.path}")
+    sys.stdout.flush()
+
+
+def _without_seconds(report: CrashReport) -> dict[str, object]:
+    """All that is the same wherever it ran."""
+    return {key: value for key, value in report.to_dict().items() if key != "seconds"}
+
+
+def _print_records(records: Sequence[Record]) -> None:
+    from graven.cli.tables import plain_table
+
+    table = plain_table()
+    table.add_column("design", no_wrap=True)
+    table.add_column("machine", no_wrap=True)
+    for name in ("simulations", "least", "median", "greatest"):
+        table.add_column(name, justify="right")
+    groups: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        values = groups.setdefault((record.design, record.machine), [])
+        values.append(record.number("throughput_tx_per_s") or 0.0)
+    for (design, machine), values in groups.items():
+        numbers = (min(values), median(values), max(values))
+        table.add_row(design, machine, exact(len(values)), *(scaled(value) for value in numbers))
+    console = results_console()
+    console.print("Throughput, transactions/s", style="bold")
+    console.print(table)
+
+
+def _print_reports(reports: Sequence[CrashReport]) -> None:
+    from graven.cli.tables import plain_table
+
+    table = plain_table()
+    for name in ("design", "workload", "machine"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("power failures", justify="right")
+    table.add_column("violations", justify="right")
+    for report in reports:
+        number = exact(len(report.violations))
+        row = (report.design, report.workload, report.machine)
+        table.add_row(*row, exact(report.recoveries), number)
+    results_console().print(table)
+
+
+def _say_plan(whole: Sweep, mine: Sweep, part: Shard | None, keep: Keeper) -> None:
+    """What would run, how long it would take one core, and the memory of the largest."""
+    missing = [job for job in mine.jobs if not keep.has(job)]
+    seconds = sum(estimates.seconds(job) for job in missing)
+    noun = "runs" if whole.is_crash else "simulations"
+    lines = [f"{noun}: {exact(len(whole.jobs))}"]
+    if part is not None:
+        lines.append(f"of part {part}: {exact(len(mine.jobs))}")
+    lines.append(f"without a result in {keep.store.folder}: {exact(len(missing))}")
+    lines.append(f"time on one core: about {duration(seconds)}")
+    lines.append(f"time on this host: about {duration(seconds / host_cores())}")
+    longest = max(missing, key=estimates.seconds, default=None)
+    if longest is not None:
+        lines.append(f"the longest: about {duration(estimates.seconds(longest))}")
+        needs = [estimates.memory_bytes(job) for job in missing[: 1 << 12]]
+        known = [need for need in needs if need is not None]
+        if known:
+            lines.append(f"memory of the largest: {max(known) / (1 << 20):.0f} MB at most")
+    lines.append(f"storage: about {len(missing) * BYTES_STORED / (1 << 20):.1f} MB")
+    print("\n".join(lines))
+
+
+BYTES_STORED = 24 << 10
+"""Bytes of a result in a segment and in the index, about."""

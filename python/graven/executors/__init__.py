@@ -1,0 +1,17 @@
+"""Where simulations run: on this host, on the workers of a Dask cluster, or as jobs of Slurm.
+
+| module | what it has |
+|---|---|
+| `named` | what `--on` says, as an executor |
+| `units` | a job as it is sent to another process, and what that does with it |
+| `worker` | the program that a job of Slurm runs |
+| `estimates` | how long a job will take, and how much memory it needs |
+| `local` | this host |
+| `dispatch` | which job is next: the longest first, lost ones again, stragglers twice |
+| `dask` | a cluster of Dask that is there |
+| `slurm` | job arrays of Slurm |
+| `shards` | parts of a list of jobs, for who starts them by hand |
+
+Whatever runs a job, its result is the same, and is kept in the store as it comes. So what runs
+twice, or dies on the way, costs time and changes nothing.
+"""

@@ -1,0 +1,125 @@
+"""How long a job will take, and how much memory it needs, before it has run.
+
+Times are for putting the longest first and for saying how much is left; nothing is decided by them
+that shows in a result. They are of `paces.csv`, which `python -m tests.campaigns.paces` measures:
+for each design and workload the time of a transaction, and what a run takes besides. A design or
+workload of one's own counts as the median of the others.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from graven import _engine
+from graven.campaign import CrashJob
+from graven.experiment import Job, is_trace
+
+PACES = "paces.csv"
+
+TRANSACTIONS = 10_000
+"""Of a simulation of which nothing else is said."""
+
+TRACE_BYTES = 64
+"""Bytes of a program trace that count as a transaction."""
+
+RESOURCE = "MEMORY"
+"""What Dask's workers call their memory, in bytes, if they declare it as a resource."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What a design takes on a workload.
+
+    Attributes:
+        start_s: Seconds of a run without transactions.
+        transaction_us: Microseconds of each transaction.
+        crash_us: Microseconds of each transaction of a run that is crashed everywhere.
+    """
+
+    start_s: float
+    transaction_us: float
+    crash_us: float
+
+
+ANY = Pace(0.01, 10.0, 1000.0)
+"""What anything takes if nothing is known."""
+
+
+@cache
+def paces() -> dict[tuple[str, str], Pace]:
+    """By design and workload."""
+    text = resources.files(__package__).joinpath(PACES).read_text(encoding="utf-8")
+    return {
+        (row["design"], row["workload"]): Pace(
+            float(row["start_s"]), float(row["transaction_us"]), float(row["crash_us"])
+        )
+        for row in csv.DictReader(io.StringIO(text))
+    }
+
+
+@cache
+def pace_of(design: str, workload: str) -> Pace:
+    """What a design takes on a workload, or on the median one; or the median design."""
+    known = paces()
+    if (design, workload) in known:
+        return known[design, workload]
+    for likes in (
+        [pace for (_, other), pace in known.items() if other == workload],
+        [pace for (other, _), pace in known.items() if other == design],
+    ):
+        if likes:
+            return _median(likes)
+    return _median(known.values()) if known else ANY
+
+
+def _median(paces: Iterable[Pace]) -> Pace:
+    several = list(paces)
+    return Pace(
+        median(pace.start_s for pace in several),
+        median(pace.transaction_us for pace in several),
+        median(pace.crash_us for pace in several),
+    )
+
+
+def seconds(job: Job | CrashJob) -> float:
+    """How long a job takes on a core like that of which the paces are."""
+    run = job if isinstance(job, Job) else job.job
+    pace = pace_of(run.design, run.workload)
+    if is_trace(run.workload):
+        transactions = _size(run.workload) / TRACE_BYTES
+    elif isinstance(job, Job):
+        transactions = run.transactions or TRANSACTIONS
+    else:
+        transactions = run.transactions or 1000
+    if isinstance(job, Job):
+        return pace.start_s + transactions * pace.transaction_us / 1e6
+    return pace.start_s + transactions * pace.crash_us / 1e6 / job.every
+
+
+def _size(trace: str) -> int:
+    try:
+        return Path(trace).stat().st_size
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=1 << 14)
+def memory_bytes(job: Job | CrashJob) -> int | None:
+    """How much memory a job needs at most, in bytes; nothing if the engine does not say.
+
+    Raises:
+        ConfigError: the engine refuses it.
+    """
+    kind = _engine.Simulation if isinstance(job, Job) else _engine.Campaign
+    if not hasattr(kind, "memory_bytes"):
+        return None
+    task: Any = job.simulation() if isinstance(job, Job) else job.campaign()
+    return int(task.memory_bytes())

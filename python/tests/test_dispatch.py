@@ -1,0 +1,94 @@
+"""Which job is next, whatever becomes of those that were begun; and how lists are shared out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graven import ConfigError
+from graven.executors.dispatch import STRAGGLER_SECONDS, TRIES, Dispatcher
+from graven.executors.shards import Shard
+
+COSTS = st.lists(st.floats(0, 1e6, allow_nan=False), min_size=1, max_size=40)
+
+
+def drained(dispatcher, now=0.0):
+    taken = []
+    while (at := dispatcher.take(now)) is not None:
+        taken.append(at)
+    return taken
+
+
+@given(COSTS)
+def test_the_longest_are_begun_first_and_each_once(costs):
+    taken = drained(Dispatcher(costs))
+    assert sorted(taken) == list(range(len(costs)))
+    assert [costs[at] for at in taken] == sorted(costs, reverse=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(COSTS, st.data())
+def test_whatever_is_lost_every_job_ends_once_and_none_is_begun_without_end(costs, data):
+    dispatcher = Dispatcher(costs)
+    begun = dict.fromkeys(range(len(costs)), 0)
+    ended, running, now = [], [], 0.0
+    before = 0.0
+    while not dispatcher.is_over:
+        now += data.draw(st.floats(0, 1000))
+        at = dispatcher.take(now) if data.draw(st.booleans()) or not running else None
+        if at is not None:
+            running.append(at)
+            begun[at] += 1
+        elif running:
+            at = running.pop(data.draw(st.integers(0, len(running) - 1)))
+            if data.draw(st.booleans()):
+                if dispatcher.finish(at, now):
+                    ended.append(at)
+            elif not dispatcher.lose(at) and dispatcher.finish(at, now):
+                ended.append(at)
+        assert dispatcher.fraction >= before - 1e-9
+        before = dispatcher.fraction
+    assert sorted(ended) == list(range(len(costs))), "each has ended, and once"
+    # Each beginning may have had a second one beside it, as a straggler.
+    assert max(begun.values()) <= 2 * TRIES
+    assert dispatcher.done == len(costs)
+
+
+def test_what_takes_its_workers_down_is_given_up():
+    dispatcher = Dispatcher([1.0])
+    for _ in range(TRIES - 1):
+        assert dispatcher.take(0.0) == 0
+        assert dispatcher.lose(0)
+    assert dispatcher.take(0.0) == 0
+    assert not dispatcher.lose(0)
+
+
+def test_a_straggler_is_begun_a_second_time_and_only_when_nothing_else_is_left():
+    dispatcher = Dispatcher([1.0] * 3)
+    assert [dispatcher.take(0.0) for _ in range(3)] == [0, 1, 2]
+    dispatcher.finish(0, 1.0)
+    late = STRAGGLER_SECONDS * 1.1
+    assert dispatcher.take(STRAGGLER_SECONDS * 0.9) is None
+    assert dispatcher.take(late) == 1
+    assert dispatcher.take(late) == 2
+    assert dispatcher.take(late) is None, "not a third time"
+    assert dispatcher.lose(1), "the other one is still running"
+    assert dispatcher.take(late * 2) == 1, "it is alone again"
+    assert dispatcher.finish(1, late * 2)
+    assert not dispatcher.finish(1, late * 3), "the second result is of no use"
+
+
+@given(COSTS, st.integers(1, 9))
+def test_shards_have_each_job_once(costs, number):
+    parts = [Shard(at, number).part(costs) for at in range(1, number + 1)]
+    assert sorted(at for part in parts for at in part) == list(range(len(costs)))
+    loads = [sum(costs[at] for at in part) for part in parts]
+    # The longest first, to whoever has least: no two differ by more than one job.
+    assert max(loads) - min(loads) <= max(costs) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "/3", "1/", "a/b", "-1/3", "1/0", "1/2/3", ""])
+def test_a_part_that_there_is_not_is_refused(text):
+    with pytest.raises(ConfigError, match=f"`{text}` is not a part such as 1/8"):
+        Shard.parse(text)
