@@ -102,6 +102,8 @@ campaigns: install clusters ## What takes hours: mutants, full sizes of all pape
 	$(BIN)/python -m tests.campaigns.soaked
 	$(BIN)/python -m tests.campaigns.faults
 	$(BIN)/python -m tests.campaigns.real_programs
+	$(BIN)/python -m tests.campaigns.kills
+	$(BIN)/python -m tests.campaigns.fuzz
 	$(BIN)/python -m tests.campaigns.corners
 	$(BIN)/python -m tests.campaigns.scale
 	$(BIN)/python -m tests.campaigns.clusters
@@ -115,6 +117,13 @@ clean: ## Remove everything that was built
 	rm -rf $(VENV) target python/graven/_engine*.so $(PLUGIN)
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf .mypy_cache .ruff_cache .pytest_cache tests/recorded/.ruff_cache
+
+# The environment of a copied or moved checkout leads to the original: it is made anew.
+ifneq ($(wildcard $(VENV)/pyvenv.cfg),)
+ifeq ($(shell grep -F -- ' $(CURDIR)/$(VENV)' $(VENV)/pyvenv.cfg),)
+.PHONY: $(VENV)/.python
+endif
+endif
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -10,11 +10,17 @@
 >>> graven.cost("silo")["log-buffer"].value
 """
 
+from graven import signals
+
+if signals.is_command():
+    signals.end_quietly()
+
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from graven import engines
+from graven import checkout, engines
 
+checkout.warn()
 engines.use()
 
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError, __version__

@@ -7,7 +7,6 @@ Configuration keys are given as keyword arguments with two underscores for the d
 from __future__ import annotations
 
 import json
-import time
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -28,7 +27,6 @@ from graven.experiment import (
     Keep,
     Local,
     Observer,
-    Pool,
     Result,
     failures_text,
     is_binary,
@@ -265,6 +263,8 @@ def memory(
     machine: str | PathLike[str] = DEFAULT,
     dram: bool = False,
     observe: Observer | None = None,
+    store: Folder = ...,
+    fresh: bool = False,
     settings: Mapping[str, object] | None = None,
     **overrides: object,
 ) -> MemoryRecord:
@@ -276,6 +276,8 @@ def memory(
         dram: Whether addresses are the DRAM's instead of the PM's; of its requests times alone
             are counted.
         observe: Called with the progress several times a second.
+        store: A folder where the result is kept, and found if it is asked for again; or nothing.
+        fresh: Whether to replay even if the result is there.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -286,9 +288,9 @@ def memory(
     texts = setting_texts(settings, overrides)
     arguments.function_or_none("observe", observe)
     is_dram = arguments.flag("dram", dram)
-    return replay_requests(
-        arguments.path("trace", trace), Machine.find(machine), texts, dram=is_dram, observe=observe
-    )
+    name, where = arguments.path("trace", trace), Machine.find(machine)
+    keep = _keeper(store, fresh=fresh)
+    return replay_requests(name, where, texts, dram=is_dram, keep=keep, observe=observe)[0]
 
 
 def replay_requests(
@@ -297,24 +299,38 @@ def replay_requests(
     settings: Mapping[str, str],
     *,
     dram: bool,
+    keep: Keep | None,
     observe: Observer | None,
-) -> MemoryRecord:
-    """As `memory`, of what has been checked; the engine's messages are as they are."""
+) -> tuple[MemoryRecord, bool]:
+    """As `memory`, of what has been checked; the engine's messages are as they are.
+
+    Returns:
+        The result, and whether it was there before.
+    """
+    from graven.asked import Asked, run_asked
+
     pairs = [list(pair) for pair in settings.items()]
-    spec = {"trace": trace, "dram": dram, "machine": machine.spec(), "set": pairs}
-    replay = _engine.MemoryReplay(json.dumps(spec))
-    started = time.monotonic()
-    outcome = Pool([(trace, replay)], workers=1).run(observe)
-    seconds = time.monotonic() - started
-    if outcome.interrupted:
+    common = {"dram": dram, "machine": machine.spec(), "set": pairs}
+    replay = _engine.MemoryReplay(json.dumps({"trace": trace, **common}))
+    path = Path(trace)
+    spec: dict[str, object] = {"workload": path.name, **common}
+    if not path.is_file():
+        keep = None  # a pipe, which is read once
+    elif keep is not None:
+        from graven.store.keeping import content_of
+
+        spec["trace_sha256"] = content_of(path)
+    ran = run_asked([Asked("memory", trace, replay, spec)], keep=keep, workers=1, observe=observe)
+    if ran.interrupted:
         raise KeyboardInterrupt
-    for failure in outcome.failures:
+    for failure in ran.failures:
         if isinstance(failure.error, TraceError):
             raise failure.error
         raise SimulationError(failure.message)
-    if 0 not in outcome.texts:
+    if 0 not in ran.texts:
         raise Cancelled("the replay was cancelled")
-    return parse_memory_record(outcome.texts[0], machine.name, replay.progress()[0], seconds)
+    record = parse_memory_record(ran.texts[0], machine.name, ran.host_s[0] or 0.0)
+    return record, ran.found > 0
 
 
 @arguments.in_python
@@ -443,7 +459,12 @@ def adversary(
 
 @arguments.in_python
 def litmus(
-    program: str | PathLike[str], design: Names = None, *, observe: Observer | None = None
+    program: str | PathLike[str],
+    design: Names = None,
+    *,
+    observe: Observer | None = None,
+    store: Folder = ...,
+    fresh: bool = False,
 ) -> LitmusReport:
     """Runs a litmus program.
 
@@ -451,6 +472,8 @@ def litmus(
         program: Path of a file; or the program itself, as a text of several lines.
         design: Names of designs, instead of those that the program names.
         observe: Called with the progress several times a second.
+        store: A folder where the result is kept, and found if it is asked for again; or nothing.
+        fresh: Whether to run even if the result is there.
 
     Raises:
         ConfigError: the program was refused; the message says where and why.
@@ -465,7 +488,9 @@ def litmus(
         found = Program.read(arguments.path("program", program))
     names = arguments.names("design", design)
     designs = [] if names is None else design_names(names)
-    return _only(run_programs([(found, found.campaign(designs))], workers=1, observe=observe))
+    asked = found.asked(designs)
+    keep = _keeper(store, fresh=fresh)
+    return _only(run_programs([asked], keep=keep, workers=1, observe=observe))
 
 
 @arguments.in_python

@@ -171,14 +171,29 @@ def function_or_none(name: str, value: object) -> None:
         raise ConfigError(f"{name}: {_shown(value)} cannot be called")
 
 
+LISTED_MAX = 60
+"""Names that a message lists at most."""
+
+
 def known(what: str, name: str, names: Iterable[str]) -> ConfigError:
-    """An error that a name is not known, with those that it may be meant for."""
+    """An error that a name is not known, with those that it may be meant for.
+
+    Raises:
+        ConfigError: it is no text, even.
+    """
+    name = text(what, name)
+    return ConfigError(f"{what}: unknown name `{name}`; {meant(name, names)}")
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """What a name may be meant for, or which there are, as the end of a message has it."""
     import difflib
 
     names = list(names)
-    close = difflib.get_close_matches(name, names, 3)
-    hint = f"; did you mean {' or '.join(close)}?" if close else f"; known are {', '.join(names)}"
-    return ConfigError(f"{what}: unknown name `{name}`{hint}")
+    if close := difflib.get_close_matches(name, names, 3):
+        return f"did you mean {' or '.join(close)}?"
+    more = ", …" if len(names) > LISTED_MAX else ""
+    return f"known are {', '.join(names[:LISTED_MAX])}{more}"
 
 
 def in_python(function: Callable[P, R]) -> Callable[P, R]:

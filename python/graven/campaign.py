@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from graven import _engine
 from graven._engine import ConfigError
 from graven.arguments import RECOVERY_DEPTH_MAX, integer
+from graven.asked import Asked, run_asked
 from graven.experiment import (
     HERE,
     Executor,
@@ -19,10 +20,8 @@ from graven.experiment import (
     Job,
     Keep,
     Observer,
-    Pool,
     Snapshot,
     Work,
-    host_cores,
     is_trace,
     run_all,
 )
@@ -214,14 +213,18 @@ class Program:
         except UnicodeDecodeError:
             raise ConfigError(f"{fspath(path)} is not UTF-8 text") from None
 
-    def campaign(self, designs: Sequence[str] = ()) -> _engine.Campaign:
+    def asked(self, designs: Sequence[str] = ()) -> Asked:
         """Hands it to the engine, which checks it; `designs` instead of those that it names.
+
+        Where its file is makes no difference to its result.
 
         Raises:
             ConfigError: the engine refuses it; a syntax error begins with FILE:LINE:COLUMN.
         """
         spec = {"file": self.file, "text": self.text, "designs": list(designs)}
-        return _engine.Campaign("litmus", json.dumps(spec))
+        task = _engine.Campaign("litmus", json.dumps(spec))
+        asked = {"workload": Path(self.file).name, "text": self.text, "designs": list(designs)}
+        return Asked("litmus", self.file, task, asked)
 
 
 def program_files(paths: Iterable[Path]) -> list[Path]:
@@ -240,19 +243,20 @@ def program_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def run_programs(
-    programs: Sequence[tuple[Program, _engine.Campaign]],
+    programs: Sequence[Asked],
     *,
+    keep: Keep | None = None,
     workers: int | None = None,
     observe: Observer | None = None,
 ) -> CampaignResult[LitmusReport]:
-    """Runs litmus programs that the engine has checked."""
-    tasks = [(program.file, campaign) for program, campaign in programs]
-    watch = _judging(observe, [campaign for _, campaign in programs])
-    outcome = Pool(tasks, workers or host_cores()).run(watch)
+    """Runs litmus programs that the engine has checked and that have no result."""
+    campaigns = [item.task for item in programs if isinstance(item.task, _engine.Campaign)]
+    watch = _judging(observe, campaigns)
+    ran = run_asked(programs, keep=keep, workers=workers, observe=watch)
     reports = tuple(
-        parse_litmus_report(text, tasks[index][0]) for index, text in outcome.texts.items()
+        parse_litmus_report(text, programs[index].label) for index, text in ran.texts.items()
     )
-    return CampaignResult(reports, outcome.failures, outcome.interrupted)
+    return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
 
 
 def _judging(observe: Observer | None, campaigns: Sequence[_engine.Campaign]) -> Observer | None:

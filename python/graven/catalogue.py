@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from graven import _engine
-from graven.arguments import known
+from graven.arguments import known, text
 from graven.selection import Selection
 
 
@@ -141,8 +141,15 @@ class MachinePreset:
     comparison: Selection
 
     def value(self, key: str) -> object:
-        """The value of a key, as the file writes it; `None` if it has no such key."""
-        return next((item.value for item in self.values if item.key == key), None)
+        """The value of a key, as the file writes it; `None` if it says nothing of it.
+
+        Raises:
+            ConfigError: there is no such key on any machine.
+        """
+        found = next((item.value for item in self.values if item.key == key), None)
+        if found is None:
+            catalogue().check_key(key)
+        return found
 
 
 @dataclass(frozen=True)
@@ -212,6 +219,29 @@ class Catalogue:
         """The designs that a name stands for: itself, if it is not an alias."""
         return next((alias.of for alias in self.aliases if alias.name == name), (name,))
 
+    @property
+    def design_names(self) -> list[str]:
+        """Names of the designs, and those that stand for some of them."""
+        return [design.name for design in self.designs] + [alias.name for alias in self.aliases]
+
+    @property
+    def workload_names(self) -> list[str]:
+        """Names of the workloads."""
+        return [workload.name for workload in self.workloads]
+
+    def check_key(self, key: str) -> None:
+        """Refuses a configuration key that there is not.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        owners: tuple[Section | Design | Workload, ...] = (
+            *self.sections, *self.designs, *self.workloads,
+        )  # fmt: skip
+        keys = {parameter.key: None for owner in owners for parameter in owner.parameters}
+        if key not in keys:
+            raise known("key", key, keys)
+
     def design(self, name: str) -> Design:
         """The design of a name; of an alias, the first that it stands for, under that name.
 
@@ -222,8 +252,7 @@ class Catalogue:
         meant = name if alias is None else alias.of[0]
         found = next((design for design in self.designs if design.name == meant), None)
         if found is None:
-            names = [design.name for design in self.designs]
-            raise known("design", name, names + [alias.name for alias in self.aliases])
+            raise known("design", name, self.design_names)
         if alias is None:
             return found
         return replace(found, name=name, summary=alias.summary, paper=alias.paper)
@@ -240,14 +269,17 @@ class Catalogue:
             ConfigError: there is none.
         """
         presets = {preset.name: preset for preset in self.machines}
-        if name not in presets:
+        if text("machine", name) not in presets:
             raise known("machine", name, presets)
         return presets[name]
 
     def states_of(self, design: str) -> tuple[Named, ...]:
-        """States worth reaching: those of any design, then this one's."""
-        cover_points = [item.cover_points for item in self.designs if item.name == design]
-        return self.states + (cover_points[0] if cover_points else ())
+        """States worth reaching: those of any design, then this one's.
+
+        Raises:
+            ConfigError: there is no such design.
+        """
+        return self.states + self.design(design).cover_points
 
     @cached_property
     def design_statistics(self) -> frozenset[str]:
@@ -255,14 +287,27 @@ class Catalogue:
         return frozenset(statistic.name for statistic in self.stats if statistic.designs)
 
     def statistic(self, name: str) -> Statistic:
-        """The declaration of a statistic; of `core0.ipc` the one of `coreN.ipc` or `ipc`."""
-        candidates = (name, re.sub(r"\d+\.", "N.", name), re.sub(r"\d+\.", "*.", name))
-        for candidate in (*candidates, name.rsplit(".", 1)[-1]):
+        """The declaration of a statistic; of `core0.ipc` the one of `core*.ipc`.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        found = self._declared(text("statistic", name))
+        if found is None:
+            raise known("statistic", name, [statistic.name for statistic in self.stats])
+        return found
+
+    def described(self, name: str) -> Statistic:
+        """The same of the name of any column, of which there need not be a declaration."""
+        return self._declared(name) or Statistic(name, "", "gauge", "", _group(name))
+
+    def _declared(self, name: str) -> Statistic | None:
+        for candidate in (name, re.sub(r"\d+\.", "N.", name), re.sub(r"\d+\.", "*.", name)):
             for statistic in self.stats:
                 if statistic.name == candidate:
                     group = "Cores" if "." in name else statistic.group
                     return replace(statistic, name=name, group=group)
-        return Statistic(name, "", "gauge", "", _group(name))
+        return None
 
 
 def _named(items: Sequence[Mapping[str, Any]]) -> tuple[Named, ...]:

@@ -1,21 +1,22 @@
 """All small programs: executed, crashed in every way and judged, with a state to go on from.
 
-The engine executes programs by their numbers; here they are dealt to host cores in parts, and what
-each part came to is kept in a file that is replaced as a whole, so that an interrupted check goes
-on where it was.
+The engine executes programs by their numbers; here they are dealt to host cores in parts. What each
+part came to is kept in the store as it comes, or in a file that is replaced as a whole, so that an
+interrupted check goes on where it was.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from graven import _engine
+from graven.asked import Asked, campaign, run_asked
 from graven.errors import OutputError
-from graven.experiment import Failure, Observer, Pool, Snapshot, Task, host_cores
+from graven.experiment import Failure, Keep, Observer, Snapshot, host_cores
 from graven.output import write
 
 PROGRAMS_OF_PART = 16
@@ -156,6 +157,7 @@ class Check:
         mutant: Of the designs, that is enabled.
         settings: On top of the machine `miniature`.
         parts: What each part came to, by design and number of its first program.
+        found: How many parts had a result before.
     """
 
     designs: tuple[str, ...]
@@ -164,6 +166,7 @@ class Check:
     settings: Mapping[str, str] = field(default_factory=dict)
     programs: dict[str, int] = field(default_factory=dict)
     parts: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
+    found: int = 0
 
     @staticmethod
     def prepare(
@@ -192,7 +195,7 @@ class Check:
             check.programs[design] = json.loads(task.run())["programs"]
             check.parts[design] = {}
         if state is not None:
-            check._go_on(state)
+            check.go_on(state)
         return check
 
     def _request(self) -> dict[str, Any]:
@@ -203,25 +206,33 @@ class Check:
     def _spec(self, design: str, first: int, count: int) -> dict[str, Any]:
         return {"design": design, **self._request(), "first": first, "count": count}
 
-    def _go_on(self, text: str) -> None:
+    def go_on(self, text: str) -> None:
+        """Takes over what `state` gave.
+
+        Raises:
+            ConfigError: it is none, or of another check.
+        """
         try:
             state = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _engine.ConfigError(f"the state is no JSON document: {error}") from None
         if not isinstance(state, dict) or state.get("format") != FORMAT:
             raise _engine.ConfigError(f"the state is of another format than {FORMAT}")
-        if state["version"] != _engine.__version__:
+        if state.get("version") != _engine.__version__:
             raise _engine.ConfigError(
-                f"the state is of version {state['version']} of graven, "
+                f"the state is of version {state.get('version')} of graven, "
                 f"this is {_engine.__version__}"
             )
-        if state["request"] != self._request():
+        if state.get("request") != self._request():
             raise _engine.ConfigError(
                 "the state is of a check with another bound, mutant or settings"
             )
-        for design, parts in state["designs"].items():
+        designs = state.get("designs")
+        if not isinstance(designs, dict):
+            raise _engine.ConfigError("the state has no `designs`")
+        for design, parts in designs.items():
             # Of other designs, too: they are kept.
-            self.parts[design] = {int(first): part for first, part in parts.items()}
+            self.parts[design] = _parts_of(design, parts)
 
     def state(self) -> str:
         """What was done, to go on from."""
@@ -236,10 +247,17 @@ class Check:
         }
         return json.dumps(document, indent=1) + "\n"
 
-    def task(self, design: str) -> Task:
-        """All programs on one of the designs, up to the first violation, as one task."""
-        spec = self._spec(design, 0, self.programs[design])
-        return _engine.Campaign("check", json.dumps(spec))
+    def whole(self, design: str, label: str) -> Asked:
+        """All programs on one of the designs, up to the first violation, as one."""
+        return self._part(design, 0, self.programs[design], label)
+
+    def _part(self, design: str, first: int, count: int, label: str) -> Asked:
+        return campaign("check", label, self._spec(design, first, count))
+
+    @property
+    def part_count(self) -> int:
+        """Parts of all designs."""
+        return sum(-(-self.programs[design] // PROGRAMS_OF_PART) for design in self.designs)
 
     def _left(self) -> Iterator[tuple[str, int, int]]:
         for design in self.designs:
@@ -253,6 +271,7 @@ class Check:
     def run(
         self,
         *,
+        keep: Keep | None = None,
         workers: int | None = None,
         observe: Observer | None = None,
         save: Callable[[str], None] | None = None,
@@ -263,16 +282,16 @@ class Check:
             What failed in the engine, and whether it was interrupted.
         """
         count = workers or host_cores()
-        total = sum(-(-self.programs[design] // PROGRAMS_OF_PART) for design in self.designs)
+        total = self.part_count
         failures: list[Failure] = []
         while not failures and (left := list(self._left())):
             batch = left[: count * PARTS_OF_WORKER]
-            tasks: list[tuple[str, Task]] = [
-                (design, _engine.Campaign("check", json.dumps(self._spec(design, first, number))))
-                for design, first, number in batch
+            asked = [
+                self._part(design, first, number, label=design) for design, first, number in batch
             ]
-            done = total - len(left)
-            outcome = Pool(tasks, count).run(_of_all(observe, done, total))
+            watch = _of_all(observe, total - len(left), total)
+            outcome = run_asked(asked, keep=keep, workers=count, observe=watch)
+            self.found += outcome.found
             for index, text in outcome.texts.items():
                 design, first, _ = batch[index]
                 self.parts[design][first] = json.loads(text)
@@ -332,16 +351,72 @@ def _of_all(observe: Observer | None, done: int, total: int) -> Observer | None:
     return told
 
 
+def _parts_of(design: str, parts: object) -> dict[int, dict[str, Any]]:
+    """The parts of a design in a state, by the number of their first program.
+
+    Raises:
+        ConfigError: one is none.
+    """
+    if not isinstance(parts, dict):
+        raise _engine.ConfigError(f"the state is damaged: `{design}` has no parts")
+    for first, part in parts.items():
+        if not (first.isascii() and first.isdecimal() and len(first) < 20 and _is_part(part)):
+            raise _engine.ConfigError(
+                f"the state is damaged: part `{first}` of `{design}` is not what a part is"
+            )
+    return {int(first): part for first, part in parts.items()}
+
+
+def _is_part(part: object) -> bool:
+    if not isinstance(part, dict) or not {"refusal", "violation"} <= part.keys():
+        return False
+    numbers = (part.get(name) for name in ("programs", "choices_max", *_SUMS))
+    violation = part.get("violation")
+    return (
+        all(type(number) is int and number >= 0 for number in numbers)
+        and isinstance(part.get("refusal"), str | None)
+        and (violation is None or _is_violation(violation))
+    )
+
+
+def _is_violation(violation: object) -> bool:
+    names = {item.name for item in fields(Violation)}
+    return (
+        isinstance(violation, dict)
+        and violation.keys() == names
+        and isinstance(violation["program"], str | None)
+        and all(isinstance(violation[name], str) for name in names - {"program"})
+    )
+
+
+def go_on_from(check: Check, path: Path) -> None:
+    """Takes over the state in a file, if it is there.
+
+    Raises:
+        ConfigError: it cannot be gone on from; the message names the file.
+        OutputError: it cannot be read.
+    """
+    try:
+        text = read_state(path)
+        if text is not None:
+            check.go_on(text)
+    except _engine.ConfigError as error:
+        raise _engine.ConfigError(f"{path}: {error}") from None
+
+
 def read_state(path: Path) -> str | None:
     """The state in a file; none if there is no such file.
 
     Raises:
+        ConfigError: it is no text.
         OutputError: it cannot be read.
     """
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError:
+        raise _engine.ConfigError("the state is not UTF-8 text") from None
     except OSError as error:
         raise OutputError(f"cannot read {path}: {error.strerror}") from None
 

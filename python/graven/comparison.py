@@ -9,6 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from graven._engine import ConfigError
+from graven.arguments import integer, meant, text
+from graven.arguments import known as unknown
 from graven.catalogue import catalogue
 from graven.figures import caption, scaled
 from graven.records import Record, Value, arrow_table, config_column, to_arrow
@@ -65,20 +67,46 @@ def metrics_of(stats: Sequence[str] | None) -> tuple[Metric, ...]:
     if stats is None:
         return METRICS
     titles = {metric.stat: metric for metric in METRICS}
-    known = [item.name for item in catalogue().stats if "*" not in item.name]
+    numbers = [
+        item.name
+        for item in catalogue().stats
+        if "*" not in item.name and item.name != "image_digest"
+    ]
     for stat in stats:
-        if stat not in known or stat == "image_digest":
+        if stat not in numbers:
             raise ConfigError(
-                f"metrics: unknown statistic `{stat}`; `graven list stats` shows the names"
+                f"metrics: unknown statistic `{stat}`; {meant(stat, numbers)} "
+                "(`graven list stats` shows all)"
             )
     return tuple(
         titles.get(stat) or Metric(stat, _title(stat), stat in HIGHER_IS_BETTER) for stat in stats
     )
 
 
+_ABBREVIATIONS = {
+    "ipc": "IPC", "pm": "PM", "dram": "DRAM", "l1": "L1", "l2": "L2", "llc": "LLC", "mshr": "MSHR",
+    "clwb": "CLWB", "adr": "ADR",
+}  # fmt: skip
+_UNITS = frozenset({"pj", "ms", "cycles", "bytes"})
+"""Last words of names that say the unit, which tables say anyway."""
+
+
 def _title(stat: str) -> str:
-    words = stat.replace("_", " ")
-    return "IPC" if stat == "ipc" else words[:1].upper() + words[1:]
+    words = stat.split("_")
+    if len(words) > 2 and words[-1] in _UNITS:
+        words.pop()
+    text = " ".join(_ABBREVIATIONS.get(word, word) for word in words)
+    return text[:1].upper() + text[1:]
+
+
+def _check_name(what: str, name: str, here: Sequence[str], anywhere: Sequence[str]) -> None:
+    """Refuses a name that is neither one of those with a result nor any that there is.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if name not in {*here, *anywhere}:
+        raise unknown(what, name, here or anywhere)
 
 
 def geometric_mean(values: Sequence[float | None]) -> float | None:
@@ -176,16 +204,29 @@ class Comparison:
         """The record of one simulation, if it finished.
 
         Raises:
-            ConfigError: there are several combinations of varied values; `at` chooses one.
+            ConfigError: there are several combinations of varied values, and `at` chooses one; or
+                there is no such design or workload, neither here nor anywhere.
         """
         if len(self.combinations) > 1:
             raise ConfigError(f"several combinations: choose with `at` from {self._choices()}")
-        return self._index.get((design, workload, threads))
+        design, workload = text("design", design), text("workload", workload)
+        record = self._index.get((design, workload, integer("threads", threads)))
+        if record is None:
+            _check_name("design", design, self.designs, catalogue().design_names)
+            _check_name("workload", workload, self.workloads, catalogue().workload_names)
+        return record
 
     def number(self, stat: str, design: str, workload: str, threads: int) -> float | None:
-        """A statistic of one simulation."""
+        """A statistic of one simulation; `None` if that has not finished, or has no such number.
+
+        Raises:
+            ConfigError: there is no such statistic, design or workload; or as of `find`.
+        """
         record = self.find(design, workload, threads)
-        return None if record is None else record.number(stat)
+        if record is None:
+            catalogue().statistic(text("stat", stat))
+            return None
+        return record.number(stat)
 
     def deferred_note(self) -> str | None:
         """What each design left unwritten, in words: media writes of a run leave these out."""
@@ -255,7 +296,11 @@ class Normalised:
         return [self.at(combination) for combination in self.comparison.combinations]
 
     def value(self, stat: str, design: str, workload: str, threads: int) -> float | None:
-        """The ratio; `None` if either side is missing or the baseline's is zero."""
+        """The ratio; `None` if either side is missing or the baseline's is zero.
+
+        Raises:
+            ConfigError: as of `Comparison.number`.
+        """
         own = self.comparison.number(stat, design, workload, threads)
         reference = self.comparison.number(stat, self.baseline, workload, threads)
         if own is None or not reference:

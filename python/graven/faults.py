@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from graven import _engine
+from graven.asked import campaign, run_asked
 from graven.campaign import CampaignResult
-from graven.experiment import Observer, Pool, host_cores
+from graven.experiment import Keep, Observer
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ def survey(
     *,
     first_seed: int = 1,
     draws: Sequence[tuple[str, int]] = (),
+    keep: Keep | None = None,
     workers: int | None = None,
     observe: Observer | None = None,
 ) -> CampaignResult[FaultReport]:
@@ -71,13 +72,14 @@ def survey(
         schedules: For each design.
         first_seed: Seed of the first schedule.
         draws: Bounds of what is drawn, by name, where they are not the default.
+        keep: Finds results, and keeps new ones.
         workers: Designs at a time; one per host core if not given.
         observe: Called with the progress several times a second.
 
     Raises:
         ConfigError: a design or bound that does not exist.
     """
-    tasks = []
+    asked = []
     for design in designs:
         spec = {
             "design": design,
@@ -85,10 +87,10 @@ def survey(
             "first_seed": first_seed,
             "seeds": schedules,
         }
-        tasks.append((design, _engine.Campaign("faults", json.dumps(spec))))
-    outcome = Pool(tasks, workers or host_cores()).run(observe)
-    reports = tuple(_parse(text) for _, text in sorted(outcome.texts.items()))
-    return CampaignResult(reports, outcome.failures, outcome.interrupted)
+        asked.append(campaign("faults", design, spec))
+    ran = run_asked(asked, keep=keep, workers=workers, observe=observe)
+    reports = tuple(_parse(text) for text in ran.texts.values())
+    return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
 
 
 def _parse(text: str) -> FaultReport:

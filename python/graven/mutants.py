@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graven import _engine
+from graven.asked import campaign, run_asked
 from graven.campaign import CampaignResult, Program, run_programs
 from graven.check import Bound, Check
-from graven.experiment import Observer, Pool, host_cores
+from graven.experiment import Keep, Observer
 
 SMALL_PROGRAMS = "small programs"
 """What kills a mutant that the adversary has not killed."""
@@ -113,6 +114,7 @@ def try_mutants(
     *,
     first_seed: int = 1,
     draws: Sequence[tuple[str, int]] = (),
+    keep: Keep | None = None,
     workers: int | None = None,
     observe: Observer | None = None,
 ) -> CampaignResult[Trial]:
@@ -124,13 +126,14 @@ def try_mutants(
         schedules: For each at most.
         first_seed: Seed of the first schedule.
         draws: Bounds of what is drawn, by name, where they are not the default.
+        keep: Finds results, and keeps new ones.
         workers: Mutants at a time; one per host core if not given.
         observe: Called with the progress several times a second.
 
     Raises:
         ConfigError: a design, mutant or bound that does not exist.
     """
-    tasks = []
+    asked = []
     for mutant in mutants:
         spec = {
             "design": design,
@@ -139,16 +142,17 @@ def try_mutants(
             "first_seed": first_seed,
             "seeds": schedules,
         }
-        tasks.append((mutant.name, _engine.Campaign("mutant", json.dumps(spec))))
-    outcome = Pool(tasks, workers or host_cores()).run(observe)
-    trials = tuple(_parse(text) for _, text in sorted(outcome.texts.items()))
-    return CampaignResult(trials, outcome.failures, outcome.interrupted)
+        asked.append(campaign("mutant", mutant.name, spec))
+    ran = run_asked(asked, keep=keep, workers=workers, observe=observe)
+    trials = tuple(_parse(text) for text in ran.texts.values())
+    return CampaignResult(trials, ran.failures, ran.interrupted, ran.found)
 
 
 def check_mutants(
     trials: Sequence[Trial],
     bound: Bound,
     *,
+    keep: Keep | None = None,
     workers: int | None = None,
     observe: Observer | None = None,
 ) -> CampaignResult[Trial]:
@@ -161,12 +165,12 @@ def check_mutants(
         ConfigError: a bound that is refused.
     """
     survivors = [at for at, trial in enumerate(trials) if trial.kill is None]
-    tasks = []
+    asked = []
     for at in survivors:
         trial = trials[at]
         check = Check.prepare((trial.design,), bound, mutant=trial.mutant.name)
-        tasks.append((trial.mutant.name, check.task(trial.design)))
-    outcome = Pool(tasks, workers or host_cores()).run(observe)
+        asked.append(check.whole(trial.design, trial.mutant.name))
+    outcome = run_asked(asked, keep=keep, workers=workers, observe=observe)
     found = {survivors[i]: json.loads(text)["violation"] for i, text in outcome.texts.items()}
     ends = {at: violation["what"] for at, violation in found.items() if violation is not None}
     after = _killed(trials, SMALL_PROGRAMS, ends)
@@ -183,6 +187,7 @@ def show_mutants(
     trials: Sequence[Trial],
     programs: Sequence[Program],
     *,
+    keep: Keep | None = None,
     workers: int | None = None,
     observe: Observer | None = None,
 ) -> CampaignResult[Trial]:
@@ -203,8 +208,8 @@ def show_mutants(
         if trial.kill is None
         for program in by_mutant.get(trial.mutant.name, ())
     ]
-    prepared = [(program, program.campaign([trials[at].design])) for at, program in survivors]
-    outcome = run_programs(prepared, workers=workers, observe=observe)
+    prepared = [program.asked([trials[at].design]) for at, program in survivors]
+    outcome = run_programs(prepared, keep=keep, workers=workers, observe=observe)
     what = {
         (report.file, result.design): result.violations[0].what
         for report in outcome.reports

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from graven.arguments import text
 from graven.catalogue import catalogue
 
 if TYPE_CHECKING:
@@ -45,9 +46,15 @@ class Record:
         """A statistic as a number; `None` if this run has no such number.
 
         Of what other designs count and this one has no mechanism for, there is none: 0.
+
+        Raises:
+            ConfigError: there is no such statistic.
         """
-        absent = 0 if stat in catalogue().design_statistics else None
-        value = self.stats.get(stat, absent)
+        stat = text("stat", stat)
+        if stat not in self.stats:
+            declared = catalogue().statistic(stat)
+            return 0 if declared.designs else None
+        value = self.stats[stat]
         return value if isinstance(value, int | float) else None
 
     def to_dict(self, *, full: bool = True) -> dict[str, Any]:
@@ -127,12 +134,11 @@ def parse_record(text: str, machine: str, varied: Iterable[str] = ()) -> Record:
     )
 
 
-def parse_memory_record(
-    text: str, machine: str, requests: int, host_seconds: float
-) -> MemoryRecord:
+def parse_memory_record(text: str, machine: str, host_seconds: float) -> MemoryRecord:
     """Reads the engine's JSON of a replay."""
     raw = _finite(json.loads(text))
-    return MemoryRecord(machine, raw.get("config", {}), raw["stats"], requests, host_seconds)
+    stats = raw["stats"]
+    return MemoryRecord(machine, raw.get("config", {}), stats, stats["requests"], host_seconds)
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -202,7 +208,7 @@ def arrow_table(rows: Sequence[Mapping[str, Value]], varied: Sequence[str] = ())
             values = [float(v) if isinstance(v, int) else v for v in values]
         large = any(isinstance(v, int) and v >= 1 << 63 for v in numbers)
         array = pa.array(values, type=pa.uint64() if large else None)
-        statistic = known.statistic(name)
+        statistic = known.described(name)
         metadata = {"unit": statistic.unit, "description": statistic.description}
         described = {key: text for key, text in metadata.items() if text}
         fields.append(pa.field(name, array.type, metadata=described or None))

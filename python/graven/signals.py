@@ -7,7 +7,9 @@ command began, as `nohup` does with SIGHUP, stays ignored.
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from types import FrameType
 
 INTERRUPTED = 130
@@ -24,10 +26,24 @@ class Stopped(KeyboardInterrupt):
 _received: signal.Signals | None = None
 
 
+def is_command() -> bool:
+    """Whether this process is the command, and nobody's who imports the package."""
+    called = os.path.basename(sys.argv[0]) if sys.argv else ""  # noqa: PTH119 - nothing more to import
+    return called == "graven" or sys.orig_argv[1:3] == ["-m", "graven"]
+
+
+def end_quietly() -> None:
+    """Until `catch`, Ctrl-C ends the process as it is, without a traceback of what it imports."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def catch() -> None:
     """From now on these signals do what Ctrl-C does."""
     global _received
     _received = None
+    if is_command() and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in CAUGHT:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:

@@ -86,6 +86,7 @@ STATS = [
     ("media_bytes_written", "B", "count", "Bytes written to the media"),
     ("media_bits_programmed", "bits", "count", "Cells that changed"),
     ("log_bytes_written", "B", "count", "Bytes of log entries"),
+    ("residual_dirty_lines", "", "gauge", "Lines that only the caches hold at the end"),
     ("read_energy_pj", "pJ", "gauge", "Energy of reading"),
     ("write_energy_pj", "pJ", "gauge", "Energy of writing"),
     ("image_digest", "", "digest", "Digest of the final image"),
@@ -504,7 +505,11 @@ class MemoryReplay(_Task):
             {
                 "machine": self._machine,
                 "config": self._config,
-                "stats": {"cycles": 1000, "media_write_requests": self._total},
+                "stats": {
+                    "requests": self._total,
+                    "cycles": 1000,
+                    "media_write_requests": self._total,
+                },
             }
         )
 
@@ -836,7 +841,3 @@ def install():
     module = sys.modules[__name__]
     assert isinstance(module, types.ModuleType)
     sys.modules["graven._engine"] = module
-    # Its simulations all take equally long: they begin in the order in which they are asked for.
-    from graven.executors import estimates
-
-    estimates.paces = dict

@@ -13,7 +13,7 @@ from conftest import await_file
 
 import graven
 import graven.api
-from graven.comparison import geometric_mean
+from graven.comparison import _title, geometric_mean
 from graven.experiment import Pool
 
 
@@ -207,6 +207,21 @@ def test_groups_of_workloads():
     assert graven.api.workload_names("all")[-1] == "tpcc"
     assert graven.api.workload_names(["macro", "array", "micro"])[:2] == ["tpcc", "array"]
     assert graven.api.design_names("all") == [entry[0] for entry in fake_engine.DESIGNS]
+
+
+@pytest.mark.parametrize(
+    ("stat", "title"),
+    [
+        ("pm_energy_pj", "PM energy"),
+        ("ipc", "IPC"),
+        ("cycles", "Cycles"),
+        ("llc_misses", "LLC misses"),
+        ("stall_mshr_cycles", "Stall MSHR"),
+        ("write_energy_pj", "Write energy"),
+    ],
+)
+def test_titles_of_statistics_are_words(stat, title):
+    assert _title(stat) == title
 
 
 def test_memory(tmp_path):

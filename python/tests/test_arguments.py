@@ -6,6 +6,7 @@ import contextlib
 import enum
 import inspect
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,74 @@ def test_names_that_are_not_there_come_with_those_that_are():
         graven.catalogue().design("silp")
     with pytest.raises(graven.ConfigError, match="machine: unknown name `xyz`; known are "):
         graven.catalogue().machine("xyz")
+
+
+# ---- names in what comes back --------------------------------------------------------------------
+
+LOOKED_UP = {
+    "number": lambda result, stat, design, workload: result.number(stat, design, workload, 8),
+    "find": lambda result, _, design, workload: result.find(design, workload, 8),
+    "value": lambda result, *names: result.normalised("base").value(*names, 8),
+    "mean": lambda result, stat, design, _: result.normalised("base").mean(stat, design, 8),
+    "arithmetic": lambda result, stat, design, _: result.normalised("base").arithmetic_mean(
+        stat, design, 8
+    ),
+    "record": lambda result, stat, *_: result.records[0].number(stat),
+    "unit": lambda _, stat, *__: graven.Metric(stat, "", False).unit,
+    "statistic": lambda _, stat, *__: graven.catalogue().statistic(stat),
+    "design": lambda _, __, design, ___: graven.catalogue().design(design),
+    "machine": lambda _, __, machine, ___: graven.catalogue().machine(machine),
+    "states": lambda _, __, design, ___: graven.catalogue().states_of(design),
+}
+TAKES = {
+    "stat": {"number", "value", "mean", "arithmetic", "record", "unit", "statistic"},
+    "design": {"number", "find", "value", "mean", "arithmetic", "design", "states"},
+    "workload": {"number", "find", "value"},
+}
+RIGHT = {"stat": "cycles", "design": "silo", "workload": "btree"}
+TYPED = {"stat": "cylces", "design": "sillo", "workload": "btre"}
+
+
+@pytest.mark.parametrize(("what", "function"), [(w, f) for w in TAKES for f in sorted(TAKES[w])])
+def test_a_mistyped_name_is_an_error_and_not_nothing(comparison, what, function):
+    names = {**RIGHT, what: TYPED[what]}
+    message = f"{'statistic' if what == 'stat' else what}: unknown name `{TYPED[what]}`; did you "
+    with pytest.raises(graven.ConfigError, match=f"{message}mean {RIGHT[what]}") as caught:
+        LOOKED_UP[function](comparison, *names.values())
+    assert str(caught.value).endswith("?")
+
+
+@pytest.mark.parametrize("name", sorted(LOOKED_UP))
+@given(st.data())
+@FEW
+def test_of_any_name_there_is_a_value_or_a_documented_error(comparison, name, data):
+    given_names = st.text(max_size=6) | JUNK
+    names = [data.draw(st.just(right) | given_names) for right in RIGHT.values()]
+    with contextlib.suppress(graven.ConfigError):
+        LOOKED_UP[name](comparison, *names)
+
+
+def test_what_exists_and_has_no_value_is_none(comparison):
+    assert comparison.number("image_digest", "silo", "btree", 8) is None, "a text"
+    assert comparison.number("cycles", "silo", "hash", 8) is None, "not among the workloads"
+    assert comparison.number("cycles", "fwb", "btree", 8) is None, "not among the designs"
+    assert comparison.number("cycles", "silo", "btree", 7) is None, "not among the threads"
+    for nothing in ({}, {"image_digest": None}):
+        record = replace(comparison.records[0], stats=nothing)
+        assert record.number("image_digest") is None
+        assert record.number("cycles") is None
+
+
+def test_what_another_design_counts_is_none_of(comparison):
+    for name in graven.catalogue().design_statistics:
+        record = replace(comparison.records[0], stats={})
+        assert record.number(name) == 0
+
+
+def test_a_key_of_no_machine_is_an_error():
+    preset = graven.catalogue().machine("silo")
+    with pytest.raises(graven.ConfigError, match=r"key: unknown name `pm\.write_nss`; did you"):
+        preset.value("pm.write_nss")
 
 
 def test_all_errors_are_in_the_package():

@@ -66,8 +66,10 @@ def test_what_cannot_be_checked_is_refused_with_what_is_allowed(real, arguments,
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "no JSON document"),
-        ('{"format": 7}', "of another format than 1"),
+        ("{", "check.json: the state is no JSON document"),
+        ("[" * 100_000, "check.json: the state is no JSON document"),
+        ('{"format": 7}', "check.json: the state is of another format than 1"),
+        ('{"format": 1}', "check.json: the state is of version None"),
     ],
 )
 def test_a_state_that_is_none_is_refused_and_stays(real, tmp_path, content, message):
@@ -77,6 +79,46 @@ def test_a_state_that_is_none_is_refused_and_stays(real, tmp_path, content, mess
     assert done.returncode == 2
     assert message in done.stderr
     assert path.read_text() == content
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        (None, None, "`designs`"),
+        (None, {"silo": []}, "`silo` has no parts"),
+        ("0x0", {}, "part `0x0` of `silo` is not what a part is"),
+        ("0", {"programs": "1"}, "part `0` of `silo`"),
+        ("0", {"programs": -1}, "part `0` of `silo`"),
+        ("0", {"torn": None}, "part `0` of `silo`"),
+        ("0", {"refusal": 3}, "part `0` of `silo`"),
+        ("0", "refusal", "part `0` of `silo`"),
+        ("0", "violation", "part `0` of `silo`"),
+        ("0", {"violation": {"what": "x"}}, "part `0` of `silo`"),
+        ("0", {"violation": {"what": "x", "program": None, "timeline": 3}}, "part `0` of `silo`"),
+    ],
+)
+def test_a_state_that_is_damaged_inside_is_refused(real, tmp_path, part, value, message):
+    path = tmp_path / "check.json"
+    assert real("check", "silo", *SMALL, "--state", str(path)).returncode == 0
+    state = json.loads(path.read_text())
+    if part is None:
+        state["designs"] = value
+    else:
+        parts = state["designs"]["silo"]
+        parts[part] = {**parts["0"], **(value if isinstance(value, dict) else {})}
+        if isinstance(value, str):
+            del parts[part][value]
+    path.write_text(json.dumps(state))
+    done = real("check", "silo", *SMALL, "--state", str(path))
+    assert done.returncode == 2, done.stderr
+    assert "check.json: the state " in done.stderr
+    assert message in done.stderr
+
+
+def test_a_state_that_is_no_text_is_refused(real, tmp_path):
+    (tmp_path / "check.json").write_bytes(b"\xff\xfe")
+    done = real("check", "silo", *SMALL, "--state", "check.json")
+    assert (done.returncode, "check.json: the state is not UTF-8" in done.stderr) == (2, True)
 
 
 def test_a_state_of_another_bound_is_refused(real, tmp_path):

@@ -122,15 +122,24 @@ def test_mutants_and_states_name_their_designs(graven):
     ]
 
 
+def test_letters_that_a_stream_has_not_are_said_in_others(real):
+    run = ("run", "--design", "silo", "--workload", "hash", "--transactions", "5", "--no-store")
+    plain, ascii_only = real(*run), real(*run, PYTHONIOENCODING="ascii")
+    assert "§" in plain.stdout
+    assert ascii_only.returncode == 0, ascii_only.stderr
+    assert "\\xa7" in ascii_only.stdout
+
+
 def test_memory_replays_a_trace(graven, tmp_path):
     (tmp_path / "t.nvt").write_text("NVMV1\n" + "0 R 0x40 00 00 0\n" * 5)
     done = graven("memory", "t.nvt", "--format", "json")
     assert done.returncode == 0, done.stderr
     document = documents(done.stdout)
-    assert document == {"machine": "silo", "stats": {"cycles": 1000, "media_write_requests": 5}}
+    stats = {"requests": 5, "cycles": 1000, "media_write_requests": 5}
+    assert document == {"machine": "silo", "stats": stats}
     assert "5 requests in" in done.stderr
     assert "media_write_requests" in graven("memory", "t.nvt").stdout
-    assert graven("memory", "t.nvt", "--format", "csv").stdout.startswith("machine,cycles")
+    assert graven("memory", "t.nvt", "--format", "csv").stdout.startswith("machine,requests,cycles")
 
 
 def test_memory_names_the_line_that_it_cannot_read(graven, tmp_path):

@@ -161,6 +161,7 @@ def test_a_failed_simulation_is_said_and_shown_as_missing(quick, tmp_path):
 
 
 def test_stored_runs_nothing(quick, tmp_path):
+    (tmp_path / "results" / "store" / "segments").mkdir(parents=True)
     for more in ([], ["--claims"]):
         done = quick("reproduce", "silo", "--quick", "--stored", *more, *OUT, FAKE_FAIL="silo")
         assert done.returncode == 0, done.stderr
@@ -360,6 +361,15 @@ def test_a_claim_is_there_once():
     claim = '[[claim]]\nid = "silo-a"\nwhere = "w"\nsays = "s"\nanswer = { none = "n" }\n'
     with pytest.raises(ConfigError, match="the id is there before"):
         files.parse("silo", EXPERIMENT, claim * 2)
+
+
+@pytest.mark.parametrize("command", [("reproduce", "silo", "fig1"), ("reproduce", "--claims"),
+                                     ("explain", "silo-number")])  # fmt: skip
+def test_nothing_is_shown_of_a_folder_where_nothing_is_stored(quick, tmp_path, command):
+    done = quick(*command, "--quick", "--stored", "--out", "typo")
+    assert done.returncode == 2
+    assert "--stored: nothing is stored in typo" in done.stderr
+    assert not (tmp_path / "typo").exists()
 
 
 def test_a_metric_is_an_expression_of_statistics(comparison):

@@ -2,7 +2,9 @@
 
 import ast
 import importlib
+import os
 import pkgutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +69,25 @@ def test_a_command_imports_what_it_needs(tmp_path, arguments, avoided):
     found = loaded(*arguments, cwd=tmp_path)
     assert sorted(found & avoided) == []
     assert "graven.cli" in found
+
+
+def test_an_interrupt_while_the_command_starts_is_no_traceback(tmp_path):
+    """The package's own imports, that is; what Python does before them is Python's."""
+    slow = tmp_path / "click.py"
+    slow.write_text("import os, signal; os.kill(os.getpid(), signal.SIGINT)\n")
+    (tmp_path / "graven").write_text("from graven.cli import main\nmain()\n")
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "graven"), "--version"],
+        env={**os.environ, "PYTHONPATH": str(HERE.parent)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+    library = subprocess.run(
+        [sys.executable, "-c", "import graven, signal; print(signal.getsignal(signal.SIGINT))"],
+        env={**os.environ, "PYTHONPATH": str(HERE.parent)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "default_int_handler" in library.stdout, "who imports the package keeps Python's way"
 
 
 def test_the_package_imports_what_is_asked_for(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import itertools
 import json
 import os
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 from graven.errors import OutputError, StoreError
 from graven.store import DamagedRecord, Request, Store, StoredRecord, disk
+from graven.store.index import QueryError
 from graven.store.records import SCHEMA, NewerRecord, digest_of
 from graven.store.store import ABOUT, SEGMENTS
 from graven.store.upkeep import clean, merge, verify
@@ -84,10 +86,14 @@ def test_a_record_is_read_as_it_was_written(kind, asked, came, host_s):
     assert again.line() == line
 
 
-def test_a_result_keeps_its_digits():
-    text = '{"a":1.50,"b":1e3,"c":0.1000}'
-    line = StoredRecord.now(request(1), text, None).line()
-    assert StoredRecord.parse(line).result == text
+@pytest.mark.parametrize("written", ['"of §III-C"', '"€ 𝄞"', '{\n  "d":\t"e"\n}', '"\\u00a7"'])
+def test_a_result_keeps_its_digits(written):
+    text = '{"a":1.50,"b":1e3,"c":0.1000,"d":%s}' % written  # noqa: UP031 - braces
+    result = StoredRecord.parse(StoredRecord.now(request(1), text, None).line()).result
+    assert result.startswith('{"a":1.50,"b":1e3,"c":0.1000,"d":')
+    assert json.loads(result) == json.loads(text)
+    if text.isascii() and "\n" not in text:
+        assert result == text
 
 
 def test_the_digest_is_of_all_that_was_asked_for():
@@ -137,6 +143,15 @@ def test_queries_see_designs_settings_and_statistics(tmp_path):
     assert row == [("silo", "hash", "silo", 8, 100, str(2**63), "b", "300")]
     values = dict(store.index.ask("SELECT name, value FROM statistics"))
     assert values == {"cycles": 12, "ipc": 0.5, "digest": "ab"}
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_statistic_that_is_no_number_is_null_in_queries(tmp_path, value):
+    store = Store(tmp_path)
+    store.put(request(1), '{"stats":{"cycles":7,"ratio":%s}}' % value)  # noqa: UP031 - braces
+    store.refresh()
+    answer = store.index.query("SELECT name, value FROM statistics ORDER BY 1")
+    assert answer.rows == [("cycles", 7), ("ratio", None)]
 
 
 def test_the_same_result_twice_is_one(tmp_path):
@@ -210,6 +225,67 @@ def test_every_byte_of_a_record_is_checked():
             StoredRecord.parse(line[:end])
 
 
+def sealed(body):
+    return hashlib.sha256(body).hexdigest().encode() + b"\t" + body + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"{", b"["),
+        (b'"schema":1,', b""),
+        (b'"schema":1', b'"schema":"1"'),
+        (b'"schema":1', b'"schema":' + b"[" * 100_000),
+        (b'"kind":"simulation"', b'"kind":3'),
+        (b'"asked":', b'"asked":7,"x":'),
+        (b'"host_s":0.5', b'"host_s":"0.5"'),
+        (b'"written_at":"2', b'"written_at":"x'),
+        (b"seed", b"s\xe9ed"),
+        (b'{"stats"', b'{"stats'),
+    ],
+)
+def test_a_line_that_is_no_record_for_all_its_checksum_is_damaged(tmp_path, old, new):
+    filled(tmp_path, [1, 2, 3])
+    [segment] = the_segments(tmp_path)
+    first, second, third = segment.read_bytes().splitlines(keepends=True)
+    body = second.partition(b"\t")[2][:-1]
+    assert old in body
+    segment.write_bytes(first + sealed(body.replace(old, new, 1)) + third)
+    for index in tmp_path.glob("index-*"):
+        index.unlink()
+    warned = []
+    assert held(tmp_path, [1, 2, 3], warned.append) == {1, 3}
+    assert "it has not what a re" in warned[0]
+    clean(Store(tmp_path))
+    filled(tmp_path, [2])
+    assert held(tmp_path, [1, 2, 3]) == {1, 2, 3}
+
+
+def test_a_query_of_a_damaged_index_is_asked_of_a_new_one(tmp_path):
+    filled(tmp_path, range(3))
+    held(tmp_path, range(3))
+    ask = "SELECT value FROM statistics WHERE name = 'cycles' ORDER BY 1"
+    for value in ("{", b"\xff\xfe"):
+        with sqlite3.connect(*tmp_path.glob("index-*.sqlite")) as connection:
+            changed = "CAST(? AS TEXT)" if isinstance(value, bytes) else "?"
+            connection.execute(f"UPDATE records SET statistics = {changed}", [value])
+            connection.execute("UPDATE segments SET indexed = indexed")
+        store = Store(tmp_path)
+        assert store.index.query(ask).rows == [(0,), (7,), (14,)]
+        store.close()
+    with sqlite3.connect(*tmp_path.glob("index-*.sqlite")) as connection:
+        connection.execute("UPDATE segments SET indexed = 'x'")
+    assert held(tmp_path, range(3)) == {0, 1, 2}
+    store = Store(tmp_path)
+    before = store.index._connection
+    with pytest.raises(QueryError, match="no such column: nope"):
+        store.index.query("SELECT nope FROM results")
+    with pytest.raises(QueryError, match="readonly"):
+        store.index.query("DELETE FROM records")
+    assert store.index._connection is not None
+    assert before in (None, store.index._connection), "what is refused does not cost an index"
+
+
 def test_damage_is_named_once_and_the_result_made_again(tmp_path):
     filled(tmp_path, [1, 2, 3])
     held(tmp_path, [1])  # indexes
@@ -259,6 +335,47 @@ def test_an_index_that_is_damaged_inside_is_never_believed(tmp_path):
             changed[random.randrange(100, len(changed))] = random.randrange(256)
         index.write_bytes(changed)
         held(tmp_path, range(200))  # which looks at what is returned
+
+
+def test_an_index_with_other_views_is_made_anew(tmp_path):
+    filled(tmp_path, range(20))
+    held(tmp_path, range(20))
+    [index] = tmp_path.glob("index-*.sqlite")
+    content = index.read_bytes()
+    place = content.index(b"workload", content.index(b"CREATE VIEW results"))
+    index.write_bytes(content[:place] + b"wmrkload" + content[place + 8 :])
+    store = Store(tmp_path)
+    store.refresh()
+    assert len(store.index.query("SELECT workload FROM results").rows) == 20
+
+
+def test_an_index_whose_damage_is_no_text_is_made_anew(tmp_path):
+    """SQLite quotes what it finds in the schema, and Python cannot say it."""
+    filled(tmp_path, range(20))
+    held(tmp_path, range(20))
+    [index] = tmp_path.glob("index-*.sqlite")
+    content = index.read_bytes()
+    assert content.count(b"CREATE VIEW results") == 1
+    index.write_bytes(content.replace(b"CREATE VIEW results", b"CREATE \xdd\xff\xfeW results"))
+    assert held(tmp_path, range(20)) == set(range(20))
+
+
+@pytest.mark.parametrize("column", ["segment", "offset", "length"])
+@pytest.mark.parametrize(
+    "value", [-1, 0, 1, 1 << 62, 0.5, "x", "../x.tsv", "a\0b", b"x", "x" * 999]
+)
+def test_places_of_an_index_that_are_none_are_never_believed(tmp_path, column, value):
+    filled(tmp_path, range(3))
+    held(tmp_path, range(3))
+    [index] = tmp_path.glob("index-*.sqlite")
+    with sqlite3.connect(index) as connection:
+        connection.execute(f"UPDATE OR IGNORE records SET {column} = ? WHERE rowid = 2", [value])
+        [segment] = [path.name for path in the_segments(tmp_path)]
+        connection.execute("INSERT INTO damaged VALUES (?, ?, ?, 'x')", [segment, value, value])
+    assert {0, 2} <= held(tmp_path, range(3))
+    store = Store(tmp_path)
+    assert len(list(store.records())) >= 2
+    store.index.damaged()
 
 
 def test_an_index_of_another_version_is_made_anew(tmp_path):
@@ -380,6 +497,23 @@ def test_cleaning_leaves_segments_alone_that_are_being_written(tmp_path):
     assert (done.before, done.left_alone) == (1, 1)
     writer.put(request(3), result(3))
     assert held(tmp_path, [1, 2, 3]) == {1, 2, 3}
+
+
+def test_cleaning_removes_what_a_killed_process_left_behind(tmp_path):
+    filled(tmp_path, [1])
+    [segment] = the_segments(tmp_path)
+    left = segment.with_name(f".{segment.name}")
+    left.write_bytes(segment.read_bytes()[:100])
+    assert held(tmp_path, [1]) == {1}
+    assert verify(Store(tmp_path)).segments == 1, "it is no segment"
+    descriptor = os.open(left, os.O_RDWR)
+    assert disk.hold(descriptor), "a process that puts segments together"
+    assert clean(Store(tmp_path)).left_behind == 0
+    assert left.exists()
+    os.close(descriptor)
+    assert clean(Store(tmp_path)).left_behind == 1
+    assert not left.exists()
+    assert held(tmp_path, [1]) == {1}
 
 
 def test_a_store_that_is_open_finds_what_was_moved(tmp_path):

@@ -9,13 +9,14 @@ Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 in
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import NoReturn
 
 import click
 
-from graven import _engine, signals
+from graven import _engine, checkout, signals
 from graven.cli.terminal import REFUSED, complain
 from graven.errors import OutputError, StoreError
 
@@ -103,12 +104,23 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Entry point: runs a command and turns every error into one line and an exit code."""
+    if (wrong := checkout.wrong_code(sys.argv[0])) is not None:
+        complain(wrong)
+        sys.exit(REFUSED)
     sys.exit(_run())
+
+
+def _make_printable() -> None:
+    """Where a stream cannot say a letter, it says which one it is, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run() -> int:
     try:
         signals.catch()
+        _make_printable()
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()
         if status == INTERRUPTED:

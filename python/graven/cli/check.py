@@ -9,9 +9,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from graven import signals
 from graven.api import sound_designs
-from graven.check import Bound, Check, Checked, LifeBound, read_state, write_state
+from graven.check import Bound, Check, Checked, LifeBound, go_on_from, write_state
 from graven.cli import options
+from graven.cli.keeping import go_on, keeper, say_found
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
 from graven.experiment import failures_text
@@ -33,8 +35,12 @@ and not judged again (docs/laboratory.md says why that is sound).
 Examples:
   graven check silo --transactions 2              seconds
   graven check silo                               the default bound: minutes
-  graven check all --state graven-results/check.json   all sound designs; goes on where it was
+  graven check all                                all sound designs; goes on where it was
+  graven check all --state check.json             the same, kept in a file of its own
   graven check lad --mutant uncommitted-saved        what a bug looks like, as a least program
+
+Programs are executed sixteen at a time, and what these come to is kept in the store as it comes:
+the same command goes on where it was, and with a design more it executes that one's.
 
 The exit code is 0 if all guarantees were kept, 1 if not, 2 for refused input, 130 if interrupted.
 """
@@ -125,8 +131,9 @@ class Words(click.ParamType[tuple[int, ...]]):
     "--state",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where what is done is kept, to go on from.",
+    help="Where what is done is kept, to go on from, in place of the store.",
 )
+@options.keeping
 @options.settings
 @options.jobs("Parts")
 @options.table_or_json
@@ -142,6 +149,9 @@ def check(
     life_stores: int,
     mutant: str | None,
     state: Path | None,
+    folder: Path,
+    no_store: bool,
+    fresh: bool,
     settings: dict[str, str],
     jobs: int | None,
     form: str,
@@ -150,15 +160,20 @@ def check(
     life = LifeBound(life_transactions, life_stores)
     bound = Bound(threads, transactions, stores, words, not no_hand_overs, departures, life)
     names = sound_designs() if designs == ("all",) else designs
-    before = None if state is None else read_state(state)
-    plan = Check.prepare(names, bound, mutant=mutant, settings=settings, state=before)
+    plan = Check.prepare(names, bound, mutant=mutant, settings=settings)
+    if state is not None:
+        go_on_from(plan, state)
+    keep = keeper(
+        folder, no_store=no_store or state is not None, fresh=fresh, results=plan.part_count
+    )
 
     def save(text: str) -> None:
         if state is not None:
             write_state(state, text)
 
     with Display("parts") as display:
-        failures, interrupted = plan.run(workers=jobs, observe=display, save=save)
+        failures, interrupted = plan.run(keep=keep, workers=jobs, observe=display, save=save)
+    say_found(plan.found, plan.part_count)
     results = plan.results
     if form == "json":
         sys.stdout.write(json_text([result.to_dict() for result in results]))
@@ -167,7 +182,8 @@ def check(
     for failure in failures:
         complain(failures_text([failure]))
     if interrupted:
-        note("interrupted: " + ("nothing is kept" if state is None else f"{state} has the rest"))
+        done = f"{sum(map(len, plan.parts.values())):,} of {plan.part_count:,} parts were done"
+        note(f"{signals.words()}: {done}" + (go_on(keep) if state is None else f"; see {state}"))
         return 130
     broken = any(result.violation is not None for result in results)
     return 1 if failures or broken else 0

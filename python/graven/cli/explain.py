@@ -11,7 +11,7 @@ from graven import output
 from graven.cli import options
 from graven.cli.claims import STYLES
 from graven.cli.programs import CAPTURES, capture_programs, check_readings
-from graven.cli.reproduce import simulate
+from graven.cli.reproduce import require_results, simulate
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
 from graven.figures import ratio
@@ -65,6 +65,8 @@ def explain(
     paper, claim = _find(claim_id)
     folder = out / ("quick" if quick else "full") / "explain"
     store = Store(out / "store")
+    if stored:
+        require_results(store, out)
     captures = _captures(paper, claim, named, out, stored=stored)
     needed = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick, captures=captures)))
     with refusing():

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 from rich.console import Console
 
+from graven import signals
 from graven.api import sound_designs
 from graven.cli import options
+from graven.cli.keeping import go_on, keeper, say_found
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
 from graven.experiment import failures_text
@@ -39,6 +42,7 @@ The exit code is 0: there is no promise to break.
 @click.command(help=HELP)
 @click.argument("designs", metavar="DESIGN...|all", nargs=-1, required=True)
 @options.schedules("each design", 200)
+@options.keeping
 @options.jobs("Designs")
 @options.table_or_json
 def faults(
@@ -46,15 +50,26 @@ def faults(
     schedules: int,
     first_seed: int,
     draws: tuple[tuple[str, int], ...],
+    folder: Path,
+    no_store: bool,
+    fresh: bool,
     jobs: int | None,
     form: str,
 ) -> int:
     """Runs, prints."""
     names = sound_designs() if designs == ("all",) else designs
+    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(names))
     with Display("designs") as display:
         result = survey(
-            names, schedules, first_seed=first_seed, draws=draws, workers=jobs, observe=display
+            names,
+            schedules,
+            first_seed=first_seed,
+            draws=draws,
+            keep=keep,
+            workers=jobs,
+            observe=display,
         )
+    say_found(result.found, len(names))
     if form == "json":
         sys.stdout.write(json_text([report.to_dict() for report in result.reports]))
     elif result.reports:
@@ -62,7 +77,8 @@ def faults(
     for failure in result.failures:
         complain(failures_text([failure]))
     if result.interrupted:
-        note(f"interrupted: {len(result.reports)} of {len(names)} designs were done")
+        done = f"{len(result.reports)} of {len(names)} designs were done"
+        note(f"{signals.words()}: {done}" + go_on(keep))
         return 130
     return 1 if result.failures else 0
 

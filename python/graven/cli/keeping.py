@@ -47,6 +47,11 @@ def say_found(found: int, total: int) -> None:
         note(f"{found:,} of {total:,} results were there already (--fresh runs them again)")
 
 
+def go_on(keep: Keeper | None) -> str:
+    """How the message of an interrupt ends: what becomes of what had finished."""
+    return "; nothing is kept" if keep is None else "; the same command goes on"
+
+
 class State(Protocol):
     """Where a campaign keeps what it goes on from."""
 

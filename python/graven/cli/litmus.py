@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
-from graven import _engine
+from graven import _engine, signals
 from graven.api import design_names
 from graven.campaign import Program, program_files, run_programs
 from graven.cli import options
+from graven.cli.keeping import go_on, keeper, say_found
 from graven.cli.terminal import (
     REFUSED,
     complain,
@@ -58,12 +59,16 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
     help="Print the timeline of every violation, or of none.  [default: of unexpected ones, and "
     "with --design of all]",
 )
+@options.keeping
 @options.jobs("Programs")
 @options.table_or_json
 def litmus(
     files: Sequence[Path],
     designs: Sequence[str],
     timeline: bool | None,
+    folder: Path,
+    no_store: bool,
+    fresh: bool,
     jobs: int | None,
     form: str,
 ) -> int:
@@ -73,15 +78,17 @@ def litmus(
     for path in program_files(files):
         try:
             program = Program.read(path)
-            checked.append((program, program.campaign(names)))
+            checked.append(program.asked(names))
         except _engine.ConfigError as error:
             refusals.append(str(error))
     if refusals:
         for refusal in refusals:
             complain(refusal)
         return REFUSED
+    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(checked))
     with Display("programs") as display:
-        results = run_programs(checked, workers=jobs, observe=display)
+        results = run_programs(checked, keep=keep, workers=jobs, observe=display)
+    say_found(results.found, len(checked))
     if form == "json":
         sys.stdout.write(json_text([report.to_dict() for report in results.reports]))
     elif results.reports:
@@ -91,6 +98,7 @@ def litmus(
     for failure in results.failures:
         complain(failures_text([failure]))
     if results.interrupted:
-        note(f"interrupted: {len(results.reports)} of {len(checked)} programs had finished")
+        done = f"{len(results.reports)} of {len(checked)} programs had finished"
+        note(f"{signals.words()}: {done}" + go_on(keep))
         return 130
     return 0 if not results.failures and all(r.as_expected for r in results.reports) else 1

@@ -10,6 +10,7 @@ import click
 
 from graven import api
 from graven.cli import options
+from graven.cli.keeping import keeper, say_found
 from graven.cli.terminal import note, results_console
 from graven.figures import scaled
 from graven.machine import Machine
@@ -42,6 +43,7 @@ Examples:
     is_flag=True,
     help="Addresses are the DRAM's instead of the PM's; of its requests times alone are counted.",
 )
+@options.keeping
 @click.option(
     "--format",
     "form",
@@ -50,14 +52,27 @@ Examples:
     show_default=True,
     help="What goes to standard output.",
 )
-def memory(trace: Path, machine: str, settings: dict[str, str], dram: bool, form: str) -> int:
+def memory(
+    trace: Path,
+    machine: str,
+    settings: dict[str, str],
+    dram: bool,
+    folder: Path,
+    no_store: bool,
+    fresh: bool,
+    form: str,
+) -> int:
     """Checks everything, replays, prints."""
     if trace.is_dir() or not trace.exists():
         what = "is a folder" if trace.is_dir() else "there is no such file"
         raise click.UsageError(f"TRACE: {trace}: {what}")
+    where = Machine.find(machine)
+    keep = keeper(folder, no_store=no_store, fresh=fresh, results=1)
     with Display("replays") as display:
-        where = Machine.find(machine)
-        record = api.replay_requests(str(trace), where, settings, dram=dram, observe=display)
+        record, was_there = api.replay_requests(
+            str(trace), where, settings, dram=dram, keep=keep, observe=display
+        )
+    say_found(int(was_there), 1)
     if form == "json":
         sys.stdout.write(json_text(record.to_dict()))
     elif form == "csv":
@@ -68,7 +83,8 @@ def memory(trace: Path, machine: str, settings: dict[str, str], dram: bool, form
         from graven.cli.tables import print_statistics
 
         print_statistics(results_console(), record.stats)
-    note(_host_rate(record))
+    if not was_there:
+        note(_host_rate(record))
     return 0
 
 

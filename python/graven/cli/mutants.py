@@ -11,8 +11,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from graven import signals
 from graven.campaign import CampaignResult, Program, program_files
 from graven.cli import options
+from graven.cli.keeping import go_on, keeper, say_found
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
 from graven.experiment import failures_text
@@ -73,6 +75,7 @@ The exit code is 0 if all were killed, 1 if not, 2 for refused input.
     is_flag=True,
     help="Execute all small programs (two transactions, one departure) on those that survive.",
 )
+@options.keeping
 @options.jobs("Mutants")
 @options.table_or_json
 def mutants(
@@ -83,6 +86,9 @@ def mutants(
     only: str,
     programs: Path | None,
     check: bool,
+    folder: Path,
+    no_store: bool,
+    fresh: bool,
     jobs: int | None,
     form: str,
 ) -> int:
@@ -92,6 +98,7 @@ def mutants(
         complain(f"no mutant of {design} has `{only}` in its name or class")
         return 2
     library = [] if programs is None else list(map(Program.read, program_files([programs])))
+    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(found))
     with Display("mutants") as display:
         result = try_mutants(
             design,
@@ -99,14 +106,19 @@ def mutants(
             schedules,
             first_seed=first_seed,
             draws=draws,
+            keep=keep,
             workers=jobs,
             observe=display,
         )
+    say_found(result.found, len(found))
     if library and not result.interrupted:
-        result = _with_failures_of(result, show_mutants(result.reports, library, workers=jobs))
+        shown = show_mutants(result.reports, library, keep=keep, workers=jobs)
+        result = _with_failures_of(result, shown)
     if check and not result.interrupted:
         with Display("survivors") as display:
-            checked = check_mutants(result.reports, SMALL_BOUND, workers=jobs, observe=display)
+            checked = check_mutants(
+                result.reports, SMALL_BOUND, keep=keep, workers=jobs, observe=display
+            )
         result = _with_failures_of(result, checked)
     if form == "json":
         sys.stdout.write(json_text([trial.to_dict() for trial in result.reports]))
@@ -115,7 +127,8 @@ def mutants(
     for failure in result.failures:
         complain(failures_text([failure]))
     if result.interrupted:
-        note(f"interrupted: {len(result.reports)} of {len(found)} mutants had been tried")
+        done = f"{len(result.reports)} of {len(found)} mutants had been tried"
+        note(f"{signals.words()}: {done}" + go_on(keep))
         return 130
     return 0 if not result.failures and all(t.kill is not None for t in result.reports) else 1
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.table import Table
 from rich.text import Text
 
@@ -118,6 +119,8 @@ def reproduce(
         raise click.UsageError(f"--format {form} is of the table of claims: give --claims, too")
     folder = out / ("quick" if quick else "full")
     store = Store(out / "store")
+    if stored and not (claims and is_default("out")):
+        require_results(store, out)
     if not stored:
         capture_programs((name for item in wanted for name in item.programs()), captures)
     everything = needed(wanted)
@@ -135,6 +138,22 @@ def reproduce(
     if form == "table" and quick:
         note("quick sizes: one seed, so that nothing is known of the spread")
     return status
+
+
+def is_default(option: str) -> bool:
+    """Whether an option of the command that runs has not been given."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is ParameterSource.DEFAULT
+
+
+def require_results(store: Store, out: Path) -> None:
+    """Refuses to show what is stored where nothing is.
+
+    Raises:
+        UsageError: there is no store.
+    """
+    if not store.is_there:
+        raise click.UsageError(f"--stored: nothing is stored in {out}, and nothing runs")
 
 
 def _papers(name: str | None, *, need: bool) -> list[Paper]:

@@ -28,11 +28,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 HELP = """Look into the store of results, clean it, check it, take results out.
 
-`graven run`, `compare`, `crash` and the Python interface keep what they simulate in a folder,
-graven-results/store if nothing else is said (--store, or the variable GRAVEN_STORE), under a digest
-of all that the result depends on: configuration, programs, version and build of the engine and of
-designs of your own. The same command finds it there. `graven reproduce` has a store of its own in
-FOLDER/store.
+`graven run`, `compare`, `crash`, `check`, `litmus`, `mutants`, `faults`, `memory` and the Python
+interface keep what they simulate in a folder, graven-results/store if nothing else is said
+(--store, or the variable GRAVEN_STORE), under a digest of all that the result depends on:
+configuration, programs, version and build of the engine and of designs of your own. The same
+command finds it there. `graven reproduce` has a store of its own in FOLDER/store.
 
 \b
 Examples:
@@ -223,6 +223,8 @@ def gc(other_builds: bool, older_than: int | None, folder: Path) -> int:
     print(f"{counts}: {' to '.join(sizes)}")
     if done.set_aside:
         print(f"{done.set_aside:,} damaged records are in {folder / 'damaged'}")
+    if done.left_behind:
+        print(f"{done.left_behind:,} files of processes that were killed are removed")
     if done.left_alone:
         print(f"{done.left_alone:,} segments are being written, and were left alone")
     return 0

@@ -156,7 +156,7 @@ def print_statistics(console: Console, stats: Mapping[str, Value]) -> None:
     order = list(dict.fromkeys(statistic.group for statistic in known.stats))
     groups: dict[str, list[tuple[str, str, str, str]]] = {group: [] for group in order}
     for name, value in stats.items():
-        statistic = known.statistic(name)
+        statistic = known.described(name)
         row = (name, exact(value), statistic.unit, statistic.description)
         groups.setdefault(statistic.group, []).append(row)
     columns: list[tuple[str, JustifyMethod]] = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -17,10 +18,14 @@ from importlib import resources
 from pathlib import Path
 from statistics import median
 
+from graven._engine import ConfigError
 from graven.campaign import CrashJob
 from graven.experiment import Job, is_trace
 
 PACES = "paces.csv"
+
+PACES_VARIABLE = "GRAVEN_PACES"
+"""The environment variable that names a table of one's own, as the campaign writes it."""
 
 TRANSACTIONS = 10_000
 """Of a simulation of which nothing else is said."""
@@ -53,14 +58,23 @@ ANY = Pace(0.01, 10.0, 1000.0)
 
 @cache
 def paces() -> dict[tuple[str, str], Pace]:
-    """By design and workload."""
-    text = resources.files(__package__).joinpath(PACES).read_text(encoding="utf-8")
-    return {
-        (row["design"], row["workload"]): Pace(
-            float(row["start_s"]), float(row["transaction_us"]), float(row["crash_us"])
-        )
-        for row in csv.DictReader(io.StringIO(text))
-    }
+    """By design and workload.
+
+    Raises:
+        ConfigError: the table that `GRAVEN_PACES` names is no such table.
+    """
+    own = os.environ.get(PACES_VARIABLE)
+    try:
+        where = resources.files(__package__).joinpath(PACES) if own is None else Path(own)
+        rows = csv.DictReader(io.StringIO(where.read_text(encoding="utf-8")))
+        return {
+            (row["design"], row["workload"]): Pace(
+                float(row["start_s"]), float(row["transaction_us"]), float(row["crash_us"])
+            )
+            for row in rows
+        }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{PACES_VARIABLE}: {own} is no table of paces: {error}") from None
 
 
 @cache

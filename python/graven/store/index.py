@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from graven.store import segments
 from graven.store.records import DamagedRecord, NewerRecord, StoredRecord
 from graven.store.segments import Place
 
-VERSION = 1
+VERSION = 2
 """Of the tables below; an index of another version is made anew."""
 
 TABLES = """
@@ -34,7 +36,7 @@ CREATE TABLE records (
     offset       INTEGER NOT NULL,  -- bytes
     length       INTEGER NOT NULL,  -- bytes
     digest       TEXT NOT NULL,
-    kind         TEXT NOT NULL,     -- simulation, crash, ...
+    kind         TEXT NOT NULL,     -- simulation, crash, check, litmus, mutant, faults, memory
     design       TEXT,
     workload     TEXT,
     machine      TEXT,              -- preset, or the name of a file
@@ -46,7 +48,7 @@ CREATE TABLE records (
     build        TEXT,
     written_at   TEXT,              -- UTC, ISO 8601
     host_s       REAL,              -- seconds that the host took
-    statistics   TEXT,              -- JSON: statistics of a simulation, by name
+    statistics   TEXT,              -- JSON: statistics of a simulation or a replay, by name
     PRIMARY KEY (segment, offset)
 );
 CREATE INDEX records_by_digest ON records (digest);
@@ -67,7 +69,8 @@ CREATE VIEW results AS
 CREATE VIEW statistics AS
     SELECT digest, design, workload, machine, threads, results.transactions, seed,
            each.key AS name, each.value AS value
-    FROM results, json_each(results.statistics) AS each;
+    FROM results, json_each(results.statistics) AS each
+    WHERE results.kind = 'simulation';
 """
 
 COLUMNS = (
@@ -77,6 +80,13 @@ COLUMNS = (
 
 BUSY_SECONDS = 30.0
 """How long to wait for another process of this host that writes the index."""
+
+
+BROKEN = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What an index raises that is damaged; SQLite's message of it may quote what is no text."""
+
+
+_REFUSED = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError)
 
 
 class QueryError(Exception):
@@ -106,27 +116,38 @@ class Index:
     def places_of(self, digest: str) -> list[Place]:
         """Where records of a digest are, as far as is known: one, but for those made twice."""
         where = "SELECT segment, offset, length FROM records WHERE digest = ? ORDER BY rowid"
-        return [Place(*row) for row in self.ask(where, [digest])]
+        return self._places(where, [digest])
 
     def places(self) -> list[Place]:
         """Where all records are, one for each digest, in the order in which they stand there."""
         first = "SELECT min(rowid) FROM records GROUP BY digest"
-        rows = self.ask(
+        return self._places(
             f"SELECT segment, offset, length FROM records WHERE rowid IN ({first}) ORDER BY 1, 2"
         )
-        return [Place(*row) for row in rows]
 
     def damaged(self) -> list[tuple[Place, str]]:
         """Lines that are not what was written, and how that shows."""
-        rows = self.ask("SELECT segment, offset, length, why FROM damaged ORDER BY 1, 2")
+        query = "SELECT segment, offset, length, why FROM damaged ORDER BY 1, 2"
+        rows = self.ask(query)
+        if not all(_is_place(row[:3]) and isinstance(row[3], str) for row in rows):
+            self.forget()
+            rows = self.ask(query)
         return [(Place(*place), why) for *place, why in rows]
+
+    def _places(self, query: str, values: Sequence[object] = ()) -> list[Place]:
+        """The places that a query answers; an index that has none in their stead is made anew."""
+        rows = self.ask(query, values)
+        if not all(map(_is_place, rows)):
+            self.forget()
+            rows = self.ask(query, values)
+        return [Place(*row) for row in rows]
 
     def ask(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a query of the index's own answers; an index that is broken is made anew."""
         with self._lock:
             try:
                 return self._connected().execute(query, values).fetchall()
-            except sqlite3.DatabaseError:
+            except BROKEN:
                 self._make_anew()
                 self.refresh()
                 return self._connected().execute(query, values).fetchall()
@@ -134,20 +155,45 @@ class Index:
     def query(self, sql: str, values: Sequence[object] = ()) -> Answer:
         """What a query of the user's answers, which may change nothing.
 
+        A query that SQLite understands and that fails all the same is asked of an index that has
+        been made anew: what was in the old one may have been damaged.
+
         Raises:
             QueryError: SQLite refuses it.
         """
         with self._lock:
-            connection = self._connected()
-            connection.execute("PRAGMA query_only = ON")
             try:
-                cursor = connection.execute(sql, values)
-                names = [column[0] for column in cursor.description or ()]
-                return Answer(tuple(names), cursor.fetchall())
-            except (sqlite3.Error, sqlite3.Warning) as error:
+                return self._answer(sql, values)
+            except _REFUSED as error:
+                if not self._is_understood(sql, values, error):
+                    raise QueryError(str(error)) from None
+            self.forget()
+            try:
+                return self._answer(sql, values)
+            except _REFUSED as error:
                 raise QueryError(str(error)) from None
-            finally:
-                connection.execute("PRAGMA query_only = OFF")
+
+    def _answer(self, sql: str, values: Sequence[object]) -> Answer:
+        connection = self._connected()
+        connection.execute("PRAGMA query_only = ON")
+        try:
+            cursor = connection.execute(sql, values)
+            names = [column[0] for column in cursor.description or ()]
+            return Answer(tuple(names), cursor.fetchall())
+        finally:
+            connection.execute("PRAGMA query_only = OFF")
+
+    def _is_understood(self, sql: str, values: Sequence[object], error: Exception) -> bool:
+        """Whether it is not the query that is at fault, as far as SQLite can tell."""
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY":
+            return False
+        try:
+            self._connected().execute(f"EXPLAIN {sql}", values).fetchall()
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError, sqlite3.Warning):
+            return False
+        except BROKEN:
+            pass
+        return True
 
     # ---- keeping up ------------------------------------------------------------------------
 
@@ -156,13 +202,13 @@ class Index:
         with self._lock:
             try:
                 return self._refresh()
-            except sqlite3.DatabaseError:
+            except BROKEN:
                 self._make_anew()
                 return self._refresh()
 
     def set_aside(self, place: Place, why: str) -> None:
         """Takes a record out that is not what was written."""
-        with self._lock, contextlib.suppress(sqlite3.DatabaseError), self._writing() as connection:
+        with self._lock, contextlib.suppress(*BROKEN), self._writing() as connection:
             where = (place.segment, place.offset)
             connection.execute("DELETE FROM records WHERE segment = ? AND offset = ?", where)
             self._note_damage(connection, [(place, why)])
@@ -175,7 +221,7 @@ class Index:
 
     def _refresh(self) -> list[tuple[Place, str]]:
         there = segments.names(self._folder)
-        known = dict(self._connected().execute("SELECT name, indexed FROM segments"))
+        known = _sizes(self._connected())
         grown = {name: size for name, size in there.items() if size > known.get(name, 0)}
         # A segment that is shorter than it was is not the one that was looked at.
         gone = [name for name, size in known.items() if there.get(name, -1) < size]
@@ -187,7 +233,7 @@ class Index:
                 for table, column in _OF_SEGMENT:
                     connection.execute(f"DELETE FROM {table} WHERE {column} = ?", [name])
             # Another process may have been at it in the meantime.
-            known = dict(connection.execute("SELECT name, indexed FROM segments"))
+            known = _sizes(connection)
             for name in [name for name, size in there.items() if size > known.get(name, 0)]:
                 found += self._look_at(connection, name, known.get(name, 0))
         return found
@@ -206,6 +252,8 @@ class Index:
                     rows.append(row_of(StoredRecord.parse(line), place))
                 except DamagedRecord as error:
                     damaged.append((place, str(error)))
+                except (ValueError, TypeError, AttributeError, RecursionError):
+                    damaged.append((place, "it has not what a result has"))
                 except NewerRecord:
                     continue
         self._enter(connection, rows)
@@ -250,7 +298,7 @@ class Index:
             except sqlite3.OperationalError:
                 # A folder that may only be read, for example.
                 self._connection = _opened(":memory:")
-            except sqlite3.DatabaseError:
+            except BROKEN:
                 self._file.unlink(missing_ok=True)
                 self._connection = _opened(str(self._file))
         return self._connection
@@ -272,6 +320,26 @@ class Index:
             self._connection = None
 
 
+def _sizes(connection: sqlite3.Connection) -> dict[str, int]:
+    """Up to where each segment has been looked at.
+
+    Raises:
+        DatabaseError: the index is damaged inside.
+    """
+    found = dict(connection.execute("SELECT name, indexed FROM segments"))
+    if not all(isinstance(n, str) and isinstance(size, int) for n, size in found.items()):
+        raise sqlite3.DatabaseError("sizes of segments are no numbers")
+    return found
+
+
+def _is_place(row: Sequence[object]) -> bool:
+    """Whether this may be a place: what is in an index that is damaged inside may be anything."""
+    match row:
+        case (str(segment), int(offset), int(length)):
+            return segments.is_name(segment) and offset >= 0 < length <= segments.LONGEST_LINE
+    return False
+
+
 _OF_SEGMENT = (("records", "segment"), ("damaged", "segment"), ("segments", "name"))
 
 
@@ -282,15 +350,35 @@ def _opened(where: str) -> sqlite3.Connection:
     try:
         # What a power failure takes from the index is looked for again in the segments.
         connection.execute("PRAGMA synchronous = NORMAL")
-        if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+        if not _is_as_declared(connection):
             connection.execute("BEGIN EXCLUSIVE")
-            if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            if not _is_as_declared(connection):
                 _make_tables(connection)
             connection.commit()
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _is_as_declared(connection: sqlite3.Connection) -> bool:
+    """Whether a database has the tables of this version, whole."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version == VERSION and _declarations(connection) == _declared()
+
+
+@cache
+def _declared() -> list[tuple[str, ...]]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        _make_tables(connection)
+        return _declarations(connection)
+    finally:
+        connection.close()
+
+
+def _declarations(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+    return connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY 1, 2").fetchall()
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
@@ -316,7 +404,8 @@ def row_of(record: StoredRecord, place: Place) -> tuple[object, ...]:
     spec: Mapping[str, Any] = asked.get("spec", {})
     machine: Mapping[str, Any] = spec.get("machine", {})
     settings = {key: value for key, value, *_ in spec.get("set", [])}
-    ran = json.loads(record.result)
+    # A statistic that is no number (0/0) is null here, as SQLite knows no other.
+    ran = json.loads(record.result, parse_constant=lambda _: None, parse_float=_finite)
     ran = ran if isinstance(ran, dict) else {}
     statistics = ran.get("stats")
     return (
@@ -338,6 +427,11 @@ def row_of(record: StoredRecord, place: Place) -> tuple[object, ...]:
         record.host_s,
         None if statistics is None else json.dumps(statistics),
     )
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
 
 
 def _text(number: object) -> object:

@@ -10,15 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graven import _engine
+from graven.asked import Asked
 from graven.engines import STOCK
 from graven.experiment import Job, Task, Timed, is_trace
-from graven.store.records import Request
+from graven.store.records import Request, one_line
 from graven.store.store import Store
 
 if TYPE_CHECKING:
@@ -27,9 +29,14 @@ if TYPE_CHECKING:
 
 SIMULATION, CRASH, SCHEDULES = "simulation", "crash", "schedules"
 
+Kept: TypeAlias = "Job | CrashJob | Asked"
+"""What has a result that is kept."""
 
-def request_of(job: Job | CrashJob) -> Request:
-    """What a simulation or a run that is crashed asks for."""
+
+def request_of(job: Kept) -> Request:
+    """What a simulation, a run that is crashed, or anything else asks for."""
+    if isinstance(job, Asked):
+        return _asked(job.kind, job.spec)
     return _request(job, _trace_of(job if isinstance(job, Job) else job.job), build())
 
 
@@ -41,6 +48,12 @@ def _request(job: Job | CrashJob, trace: str | None, build: str) -> Request:
     asked = {"version": _engine.__version__, "build": build, "spec": _without_nothing(spec)}
     if trace is not None:
         asked["trace_sha256"] = trace
+    return Request(kind, asked)
+
+
+def _asked(kind: str, spec: Mapping[str, Any]) -> Request:
+    """A request that has all of its specification, the version and the build."""
+    asked = {"version": _engine.__version__, "build": build(), "spec": _without_nothing(spec)}
     return Request(kind, asked)
 
 
@@ -60,13 +73,13 @@ def _named(job: Job) -> Job:
     )
 
 
-def _without_nothing(spec: dict[str, Any]) -> dict[str, Any]:
+def _without_nothing(spec: Mapping[str, Any]) -> dict[str, Any]:
     """A specification without what is not given, so that new options leave digests as they are."""
     return {key: value for key, value in spec.items() if value not in (None, [])}
 
 
-def digest(job: Job | CrashJob) -> str:
-    """What a simulation or a run that is crashed is found by: the same for the same result."""
+def digest(job: Kept) -> str:
+    """What a result is found by: the same for the same result."""
     return request_of(job).digest
 
 
@@ -89,7 +102,8 @@ def content_of(path: Path) -> str | None:
 
 @cache
 def _content(path: Path, _changed_ns: int, _size: int) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def build() -> str:
@@ -115,35 +129,36 @@ class Keeper:
         self.store = store
         self.fresh = fresh
 
-    def found(self, job: Job | CrashJob) -> tuple[str, float | None] | None:
+    def found(self, job: Kept) -> tuple[str, float | None] | None:
         """The result of a job, if it is there, and how long it took, in seconds."""
         if self.fresh or _has_to_run(job):
             return None
         record = self.store.record(digest(job))
         return None if record is None else (record.result, record.host_s)
 
-    def has(self, job: Job | CrashJob) -> bool:
+    def has(self, job: Kept) -> bool:
         """Whether the result of a job is there, by what is known of the store."""
         return not (self.fresh or _has_to_run(job)) and self.store.has(digest(job))
 
     def keep(self, request: Request, text: str, host_s: float | None) -> None:
         """Keeps a result that was made elsewhere, unless it is there."""
-        if self.store.get(request.digest) != text:
+        if self.store.get(request.digest) != one_line(text):
             self.store.put(request, text, host_s)
 
-    def kept(self, job: Job | CrashJob, task: Task) -> Task:
+    def kept(self, job: Kept, task: Task) -> Task:
         """A task that keeps its result as soon as it is there."""
         return _Kept(task, self.store, request_of(job), anew=self.fresh or _has_to_run(job))
 
 
 def request_of_schedules(plan: AdversaryRequest) -> Request:
     """What a campaign of the adversary asks for."""
-    spec = _without_nothing(json.loads(plan.spec_json()))
-    return Request(SCHEDULES, {"version": _engine.__version__, "build": build(), "spec": spec})
+    return _asked(SCHEDULES, json.loads(plan.spec_json()))
 
 
-def _has_to_run(job: Job | CrashJob) -> bool:
+def _has_to_run(job: Kept) -> bool:
     """Whether a run is for more than its result: files, or a command that checks what is there."""
+    if isinstance(job, Asked):
+        return False
     if not isinstance(job, Job):
         return job.verify is not None
     return any(path is not None for path in (job.request_trace, job.bank_loads, job.program_trace))
@@ -162,7 +177,7 @@ class _Kept:
             return there
         text = self._task.run()
         # What was cut short may have less in it: a program that could have been made smaller.
-        if text != there and not self._is_cancelled:
+        if one_line(text) != there and not self._is_cancelled:
             self._store.put(self._request, text, self._task.host_s)
         return text
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -90,7 +91,7 @@ class StoredRecord:
         }
         head = json.dumps(known, separators=(",", ":"))
         # The result stands there as it came: numbers keep their digits.
-        body = f"{head}\t{_one_line(self.result)}".encode("ascii")
+        body = f"{head}\t{one_line(self.result)}".encode("ascii")
         return b"%s\t%s\n" % (_checksum(body), body)
 
     @staticmethod
@@ -106,21 +107,46 @@ class StoredRecord:
         checksum, _, body = line[:-1].partition(b"\t")
         if checksum != _checksum(body):
             raise DamagedRecord("its checksum is of something else")
+        try:
+            return StoredRecord._of(body)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            # Nobody who writes records has written this, for all that its checksum is right.
+            raise DamagedRecord("it has not what a record has") from None
+
+    @staticmethod
+    def _of(body: bytes) -> StoredRecord:
         head, _, result = body.decode("ascii").partition("\t")
         known = json.loads(head)
         if known["schema"] > SCHEMA:
             raise NewerRecord(f"its schema is {known['schema']}; this version knows {SCHEMA}")
-        request = Request(known["kind"], known["asked"])
+        kind, asked, moment, host_s = (
+            known[name] for name in ("kind", "asked", "written_at", "host_s")
+        )
+        datetime.fromisoformat(moment)
+        if not isinstance(kind, str) or not isinstance(asked, dict):
+            raise TypeError(kind)
+        if not isinstance(host_s, int | float | None):
+            raise TypeError(host_s)
+        request = Request(kind, asked)
         if known["digest"] != request.digest:
             raise DamagedRecord("its digest is of something else")
-        return StoredRecord(request, known["written_at"], known["host_s"], result)
+        return StoredRecord(request, moment, host_s, result)
 
 
-def _one_line(result: str) -> str:
-    """A result as one line in ASCII without tabs, as JSON can always be written."""
-    if result.isascii() and not set(result) & {"\n", "\r", "\t"}:
-        return result
-    return json.dumps(json.loads(result), separators=(",", ":"))
+def one_line(result: str) -> str:
+    """A result as one line in ASCII without tabs, as JSON can always be written; else as it is."""
+    return _NOT_IN_LINE.sub(_escaped, result)
+
+
+_NOT_IN_LINE = re.compile(r"[\n\r\t]|[^\x00-\x7f]")
+
+
+def _escaped(character: re.Match[str]) -> str:
+    """A space for what separates, which strings of JSON do not have; all else is in strings."""
+    if character[0].isspace() and character[0].isascii():
+        return " "
+    units = character[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def _checksum(body: bytes) -> bytes:

@@ -117,12 +117,20 @@ def new_name() -> str:
     return f"{moment}-{host(32)}-{uuid.uuid4().hex}{ENDING}"
 
 
+_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,200}" + re.escape(ENDING))
+
+
+def is_name(text: str) -> bool:
+    """Whether a segment may be called so."""
+    return _NAME.fullmatch(text) is not None
+
+
 def names(folder: Path) -> dict[str, int]:
     """The segments of a folder and their sizes in bytes, by name, in order."""
     found = {}
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.endswith(ENDING) and not entry.name.startswith("."):
+            if is_name(entry.name):
                 with contextlib.suppress(FileNotFoundError):
                     found[entry.name] = entry.stat().st_size
     return dict(sorted(found.items()))
@@ -150,5 +158,7 @@ def read(folder: Path, place: Place) -> bytes:
         OSError: the segment cannot be read.
     """
     with (folder / place.segment).open("rb") as file:
+        if place.offset >= os.fstat(file.fileno()).st_size:
+            return b""
         file.seek(place.offset)
         return file.read(place.length)

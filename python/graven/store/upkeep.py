@@ -17,6 +17,9 @@ from graven.store.store import SEGMENTS, Store
 TOGETHER = 256
 """How many segments are put together in one at most: so many files are open then."""
 
+GROWING = "."
+"""How the name of a segment begins that is being put together; nothing in it counts yet."""
+
 DAMAGED = "damaged"
 """The folder of a store where lines are put that are not what was written."""
 
@@ -118,6 +121,7 @@ class Cleaned:
         dropped: Records that were asked to go, and those that were there more than once.
         set_aside: Damaged lines, which are in the folder `damaged` now.
         left_alone: Segments that a process is writing, or of which that is not known.
+        left_behind: Files of a process that was killed as it put segments together: removed.
         bytes_before: What the segments had.
         bytes_after: What they have.
     """
@@ -127,6 +131,7 @@ class Cleaned:
     dropped: int = 0
     set_aside: int = 0
     left_alone: int = 0
+    left_behind: int = 0
     bytes_before: int = 0
     bytes_after: int = 0
 
@@ -150,6 +155,7 @@ def clean(store: Store, keep: Callable[[StoredRecord], bool] = lambda _: True) -
             with _taken(folder, names) as taken:
                 done.left_alone += len(names) - len(taken)
                 _put_together(store.folder, taken, seen, keep, done)
+        done.left_behind = _remove_left_behind(folder)
     except OSError as error:
         raise OutputError(f"cannot clean {store.folder}: {error.strerror or error}") from None
     done.kept = len(seen)
@@ -242,9 +248,8 @@ def merge(store: Store, other: Store) -> tuple[int, int]:
 
 def _write_segment(folder: Path, lines: Iterable[bytes]) -> int:
     """Writes a segment, which bears its name once it is whole, if there are lines; its bytes."""
-    name = segments.new_name()
-    growing, size = folder / f".{name}", 0
-    descriptor = disk.create(growing)
+    descriptor, growing = _growing(folder)
+    name, size = growing.name.removeprefix(GROWING), 0
     try:
         for line in lines:
             disk.append(descriptor, line)
@@ -257,6 +262,29 @@ def _write_segment(folder: Path, lines: Iterable[bytes]) -> int:
         os.close(descriptor)
         disk.remove(growing)
     return size
+
+
+def _growing(folder: Path) -> tuple[int, Path]:
+    """A new file for a segment that grows, which nobody takes for one that was left behind."""
+    while True:
+        path = folder / f"{GROWING}{segments.new_name()}"
+        descriptor = disk.create(path)
+        if disk.hold(descriptor):
+            return descriptor, path
+        os.close(descriptor)
+
+
+def _remove_left_behind(folder: Path) -> int:
+    """Removes segments that were growing when their process was killed; how many."""
+    found = 0
+    for path in sorted(folder.glob(f"{GROWING}*{ENDING}")):
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = disk.take(path)
+            if descriptor is not None:
+                disk.remove(path)
+                os.close(descriptor)
+                found += 1
+    return found
 
 
 def _set_aside(folder: Path, damaged: Iterable[tuple[Place, bytes]]) -> None:
