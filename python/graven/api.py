@@ -320,7 +320,8 @@ def replay_requests(
         from graven.store.keeping import content_of
 
         spec["trace_sha256"] = content_of(path)
-    ran = run_asked([Asked("memory", trace, replay, spec)], keep=keep, workers=1, observe=observe)
+    asked = [Asked("memory", trace, replay, spec)]
+    ran = run_asked(asked, keep=keep, executor=Local(1), observe=observe)
     if ran.interrupted:
         raise KeyboardInterrupt
     for failure in ran.failures:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from graven import _engine
-from graven.experiment import Keep, Local, Observer, Ran, Task, Work, run_all
+from graven.experiment import HERE, Executor, Keep, Observer, Ran, Task, Work, run_all
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ def run_asked(
     asked: Sequence[Asked],
     *,
     keep: Keep | None = None,
-    workers: int | None = None,
+    executor: Executor = HERE,
     observe: Observer | None = None,
 ) -> Ran:
     """Runs what has no result yet, several at a time; never raises for what failed."""
     work = [Work(item.label, item, item.task) for item in asked]
-    return run_all(work, keep=keep, executor=Local(workers), observe=observe)
+    return run_all(work, keep=keep, executor=executor, observe=observe)

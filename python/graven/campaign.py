@@ -19,6 +19,7 @@ from graven.experiment import (
     Failure,
     Job,
     Keep,
+    Local,
     Observer,
     Snapshot,
     Work,
@@ -252,7 +253,7 @@ def run_programs(
     """Runs litmus programs that the engine has checked and that have no result."""
     campaigns = [item.task for item in programs if isinstance(item.task, _engine.Campaign)]
     watch = _judging(observe, campaigns)
-    ran = run_asked(programs, keep=keep, workers=workers, observe=watch)
+    ran = run_asked(programs, keep=keep, executor=Local(workers), observe=watch)
     reports = tuple(
         parse_litmus_report(text, programs[index].label) for index, text in ran.texts.items()
     )

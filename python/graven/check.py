@@ -16,7 +16,7 @@ from typing import Any
 from graven import _engine
 from graven.asked import Asked, campaign, run_asked
 from graven.errors import OutputError
-from graven.experiment import Failure, Keep, Observer, Snapshot, host_cores
+from graven.experiment import HERE, Executor, Failure, Keep, Local, Observer, Snapshot, host_cores
 from graven.output import write
 
 PROGRAMS_OF_PART = 16
@@ -24,6 +24,9 @@ PROGRAMS_OF_PART = 16
 
 PARTS_OF_WORKER = 4
 """Parts of each host core after which the state is written."""
+
+BATCH_ELSEWHERE = 1024
+"""Parts that are given to other hosts together."""
 
 FORMAT = 1
 """Of the state."""
@@ -272,7 +275,7 @@ class Check:
         self,
         *,
         keep: Keep | None = None,
-        workers: int | None = None,
+        executor: Executor = HERE,
         observe: Observer | None = None,
         save: Callable[[str], None] | None = None,
     ) -> tuple[tuple[Failure, ...], bool]:
@@ -281,16 +284,18 @@ class Check:
         Returns:
             What failed in the engine, and whether it was interrupted.
         """
-        count = workers or host_cores()
+        count = BATCH_ELSEWHERE
+        if isinstance(executor, Local):
+            count = PARTS_OF_WORKER * (executor.workers or host_cores())
         total = self.part_count
         failures: list[Failure] = []
         while not failures and (left := list(self._left())):
-            batch = left[: count * PARTS_OF_WORKER]
+            batch = left[:count]
             asked = [
                 self._part(design, first, number, label=design) for design, first, number in batch
             ]
             watch = _of_all(observe, total - len(left), total)
-            outcome = run_asked(asked, keep=keep, workers=count, observe=watch)
+            outcome = run_asked(asked, keep=keep, executor=executor, observe=watch)
             self.found += outcome.found
             for index, text in outcome.texts.items():
                 design, first, _ = batch[index]

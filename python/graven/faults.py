@@ -9,7 +9,7 @@ from typing import Any
 
 from graven.asked import campaign, run_asked
 from graven.campaign import CampaignResult
-from graven.experiment import Keep, Observer
+from graven.experiment import Keep, Local, Observer
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def survey(
             "seeds": schedules,
         }
         asked.append(campaign("faults", design, spec))
-    ran = run_asked(asked, keep=keep, workers=workers, observe=observe)
+    ran = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
     reports = tuple(_parse(text) for text in ran.texts.values())
     return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
 

@@ -16,7 +16,7 @@ from graven import _engine
 from graven.asked import campaign, run_asked
 from graven.campaign import CampaignResult, Program, run_programs
 from graven.check import Bound, Check
-from graven.experiment import Keep, Observer
+from graven.experiment import Keep, Local, Observer
 
 SMALL_PROGRAMS = "small programs"
 """What kills a mutant that the adversary has not killed."""
@@ -143,7 +143,7 @@ def try_mutants(
             "seeds": schedules,
         }
         asked.append(campaign("mutant", mutant.name, spec))
-    ran = run_asked(asked, keep=keep, workers=workers, observe=observe)
+    ran = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
     trials = tuple(_parse(text) for text in ran.texts.values())
     return CampaignResult(trials, ran.failures, ran.interrupted, ran.found)
 
@@ -170,7 +170,7 @@ def check_mutants(
         trial = trials[at]
         check = Check.prepare((trial.design,), bound, mutant=trial.mutant.name)
         asked.append(check.whole(trial.design, trial.mutant.name))
-    outcome = run_asked(asked, keep=keep, workers=workers, observe=observe)
+    outcome = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
     found = {survivors[i]: json.loads(text)["violation"] for i, text in outcome.texts.items()}
     ends = {at: violation["what"] for at, violation in found.items() if violation is not None}
     after = _killed(trials, SMALL_PROGRAMS, ends)

@@ -116,8 +116,12 @@ def test_dask_workers_that_do_not_see_the_store_send_results_back(real, tmp_path
             "compare", "--designs", "base,silo", "--workloads", "hash", "--transactions", "200",
             "--format", "json", "--store", "compared", *on,
         )  # fmt: skip
+        programs = ("check", "silo", "--transactions", "2", "--departures", "1", "--format", "json")
+        checked = real(*programs, "--store", "checked", *on)
     assert done.stdout == real(*words, "--store", "here").stdout
     assert crashed.returncode == 0, crashed.stderr
+    assert checked.returncode == 0, checked.stderr
+    assert checked.stdout == real(*programs, "--store", "here").stdout
     assert crashed.stdout == real("sweep", crashes.name, "--format", "json", "--store", "c").stdout
     assert len(json.loads(compared.stdout)) == 2, compared.stderr
 

@@ -218,13 +218,14 @@ def make_sound(folder: Path) -> None:
         shutil.copy(path, folder / f"{path.parent.name}-{path.name}")
     _make_store(folder / "store")
     from graven.check import Bound, Check
+    from graven.experiment import Local
     from graven.schedules import AdversaryCampaign
 
     campaign = AdversaryCampaign.prepare(_plan())
     campaign.run(workers=1)
     (folder / "0.schedules").write_text(campaign.state())
     check = Check.prepare(("lad",), Bound(transactions=1, departures=0))
-    check.run(workers=1)
+    check.run(executor=Local(1))
     (folder / "0.check").write_text(check.state())
     for name in ("segment", "under", "index", "about"):
         for number, path in enumerate(sorted((folder / "store").glob(_IN_STORE[name]))):
@@ -308,10 +309,11 @@ def read_schedules(path: Path) -> object:
 def read_check(path: Path) -> object:
     """A state of a check, to its end."""
     from graven.check import Bound, Check, go_on_from
+    from graven.experiment import Local
 
     check = Check.prepare(("lad",), Bound(transactions=1, departures=0))
     go_on_from(check, path)
-    check.run(workers=1)
+    check.run(executor=Local(1))
     return check.results
 
 

@@ -133,6 +133,7 @@ class Words(click.ParamType[tuple[int, ...]]):
     metavar="FILE",
     help="Where what is done is kept, to go on from, in place of the store.",
 )
+@options.on
 @options.keeping
 @options.settings
 @options.jobs("Parts")
@@ -149,6 +150,7 @@ def check(
     life_stores: int,
     mutant: str | None,
     state: Path | None,
+    on: str,
     folder: Path,
     no_store: bool,
     fresh: bool,
@@ -157,6 +159,7 @@ def check(
     form: str,
 ) -> int:
     """Prepares, runs, prints."""
+    executor = options.executor_of(on, jobs)
     life = LifeBound(life_transactions, life_stores)
     bound = Bound(threads, transactions, stores, words, not no_hand_overs, departures, life)
     names = sound_designs() if designs == ("all",) else designs
@@ -172,7 +175,7 @@ def check(
             write_state(state, text)
 
     with Display("parts") as display:
-        failures, interrupted = plan.run(keep=keep, workers=jobs, observe=display, save=save)
+        failures, interrupted = plan.run(keep=keep, executor=executor, observe=display, save=save)
     say_found(plan.found, plan.part_count)
     results = plan.results
     if form == "json":

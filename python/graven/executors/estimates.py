@@ -19,8 +19,9 @@ from pathlib import Path
 from statistics import median
 
 from graven._engine import ConfigError
+from graven.asked import Asked
 from graven.campaign import CrashJob
-from graven.experiment import Job, is_trace
+from graven.experiment import Job, is_trace, memory_need
 
 PACES = "paces.csv"
 
@@ -101,8 +102,10 @@ def _median(paces: Iterable[Pace]) -> Pace:
     )
 
 
-def seconds(job: Job | CrashJob) -> float:
-    """How long a job takes on a core like that of which the paces are."""
+def seconds(job: Job | CrashJob | Asked) -> float:
+    """How long a job takes on a core like that of the paces; a second, if nothing is known."""
+    if isinstance(job, Asked):
+        return 1.0
     run = job if isinstance(job, Job) else job.job
     pace = pace_of(run.design, run.workload)
     if is_trace(run.workload):
@@ -123,12 +126,16 @@ def _size(trace: str) -> int:
         return 0
 
 
-@lru_cache(maxsize=1 << 14)
-def memory_bytes(job: Job | CrashJob) -> int | None:
+def memory_bytes(job: Job | CrashJob | Asked) -> int | None:
     """How much memory a job needs at most, in bytes; nothing if the engine does not say.
 
     Raises:
         ConfigError: the engine refuses it.
     """
+    return memory_need(job.task) or None if isinstance(job, Asked) else _memory_bytes(job)
+
+
+@lru_cache(maxsize=1 << 14)
+def _memory_bytes(job: Job | CrashJob) -> int | None:
     task = job.simulation() if isinstance(job, Job) else job.campaign()
     return task.memory_bytes() or None

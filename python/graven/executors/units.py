@@ -6,13 +6,14 @@ import json
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from graven import _engine
+from graven.asked import Asked
 from graven.campaign import CrashJob
 from graven.errors import OutputError, StoreError
 from graven.experiment import Failure, Job, Task, Work, is_trace
@@ -49,7 +50,9 @@ class Unit:
         Raises:
             ConfigError: it leaves files beside its result, which would be on another host.
         """
-        job: Job | CrashJob = work.job
+        job: Job | CrashJob | Asked = work.job
+        if isinstance(job, Asked):
+            return Unit(work.label, request_of(job), json.dumps(job.spec), fresh)
         run = job if isinstance(job, Job) else job.job
         files = ("request_trace", "bank_loads", "program_trace")
         leaves_files = any(getattr(run, name) is not None for name in files)
@@ -103,14 +106,14 @@ class Unit:
                     f"{here} does not have the trace {path} that the job runs; traces have to be "
                     "where all hosts see them, under one name"
                 )
-        return MAKERS[self.request.kind](self.spec)
+        return _made(self.request.kind, self.spec)
 
 
-MAKERS: dict[str, Callable[[str], Task]] = {
-    SIMULATION: _engine.Simulation,
-    CRASH: lambda spec: _engine.Campaign("run", spec),
-}
-"""What runs each kind of job."""
+def _made(kind: str, spec: str) -> Task:
+    """What the engine runs for a kind of job."""
+    if kind == SIMULATION:
+        return _engine.Simulation(spec)
+    return _engine.Campaign("run" if kind == CRASH else "check", spec)
 
 
 @dataclass(frozen=True)
