@@ -12,6 +12,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -180,6 +181,13 @@ def nodes(tmp_path_factory):
         yield cluster
 
 
+def await_empty_queue(cluster):
+    end = time.monotonic() + 60
+    while listed := cluster.command("squeue", "--noheader").stdout.strip():
+        assert time.monotonic() < end, listed
+        time.sleep(0.5)
+
+
 def on_slurm(cluster, **more):
     return {**ENVIRONMENT, **cluster.environment, **more, "PYTHONPATH": ENVIRONMENT["PYTHONPATH"]}
 
@@ -215,16 +223,25 @@ def test_slurm_elements_that_are_killed_requeued_or_forgotten_are_made_up_for(
     if len(running) > 1:
         nodes.command("scancel", "--signal=KILL", "--full", running[1])
     await_results(store, 8, process)
-    end = time.monotonic() + 300
     nodes.kill_controller()
     time.sleep(3)
     nodes.start_controller()
-    while process.poll() is None and time.monotonic() < end:
-        time.sleep(5)
-        nodes.resume_node()
-    code, out, err = ended(process, 10)
+    is_over = threading.Event()
+
+    def administrate():
+        while not is_over.wait(5):
+            nodes.resume_node()
+
+    administrator = threading.Thread(target=administrate)
+    administrator.start()
+    try:
+        code, out, err = ended(process)
+    finally:
+        is_over.set()
+        administrator.join()
     assert code == 0, err
     assert out == real(*words, "--store", "here").stdout
+    await_empty_queue(nodes)
 
 
 @slurm
@@ -237,10 +254,7 @@ def test_slurm_is_cancelled_and_another_command_goes_on(real, tmp_path, nodes):
     process.send_signal(signal.SIGINT)
     code, _, err = ended(process)
     assert code == 130, err
-    end = time.monotonic() + 30
-    while nodes.command("squeue", "--noheader").stdout.strip():
-        assert time.monotonic() < end, "the queue is not empty"
-        time.sleep(0.5)
+    await_empty_queue(nodes)
 
     # A process that is killed leaves its jobs in the queue; the next one waits for them.
     process = begun(tmp_path, *on, environment=on_slurm(nodes))

@@ -191,6 +191,7 @@ class _Run:
     chunk_seconds: float
     _chunks: list[Chunk] = field(default_factory=list)
     _queued: list[list[str]] = field(default_factory=list)
+    _arrays: set[str] = field(default_factory=set)
     _lost: dict[str, int] = field(default_factory=dict)
     _failures: list[Failure] = field(default_factory=list)
     _why: str = ""
@@ -317,6 +318,7 @@ class _Run:
                 self._not_submitted(chunks, folder, error)
                 return
         self._answered = time.monotonic()
+        self._arrays.add(name)
         self._chunks += [
             Chunk(name, number, list(digests), self._cost_of(digests))
             for number, digests in enumerate(chunks)
@@ -470,13 +472,14 @@ class _Run:
                     mine = [digest for digest in digests if digest in self.waiting]
                     if mine and (path.parent.name, number) in states:
                         chunk = Chunk(path.parent.name, number, mine, self._cost_of(mine))
+                        self._arrays.add(chunk.array)
                         self._chunks.append(chunk)
 
     # ---- the end ----------------------------------------------------------------------------
 
     def _cancel(self) -> None:
-        """Takes back what is in the queue."""
-        for name in {chunk.array for chunk in self._chunks}:
+        """Takes back what is in the queue: what runs for a second time, too, or is held there."""
+        for name in sorted(self._arrays):
             with contextlib.suppress(NoAnswer):
                 _command("scancel", f"--name={name}")
 
