@@ -221,7 +221,7 @@ JUNK = st.one_of(
 FUNCTIONS = [
     graven.run, graven.compare, graven.memory, graven.crash, graven.litmus, graven.cost,
     graven.record_trace, graven.replay, graven.import_champsim, graven.export_champsim,
-    graven.convert_requests, graven.trace_info,
+    graven.convert_requests, graven.trace_info, graven.sweep,
 ]  # fmt: skip
 
 

@@ -6,13 +6,21 @@ import json
 import signal
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from conftest import ENVIRONMENT, HERE, await_file
 
+import graven
 from graven import ConfigError
 from graven.campaign import CrashJob
+from graven.executors import units
+from graven.executors.units import Misplaced, Unit, execute
+from graven.experiment import Deferred, Job, Work
+from graven.machine import Machine
+from graven.store.records import Request
 from graven.sweeps import Sweep, label_of
 
 SMALL = """
@@ -236,3 +244,75 @@ def test_runs_that_are_crashed_are_swept_too(quick, tmp_path):
     assert [report["design"] for report in reports] == ["silo", "fwb"]
     assert all("seconds" not in report for report in reports)
     assert quick("sweep", file, "--format", "json").stdout == done.stdout
+
+
+# ---- Python, and what is sent ------------------------------------------------------------------
+
+
+def test_a_sweep_in_python_gives_the_records_in_the_order_of_the_file(tmp_path):
+    file = tmp_path / written(tmp_path)
+    records = graven.sweep(file, store=tmp_path / "store")
+    assert [(r.seed, r.design) for r in records[:2]] == [(1, "base"), (1, "silo")]
+    assert len(records) == 32
+    assert graven.sweep(str(file), store=tmp_path / "store", jobs=1, on="local") == records
+    with pytest.raises(ConfigError, match="store: a sweep keeps its results in one"):
+        graven.sweep(file, store=None)
+    with pytest.raises(ConfigError, match="on: `cloud` is not allowed"):
+        graven.sweep(file, on="cloud")
+
+
+def test_a_failed_sweep_in_python_says_what_failed_and_keeps_the_rest(tmp_path, monkeypatch):
+    file = tmp_path / written(tmp_path)
+    monkeypatch.setenv("FAKE_FAIL", "silo")
+    with pytest.raises(graven.SimulationError, match=r"silo on array ×1, pm\.write_ns = 150\.0"):
+        graven.sweep(file, store=tmp_path / "store")
+    monkeypatch.delenv("FAKE_FAIL")
+    assert len(graven.sweep(file, store=tmp_path / "store")) == 32
+
+
+def unit_of(workload="array"):
+    job = Job("silo", workload, Machine("silo"), transactions=10)
+    return Unit.of(Work("silo", job, Deferred(job.simulation)))
+
+
+def test_a_job_is_the_same_after_it_was_sent():
+    unit = unit_of()
+    assert Unit.parse(unit.line()) == unit
+    assert json.loads(unit.task().run())["workload"] == "array"
+
+
+@pytest.mark.parametrize("what", ["build", "version"])
+def test_a_job_of_another_build_does_not_run(what):
+    unit = unit_of()
+    asked = {**unit.request.asked, what: "other"}
+    other = replace(unit, request=Request(unit.request.kind, asked))
+    with pytest.raises(Misplaced, match="install the same wheel on both"):
+        other.task()
+    came = execute(other.line(), None, "this")
+    assert came["misplaced"]
+
+
+def test_a_job_with_a_trace_does_not_run_where_the_trace_is_another_one(tmp_path):
+    trace = tmp_path / "t.gvt"
+    trace.write_bytes(b"one")
+    unit = unit_of(str(trace))
+    trace.write_bytes(b"another")
+    with pytest.raises(Misplaced, match=r"does not have the trace .*t\.gvt"):
+        unit.task()
+    trace.unlink()
+    with pytest.raises(Misplaced, match="under one name"):
+        unit.task()
+
+
+def test_what_leaves_files_is_not_sent():
+    job = Job("silo", "array", Machine("silo"), bank_loads="loads.csv")
+    with pytest.raises(ConfigError, match="runs on this host alone"):
+        Unit.of(Work("silo", job, Deferred(job.simulation)))
+
+
+def test_stopping_stops_what_runs_and_what_has_not_begun(monkeypatch):
+    monkeypatch.setenv("FAKE_SECONDS", "60")
+    line = unit_of().line()
+    threading.Timer(0.3, units.stop, ["this"]).start()
+    assert execute(line, None, "this") == {}
+    assert execute(line, None, "this") == {}

@@ -1,6 +1,7 @@
 """Sweeps of 2,000 simulations on a Dask cluster and on Slurm, and the scheduler at a million.
 
-    python -m tests.campaigns.clusters [--simulations N] [--only local|dask|slurm|scheduler]
+    python -m tests.campaigns.clusters [--simulations N] [--only dask|slurm|scheduler]
+    python -m tests.campaigns.clusters --stored   write the page from the table
 
 Runs the same sweep on this host, on four workers of Dask that are killed at random (each is
 replaced), and on a Slurm of one node whose jobs are killed and requeued at random, and compares
@@ -24,7 +25,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.campaigns.tables import ROOT, Row, read_rows, write_rows
+from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, write_rows
 
 sys.path.append(str(ROOT / "python" / "tests"))
 
@@ -37,13 +38,14 @@ from graven.store.keeping import Keeper, digest
 from graven.sweeps import Sweep
 
 RESULTS = Path(__file__).parent / "clusters.csv"
+PAGE = ROOT / "docs" / "sweeps.md"
 
 COLUMNS = ("what", "figure", "value", "unit")
 
 SWEEP = """
 designs = ["base", "fwb", "morlog-slde", "silo", "hoop"]
 workloads = ["hash", "btree", "queue", "array"]
-transactions = 300
+transactions = 1_000
 seeds = [{seeds}]
 set = {{ "workload.footprint_bytes" = "1 MB" }}
 vary = {{ "pm.write_ns" = [100, 150, 200, 300] }}
@@ -51,7 +53,10 @@ vary = {{ "pm.write_ns" = [100, 150, 200, 300] }}
 
 MILLION = 1_000_000
 
-KILL_SECONDS = 4.0
+MILLION_ROWS = "a million"
+"""What rows about the scheduler alone are of."""
+
+KILL_SECONDS = 1.5
 """How long nobody is killed, on average."""
 
 
@@ -155,7 +160,7 @@ def _peak_mb() -> float:
 def _timed(rows: list, figure: str, work: Callable[[], object]) -> object:
     started = time.monotonic()
     result = work()
-    rows.append(("a million", figure, f"{time.monotonic() - started:.1f}", "s"))
+    rows.append((MILLION_ROWS, figure, f"{time.monotonic() - started:.1f}", "s"))
     return result
 
 
@@ -182,7 +187,7 @@ vary = {{ "pm.write_ns" = [{values}] }}
         keep.store.ensure()
         _timed(rows, "looking for each in an empty store", lambda: [*map(keep.has, sweep.jobs)])
     _timed(rows, "the first of a thousand shards", lambda: Shard(1, 1000).part(costs))
-    rows.append(("a million", "memory of the plan, with the above", f"{_peak_mb():.0f}", "MB"))
+    rows.append((MILLION_ROWS, "memory of the plan, with the above", f"{_peak_mb():.0f}", "MB"))
     rows += _handed_out(costs)
     return rows
 
@@ -225,12 +230,12 @@ def _handed_out(costs: list[float], workers: int = 1_000) -> list:
         while idle and begin(now):
             idle -= 1
     return [
-        ("a million", "workers, each with one at a time", str(workers), ""),
-        ("a million", "workers that died", str(deaths), ""),
-        ("a million", "executions", str(executions), ""),
-        ("a million", "time on the cluster, drawn", f"{now / 3600:.2f}", "h"),
-        ("a million", "time if all were shared out evenly", f"{busy / workers / 3600:.2f}", "h"),
-        ("a million", "handing out", f"{time.monotonic() - started:.1f}", "s"),
+        (MILLION_ROWS, "workers, each with one at a time", str(workers), ""),
+        (MILLION_ROWS, "workers that died", str(deaths), ""),
+        (MILLION_ROWS, "executions", str(executions), ""),
+        (MILLION_ROWS, "time on the cluster, drawn", f"{now / 3600:.2f}", "h"),
+        (MILLION_ROWS, "time if all were shared out evenly", f"{busy / workers / 3600:.2f}", "h"),
+        (MILLION_ROWS, "handing out", f"{time.monotonic() - started:.1f}", "s"),
     ]
 
 
@@ -239,7 +244,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.clusters")
     parser.add_argument("--simulations", type=int, default=2_000, metavar="N")
     parser.add_argument("--only", choices=("dask", "slurm", "scheduler"))
+    parser.add_argument("--stored", action="store_true", help="write the page from the table")
     given = parser.parse_args()
+    if given.stored:
+        write_page(PAGE, *shown(list(read_rows(RESULTS))))
+        return
     old = [tuple(row[column] for column in COLUMNS) for row in read_rows(RESULTS)]
     rows: list = []
     if given.only != "scheduler":
@@ -258,10 +267,35 @@ def main() -> None:
         rows += _scheduler()
     kinds = {row[0] for row in rows}
     kept = [row for row in old if row[0] not in kinds]
-    table: list[Row] = [dict(zip(COLUMNS, row, strict=True)) for row in [*kept, *rows]]
+    order = ("local", "dask", "slurm", MILLION_ROWS)
+    every = sorted([*kept, *rows], key=lambda row: order.index(row[0]))
+    table: list[Row] = [dict(zip(COLUMNS, row, strict=True)) for row in every]
     write_rows(RESULTS, COLUMNS, table)
+    write_page(PAGE, *shown(table))
+
+
+def shown(rows: list[Row]) -> tuple[str, str]:
+    """The tables of the page: the scheduler at a million, and what was tried."""
+    scheduler = [row for row in rows if row["what"] == MILLION_ROWS]
+    tried: dict[str, dict[str, str]] = {}
     for row in rows:
-        print(*row)
+        if row["what"] != MILLION_ROWS:
+            value = f"{row['value']} {row['unit']}".strip()
+            tried.setdefault(row["figure"], {})[row["what"]] = value
+    names = ("local", "dask", "slurm")
+    return (
+        table_of(("", ""), [(row["figure"], _grouped(row)) for row in scheduler]),
+        table_of(
+            ("", "this host", "Dask, 4 workers", "Slurm, 4 cores"),
+            [(figure, *(of.get(name, "") for name in names)) for figure, of in tried.items()],
+        ),
+    )
+
+
+def _grouped(row: Row) -> str:
+    value = row["value"]
+    number = f"{int(value):,}" if value.isdecimal() else value
+    return f"{number} {row['unit']}".strip()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ died; then it is begun anew from here, until it has been begun `dispatch.TRIES` 
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -49,6 +50,9 @@ def _distributed() -> Any:  # noqa: ANN401 - a module that may not be there
         raise ConfigError(
             f"--on dask: the package `distributed` is needed ({error}): pip install 'graven[dask]'"
         ) from None
+    # Lost workers and their work are dealt with here, and a line for each helps nobody.
+    for name in ("distributed", "distributed.client", "distributed.core"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
 
 
