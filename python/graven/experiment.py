@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Protocol
@@ -247,11 +248,19 @@ class Pool:
 
     A task that says how much memory it needs begins when that is there, and others go before it as
     long as it is not. One that does not fit even alone is refused, and the others go on.
+
+    Attributes:
+        tasks: What progress calls each, and the task.
+        workers: How many threads.
+        budget: How much memory those that run may take together.
+        costs: How long each takes, about, in any unit; all the same if nothing is said.
     """
 
     tasks: Sequence[tuple[str, Task]]
     workers: int
     budget: Budget = field(default_factory=Budget)
+    costs: Sequence[float] = ()
+    _cost_over: float = 0.0
     _next: int = 0
     _stopping: bool = False
     _waiting: dict[int, tuple[str, Task, int]] = field(default_factory=dict)
@@ -295,7 +304,7 @@ class Pool:
                     self._working -= len(threads) - started
                     if started == 0:
                         for index, (label, _) in enumerate(self.tasks):
-                            self._failures[index] = Failure(label, f"out of memory: {error}", error)
+                            self._failed(index, Failure(label, f"out of memory: {error}", error))
                     if self._working == 0:
                         self._idle.set()
                 return
@@ -344,8 +353,9 @@ class Pool:
                 self._lock.notify_all()
                 if text is not None:
                     self._texts[index] = text
+                    self._cost_over += self._cost(index)
                 if failure is not None:
-                    self._failures[index] = failure
+                    self._failed(index, failure)
 
     def _take(self) -> tuple[int, str, Task] | None:
         """The next task that fits, once there is one; `None` if there will be no more."""
@@ -389,19 +399,31 @@ class Pool:
         if lacking is not None:
             del self._waiting[index]
             message = refusal(need, lacking)
-            self._failures[index] = Failure(label, message, _engine.ConfigError(message))
+            self._failed(index, Failure(label, message, _engine.ConfigError(message)))
+
+    @cached_property
+    def _cost_of_all(self) -> float:
+        return sum(self.costs) if self.costs else float(len(self.tasks))
+
+    def _failed(self, index: int, failure: Failure) -> None:
+        self._failures[index] = failure
+        self._cost_over += self._cost(index)
+
+    def _cost(self, index: int) -> float:
+        return self.costs[index] if self.costs else 1.0
 
     def _snapshot(self, started: float) -> Snapshot:
         with self._lock:
             running = dict(self._running)
             done = len(self._texts) + len(self._failures)
-        parts = (task.progress() for _, task in running.values())
-        partial = sum(part / whole for part, whole in parts if whole > 0)
+            over = self._cost_over
+        parts = ((self._cost(index), *task.progress()) for index, (_, task) in running.items())
+        over += sum(cost * part / whole for cost, part, whole in parts if whole > 0)
         total = len(self.tasks)
         return Snapshot(
             done,
             total,
-            min(1.0, (done + partial) / total) if total else 1.0,
+            min(1.0, over / self._cost_of_all) if self._cost_of_all else 1.0,
             tuple(label for label, _ in running.values()),
             time.monotonic() - started,
         )
@@ -541,6 +563,11 @@ class Local:
 
     workers: int | None = None
 
+    def costs(self, work: Sequence[Work], left: Sequence[int]) -> Sequence[float]:
+        """How long each takes, about; nothing if nothing is known."""
+        del work, left
+        return ()
+
     def run(
         self,
         work: Sequence[Work],
@@ -557,7 +584,8 @@ class Local:
             item = work[at]
             task = item.task if keep is None else keep.kept(item.job, item.task)
             tasks.append((item.label, _HandedOver(task, at, sink, one_at_a_time)))
-        outcome = Pool(tasks, self.workers or host_cores()).run(observe)
+        costs = self.costs(work, left)
+        outcome = Pool(tasks, self.workers or host_cores(), costs=costs).run(observe)
         return Ended(outcome.failures, outcome.interrupted)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from graven import ConfigError
 from graven.executors.dispatch import STRAGGLER_SECONDS, TRIES, Dispatcher
 from graven.executors.shards import Shard
+from graven.experiment import Pool
 
 COSTS = st.lists(st.floats(0, 1e6, allow_nan=False), min_size=1, max_size=40)
 
@@ -92,3 +95,36 @@ def test_shards_have_each_job_once(costs, number):
 def test_a_part_that_there_is_not_is_refused(text):
     with pytest.raises(ConfigError, match=f"`{text}` is not a part such as 1/8"):
         Shard.parse(text)
+
+
+class Waiting:
+    """A task that ends when it may."""
+
+    def __init__(self, may_end):
+        self.may_end = may_end
+
+    def run(self):
+        assert self.may_end.wait(60)
+        return "{}"
+
+    def cancel(self):
+        self.may_end.set()
+
+    def progress(self):
+        return (0, 0)
+
+
+def test_progress_is_by_what_tasks_cost():
+    at_once, later = threading.Event(), threading.Event()
+    at_once.set()
+    seen = []
+
+    def observe(snapshot):
+        seen.append((snapshot.done, round(snapshot.fraction, 3)))
+        if snapshot.done == 1:
+            later.set()
+
+    tasks = [("short", Waiting(at_once)), ("long", Waiting(later))]
+    Pool(tasks, 1, costs=[1.0, 9.0]).run(observe)
+    assert set(seen) <= {(0, 0.0), (1, 0.1), (2, 1.0)}
+    assert (1, 0.1) in seen

@@ -17,6 +17,10 @@ class LongestFirst(Local):
     Jobs that take about as long, within a factor of two or so, stay in the order of the work.
     """
 
+    def costs(self, work: Sequence[Work], left: Sequence[int]) -> Sequence[float]:
+        """How long each takes, about, in seconds."""
+        return [estimates.seconds(work[at].job) for at in left]
+
     def run(
         self,
         work: Sequence[Work],
