@@ -167,6 +167,16 @@ def test_traces_of_requests_are_made_of_each_other(quick, tmp_path):
 
 
 @pytest.mark.engine
+@pytest.mark.parametrize("design", ["base", "fwb", "hoop", "lad", "morlog-slde", "silo"])
+def test_old_data_of_recorded_writes_are_what_was_written_before(real, design):
+    run = ("run", "--design", design, "--workload", "hash", "--transactions", "500")
+    assert real(*run, "--request-trace", "r.grt").returncode == 0
+    record = documents(real("memory", "r.grt", "--format", "json").stdout)
+    assert record["stats"]["writes"] > 500
+    assert record["stats"]["old_data_mismatches"] == 0
+
+
+@pytest.mark.engine
 def test_requests_are_recorded_in_either_format_and_converted(real, tmp_path):
     run = ("run", "--design", "silo", "--workload", "hash", "--transactions", "200")
     for name in ("r.nvt", "r.grt"):

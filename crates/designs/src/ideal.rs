@@ -3,6 +3,7 @@
 //! Lines reach PM when the caches evict them and not before; after a power failure anything may be
 //! missing or there in part. Unsafe, and marked so.
 
+use graven_base::cost::NOTHING;
 use graven_machine::design::{Design, DesignInfo, NoEvent, Unused, plug};
 
 /// The design's entry in the registry.
@@ -11,6 +12,7 @@ pub const INFO: DesignInfo = DesignInfo {
     summary: "no persistence at all: the upper bound (unsafe)",
     paper: "FWB §VI (non-pers), HOOP §IV-A (Ideal)",
     build: |_| Ok(plug(Ideal).into()),
+    cost: NOTHING,
     ..DesignInfo::DEFAULT
 };
 

@@ -34,7 +34,8 @@ impl AdversaryCampaign {
         if self.has_started.swap(true, SeqCst) {
             return Err(has_run());
         }
-        allocator::set_reserve().map_err(|refused| SimulationError::new_err(refused.to_string()))?;
+        allocator::set_reserve()
+            .map_err(|refused| SimulationError::new_err(refused.to_string()))?;
         let campaign = Arc::clone(&self.campaign);
         let started = Instant::now();
         let clock = move || started.elapsed();

@@ -301,3 +301,10 @@ pub const NOTHING: Costs = Costs {
     items: |_| Vec::new(),
     remarks: &["Nothing beside the machine: no hardware is added."],
 };
+
+/// A design that says nothing of its hardware.
+pub const UNDECLARED: Costs = Costs {
+    machine: "silo",
+    items: |_| Vec::new(),
+    remarks: &["The design declares no cost: what hardware it adds is not known."],
+};

@@ -21,6 +21,7 @@ use super::log::{Area, Log, Record};
 use super::write_set::{Found, WriteSet};
 use super::{Forcing, Logging, SoftwareLogConfig};
 use graven_base::config::{Config, ConfigError};
+use graven_base::cost::NOTHING;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_base::stats::CounterSet;
@@ -85,6 +86,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("software_log.write_set_words", &["128", "256"]),
         ("core.write_combining_lines", &["1", "2", "4", "6"]),
     ],
+    cost: NOTHING,
     ..DesignInfo::DEFAULT
 };
 

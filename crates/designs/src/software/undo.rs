@@ -20,6 +20,7 @@ use super::log::{Area, Log, Record};
 use super::write_set::{Found, WriteSet};
 use super::{Forcing, Logging, SoftwareLogConfig};
 use graven_base::config::{Config, ConfigError};
+use graven_base::cost::NOTHING;
 use graven_base::ids::ThreadId;
 use graven_base::memory::Addr;
 use graven_base::stats::CounterSet;
@@ -84,6 +85,7 @@ pub const INFO: DesignInfo = DesignInfo {
     counters: Counters::declarations,
     cover_points: COVER_POINTS.split_at(3).0,
     stress: STRESS,
+    cost: NOTHING,
     ..DesignInfo::DEFAULT
 };
 

@@ -235,6 +235,13 @@ fn only_software_and_references_add_nothing() {
     }
 }
 
+/// A design of one's own that says nothing of its hardware is not one without any.
+#[test]
+fn a_design_that_declares_no_cost_is_not_free() {
+    let remark = DesignInfo::DEFAULT.cost.remarks[0];
+    assert!(remark.contains("declares no cost"), "{remark}");
+}
+
 /// On every machine that ships, every design has a cost, and no item has a place twice.
 #[test]
 fn every_design_has_a_cost_on_every_machine() {

@@ -265,7 +265,8 @@ impl MemorySystem {
 
     fn record_write(&mut self, write: &Write) {
         if self.is_pm(write.line.addr()) {
-            let old = self.content(write.line);
+            // What is still on its way to the controller comes after this write.
+            let old = self.channel(write.line).content(write.line, &self.shared.media);
             let mut data = old;
             overlay(&mut data, &write.data, write.mask);
             self.record(true, write.line, data, old);

@@ -1,7 +1,7 @@
 //! A design as users name it, what it is built for, and what it guarantees.
 
 use graven_base::config::{Config, ConfigError, Section, Size};
-use graven_base::cost::{Costs, NOTHING};
+use graven_base::cost::{Costs, UNDECLARED};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::stats::{Declaration, Derived};
@@ -267,7 +267,7 @@ impl DesignInfo {
         derived: &[],
         cover_points: &[],
         stress: &[],
-        cost: NOTHING,
+        cost: UNDECLARED,
         host_bytes: |_, _| 0,
     };
 
