@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from graven import _engine
-from graven._engine import SimulationError
+from graven._engine import Cancelled, ConfigError, SimulationError
+from graven.asked import Asked, run_asked
 from graven.campaign import CampaignResult
 from graven.experiment import (
     GRACE_SECONDS,
+    HERE,
     POLL_SECONDS,
+    Deferred,
+    Executor,
     Failure,
+    Keep,
     Observer,
     Snapshot,
     host_cores,
@@ -60,6 +67,129 @@ class AdversaryRequest:
             "draw": [list(bound) for bound in self.draws],
         }
         return json.dumps(spec)
+
+
+BLOCK = 500
+"""Schedules of a design that are run together on another host."""
+
+KIND = "schedule block"
+"""What a store calls the result of such a block."""
+
+
+class Block:
+    """Some schedules on one design, as a task: they run on one thread, one after the other."""
+
+    def __init__(self, spec: str) -> None:
+        """Has the engine check them.
+
+        Raises:
+            ConfigError: it refuses something.
+        """
+        self._engine = _engine.AdversaryCampaign(spec, None)
+        self._is_cancelled = False
+
+    def run(self) -> str:
+        """The engine's report of them, as JSON.
+
+        Raises:
+            Cancelled: it was cancelled.
+            SimulationError: the engine failed.
+        """
+        checked = AdversaryCampaign(self._engine).run(workers=1)
+        if self._is_cancelled or checked.interrupted:
+            raise Cancelled("the schedules were cancelled")
+        if checked.failures:
+            raise SimulationError(checked.failures[0].message)
+        [report] = json.loads(self._engine.reports())
+        return json.dumps(report)
+
+    def cancel(self) -> None:
+        """Makes `run` raise `Cancelled`."""
+        self._is_cancelled = True
+        self._engine.cancel()
+
+    def progress(self) -> tuple[int, int]:
+        """Schedules done, and in all."""
+        progress = json.loads(self._engine.wait(0.0))["progress"]
+        return progress["schedules_done"], progress["schedules"]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Schedules cut into blocks, which may run anywhere and in any order.
+
+    What they come to, added up in their order, is what the campaign comes to as a whole: no
+    schedule depends on another. A design's campaign ends with its first violation; what later
+    blocks of it have come to is left out.
+
+    Attributes:
+        plan: What is asked for.
+        blocks: First seed and number of schedules of each block, the same for each design.
+    """
+
+    plan: AdversaryRequest
+    blocks: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def of(plan: AdversaryRequest) -> Blocks:
+        """Cuts them.
+
+        Raises:
+            ConfigError: the engine refuses something, or more than one violation is asked for.
+        """
+        if plan.violations != 1:
+            raise ConfigError("--violations: more than one of a design are found on one host alone")
+        AdversaryCampaign.prepare(plan)
+        end = plan.first_seed + plan.seeds
+        firsts = range(plan.first_seed, end, BLOCK)
+        return Blocks(plan, tuple((first, min(BLOCK, end - first)) for first in firsts))
+
+    def asked(self) -> list[Asked]:
+        """All blocks of all designs."""
+        found = []
+        for design in self.plan.designs:
+            for first, count in self.blocks:
+                one = replace(self.plan, designs=(design,), first_seed=first, seeds=count)
+                spec = one.spec_json()
+                label = f"{design}, schedules from {first}"
+                found.append(Asked(KIND, label, Deferred(partial(Block, spec)), json.loads(spec)))
+        return found
+
+    def run(
+        self,
+        *,
+        keep: Keep | None = None,
+        executor: Executor = HERE,
+        observe: Observer | None = None,
+    ) -> CampaignResult[AdversaryReport]:
+        """Runs those without a result; of what fails or is missing, later blocks do not count."""
+        ran = run_asked(self.asked(), keep=keep, executor=executor, observe=observe)
+        number = len(self.blocks)
+        reports = []
+        for at, _ in enumerate(self.plan.designs):
+            texts = [ran.texts.get(at * number + block) for block in range(number)]
+            if texts[0] is not None:
+                reports.append(parse_adversary_report(self._added_up(texts)))
+        return CampaignResult(tuple(reports), ran.failures, ran.interrupted, ran.found)
+
+    def _added_up(self, texts: Sequence[str | None]) -> dict[str, Any]:
+        total: dict[str, Any] = {}
+        for text in texts:
+            if text is None or (total and total["violations"]):
+                break
+            report = json.loads(text)
+            if not total:
+                total = report
+                continue
+            for name in ("crash_points", "recoveries", "runs", "refused", "seconds"):
+                total[name] += report[name]
+            for name in ("failure_modes", "covered"):
+                for key, count in report[name].items():
+                    total[name][key] = total[name].get(key, 0) + count
+            total["refusal"] = total["refusal"] or report["refusal"]
+            total["violations"] = report["violations"]
+            total["next_seed"] = report["next_seed"]
+        return total | {"seeds": self.plan.seeds, "seconds": round(total["seconds"], 3)}
 
 
 class AdversaryCampaign:

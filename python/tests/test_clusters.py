@@ -47,6 +47,11 @@ def written(tmp_path, transactions=200, seeds=1):
     return ("sweep", "sweep.toml", "--format", "json")
 
 
+def without_seconds(text):
+    """Reports without the host's time."""
+    return [{k: v for k, v in item.items() if k != "seconds"} for item in json.loads(text)]
+
+
 def begun(tmp_path, *words, environment=ENVIRONMENT):
     return subprocess.Popen(
         [sys.executable, "-m", "graven", *words],
@@ -117,10 +122,15 @@ def test_dask_workers_that_do_not_see_the_store_send_results_back(real, tmp_path
             "compare", "--designs", "base,silo", "--workloads", "hash", "--transactions", "200",
             "--format", "json", "--store", "compared", *on,
         )  # fmt: skip
+        adversary = ("crash", "--adversary", "--design", "silo,fwb", "--seeds", "600")
+        drawn = real(*adversary, "--format", "json", "--store", "drawn", *on)
         programs = ("check", "silo", "--transactions", "2", "--departures", "1", "--format", "json")
         checked = real(*programs, "--store", "checked", *on)
     assert done.stdout == real(*words, "--store", "here").stdout
     assert crashed.returncode == 0, crashed.stderr
+    assert drawn.returncode == 0, drawn.stderr
+    again = real(*adversary, "--format", "json", "--store", "here").stdout
+    assert without_seconds(drawn.stdout) == without_seconds(again)
     assert checked.returncode == 0, checked.stderr
     assert checked.stdout == real(*programs, "--store", "here").stdout
     assert crashed.stdout == real("sweep", crashes.name, "--format", "json", "--store", "c").stdout

@@ -369,3 +369,27 @@ def test_a_failure_raises(monkeypatch):
     monkeypatch.setenv("FAKE_FAIL", "silo")
     with pytest.raises(package.SimulationError, match="silo on array: cycle 1234"):
         package.crash("silo", "array")
+
+
+BLOCKS = """
+import dataclasses, json, sys
+from graven import schedules
+from graven.schedules import AdversaryCampaign, AdversaryRequest, Blocks
+
+schedules.BLOCK = 100
+for design, mutant, seeds, first in (("silo", None, 350, 7), ("silo", "no-tuple", 400, 1)):
+    plan = AdversaryRequest((design,), seeds, first, mutant)
+    [whole] = AdversaryCampaign.prepare(plan).run().reports
+    [added] = Blocks.of(plan).run().reports
+    assert dataclasses.replace(added, seconds=whole.seconds) == whole, (whole, added)
+    assert len(whole.violations) == (mutant is not None)
+"""
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("real_engine")
+def test_schedules_in_blocks_come_to_what_they_come_to_as_a_whole(environment):
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKS], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -33,7 +33,7 @@ from graven.machine import Machine
 from graven.progress import Display
 from graven.records import json_text
 from graven.reports import Campaign
-from graven.schedules import AdversaryCampaign, AdversaryRequest
+from graven.schedules import AdversaryCampaign, AdversaryRequest, Blocks
 from graven.store.keeping import Keeper
 
 RESULTS = Path("graven-results")
@@ -271,8 +271,8 @@ def crash(
     """Checks everything, runs, writes, prints."""
     _check_options(context, adversary=adversary)
     executor = options.executor_of(on, jobs)
-    if adversary and on.partition(":")[0] != "local":
-        raise click.UsageError(f"--on {on}: schedules of the adversary are run on this host")
+    if state is not None and not isinstance(executor, Local):
+        raise click.UsageError(f"--state: not with --on {on}, which goes on from the store")
     names = design_names(designs) if designs else sound_designs()
     if mutant is not None and len(names) != 1:
         raise click.UsageError(f"--mutant {mutant} is of one design; --design names it")
@@ -283,8 +283,11 @@ def crash(
         )
         campaigns = len(names)
         keep = keeper(folder, no_store=no_store or state is not None, fresh=fresh, results=0)
-        kept = None if state is None else StateFile(state, ROOM)
-        task = _Schedules.prepare(plan, kept if keep is None else UnderWay(keep, plan))
+        if isinstance(executor, Local):
+            kept = None if state is None else StateFile(state, ROOM)
+            task = _Schedules.prepare(plan, kept if keep is None else UnderWay(keep, plan))
+        else:
+            task = _Blocks(Blocks.of(plan), keep)
     else:
         runs = matrix(
             names,
@@ -398,6 +401,26 @@ class _Runs(_Task):
                 interruption += "; the same command goes on"
         count = sum(campaign.checked() for campaign in self.campaign.campaigns)
         return _Done(checked.reports, checked.failures, count, interruption)
+
+
+@dataclass
+class _Blocks(_Task):
+    """Schedules that are run on other hosts."""
+
+    blocks: Blocks
+    keep: Keeper | None
+    noun: str = "blocks of schedules"
+
+    def run(self, executor: Executor, display: Display) -> _Done:
+        total = len(self.blocks.plan.designs) * len(self.blocks.blocks)
+        checked = self.blocks.run(keep=self.keep, executor=executor, observe=display)
+        say_found(checked.found, total)
+        interruption = None
+        if checked.interrupted:
+            interruption = signals.words()
+            if self.keep is not None:
+                interruption += "; the same command goes on"
+        return _Done(checked.reports, checked.failures, 0, interruption)
 
 
 @dataclass

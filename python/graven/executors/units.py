@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graven import _engine
+from graven import _engine, schedules
 from graven.asked import Asked
 from graven.campaign import CrashJob
 from graven.errors import OutputError, StoreError
@@ -113,6 +113,8 @@ def _made(kind: str, spec: str) -> Task:
     """What the engine runs for a kind of job."""
     if kind == SIMULATION:
         return _engine.Simulation(spec)
+    if kind == schedules.KIND:
+        return schedules.Block(spec)
     return _engine.Campaign("run" if kind == CRASH else "check", spec)
 
 
