@@ -737,6 +737,32 @@ def test_processes_that_are_killed_lose_nothing_they_have_acknowledged(tmp_path)
     assert verify(Store(tmp_path)).is_sound
 
 
+@pytest.mark.parametrize("lets_go", [True, False])
+def test_a_writer_does_not_write_into_a_segment_that_was_cleaned_away(
+    tmp_path, monkeypatch, lets_go
+):
+    """Cleaning comes between making a file and holding it, and is over, or is not."""
+    create, first = disk.create, []
+
+    def create_and_lose(path):
+        descriptor = create(path)
+        if path.suffix == ".tsv" and not first:
+            first.append(path)
+            taken = disk.take(path)
+            disk.remove(path)
+            if lets_go:
+                os.close(taken)
+        return descriptor
+
+    monkeypatch.setattr(disk, "create", create_and_lose)
+    store = Store(tmp_path)
+    for number in range(3):
+        store.put(request(number), result(number))
+    store.close()
+    assert first
+    assert held(tmp_path, range(3)) == {0, 1, 2}
+
+
 def test_several_processes_write_while_others_clean(tmp_path):
     processes = [writer(tmp_path, first * 50, first * 50 + 120) for first in range(4)]
     stop = threading.Event()

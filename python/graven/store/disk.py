@@ -88,7 +88,8 @@ def hold(descriptor: int) -> bool:
     """Says that a file is being written, for as long as it is open.
 
     Returns:
-        Whether nobody else holds it; where there are no locks, nobody does.
+        Whether nobody else holds it, and it still has a name: who took it before may have removed
+        it. Where there are no locks, nobody holds or takes anything.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -96,7 +97,7 @@ def hold(descriptor: int) -> bool:
         return False
     except OSError:
         return True
-    return True
+    return os.fstat(descriptor).st_nlink > 0
 
 
 def take(path: Path) -> int | None:
