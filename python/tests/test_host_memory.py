@@ -259,7 +259,7 @@ def test_estimates_hold_for_footprints(workload, footprint):
 @pytest.mark.long
 @pytest.mark.parametrize("design", ["silo", "hoop", "lsm", "morlog-slde", "osp", "undo-clwb"])
 def test_estimates_hold_for_long_runs(design):
-    # The index of `lsm` has a node for each word that is live; how many are is not known before.
+    # How many nodes of the index of `lsm` will be live is not known before.
     check_estimate(design, "hash", "silo", 8, 200_000, times=4.0 if design == "lsm" else 3.0)
 
 
