@@ -145,6 +145,15 @@ class CrashJob:
         )
 
 
+def task_of(job: Job | CrashJob) -> _engine.Simulation | _engine.Campaign:
+    """Hands a simulation, or a run that is crashed, to the engine, which checks it.
+
+    Raises:
+        ConfigError: the engine refuses it.
+    """
+    return job.simulation() if isinstance(job, Job) else job.campaign()
+
+
 @dataclass(frozen=True)
 class CampaignResult(Generic[R]):
     """Reports in the order of what was asked for, and what is missing."""

@@ -11,6 +11,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from graven.arguments import (
     VIOLATIONS_MAX,
     path,
 )
-from graven.campaign import CrashJob, Shares
+from graven.campaign import CrashJob, Shares, task_of
 from graven.errors import StoreError
 from graven.executors import estimates
 from graven.executors.shards import Shard
@@ -38,7 +39,6 @@ from graven.experiment import (
     Work,
     best_of_aliases,
     covering,
-    is_trace,
     matrix,
     record_of,
 )
@@ -128,7 +128,7 @@ class Sweep:
             jobs = covering_of(jobs)
         for job in jobs:
             try:
-                _task(job)
+                task_of(job)
             except ConfigError as error:
                 raise ConfigError(f"{self.name}: {label_of(job)}: {error}") from None
 
@@ -157,7 +157,7 @@ class Sweep:
             came += 1
 
         if left:
-            work = [Work(label_of(job), job, Deferred(_maker(job))) for job in self.jobs]
+            work = [Work(label_of(job), job, Deferred(partial(task_of, job))) for job in self.jobs]
             ended = executor.run(work, left, keep=keep, sink=sink, observe=observe)
             self._await_results(keep, left, came)
         return Completed(len(self.jobs) - len(left), came, ended)
@@ -234,14 +234,6 @@ def covering_of(jobs: Sequence[Sized]) -> list[Sized]:
     simulations = [job for job in jobs if isinstance(job, Job)]
     crashed = {job.job: job for job in jobs if isinstance(job, CrashJob)}
     return [*covering(simulations), *(crashed[run] for run in covering(crashed))]
-
-
-def _task(job: Sized) -> object:
-    return job.simulation() if isinstance(job, Job) else job.campaign()
-
-
-def _maker(job: Sized):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a bound method of either
-    return job.simulation if isinstance(job, Job) else job.campaign
 
 
 def _part(table: Table, folder: Path) -> list[Sized]:
@@ -412,9 +404,3 @@ def _whole(table: Table, key: str, least: int, most: int | None = None) -> int:
         allowed = f"at least {least}" if most is None else f"from {least} to {most}"
         raise table.refusal(key, f"a whole number, {allowed}")
     return value
-
-
-def traces_of(jobs: Sequence[Sized]) -> list[str]:
-    """Program traces that jobs run: other hosts need them under the same names."""
-    runs = [job if isinstance(job, Job) else job.job for job in jobs]
-    return list(dict.fromkeys(run.workload for run in runs if is_trace(run.workload)))

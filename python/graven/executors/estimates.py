@@ -20,7 +20,7 @@ from statistics import median
 
 from graven._engine import ConfigError
 from graven.asked import Asked
-from graven.campaign import CrashJob
+from graven.campaign import CrashJob, task_of
 from graven.experiment import Job, is_trace, memory_need
 
 PACES = "paces.csv"
@@ -137,5 +137,4 @@ def memory_bytes(job: Job | CrashJob | Asked) -> int | None:
 
 @lru_cache(maxsize=1 << 14)
 def _memory_bytes(job: Job | CrashJob) -> int | None:
-    task = job.simulation() if isinstance(job, Job) else job.campaign()
-    return task.memory_bytes() or None
+    return task_of(job).memory_bytes() or None

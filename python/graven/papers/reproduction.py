@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graven.campaign import CrashJob
+from graven.campaign import CrashJob, task_of
 from graven.experiment import (
     HERE,
     Executor,
     Failure,
     Job,
     Observer,
-    Task,
     Work,
     best_of_aliases,
     record_of,
@@ -130,7 +129,7 @@ def run(
         ConfigError: the engine refuses something; nothing has run.
     """
     left = [job for name, job in everything.items() if store.get(name) is None]
-    work = [Work(_label(job), job, _task(job)) for job in left]
+    work = [Work(_label(job), job, task_of(job)) for job in left]
     ran = run_all(work, keep=Keeper(store), executor=executor, observe=observe)
     stored = len(everything) - len(left)
     return Run(len(ran.texts), stored, ran.failures, ran.interrupted)
@@ -138,10 +137,6 @@ def run(
 
 def _label(job: Job | CrashJob) -> str:
     return job.label if isinstance(job, Job) else f"power failures: {job.job.label}"
-
-
-def _task(job: Job | CrashJob) -> Task:
-    return job.simulation() if isinstance(job, Job) else job.campaign()
 
 
 def collect(wanted: Wanted, store: Store) -> Reproduction:
