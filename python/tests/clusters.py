@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -158,18 +159,50 @@ class SlurmCluster:
         self.processes["slurmctld"].kill()
         self.processes["slurmctld"].wait()
 
-    def resume_node(self) -> None:
-        """As its administrator: a controller that was killed may find its node unusable."""
-        host = socket.gethostname().split(".")[0]
-        self.command("scontrol", "update", f"NodeName={host}", "State=RESUME")
+    @contextlib.contextmanager
+    def administrated(self) -> Iterator[None]:
+        """Makes the node usable again whenever Slurm has set it aside, as an administrator would.
+
+        After jobs that it could not launch or end, and after a controller that was killed.
+        """
+        is_over = threading.Event()
+
+        def administrate() -> None:
+            host = socket.gethostname().split(".")[0]
+            while not is_over.wait(2):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    state = self.command("sinfo", "--noheader", "--format=%T").stdout
+                    if any(word in state for word in ("down", "drain", "fail", "*")):
+                        self.command("scontrol", "update", f"NodeName={host}", "State=RESUME")
+
+        administrator = threading.Thread(target=administrate)
+        administrator.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            administrator.join()
 
     def wait_until_up(self) -> None:
+        """Waits until the node runs what it is given.
+
+        Raises:
+            RuntimeError: it does not within a minute.
+        """
         end = time.monotonic() + 60
-        while self.command("srun", "-n1", "--mem=1", "true").returncode != 0:
+        while self.command("srun", "-n1", "--mem=1", "--immediate=5", "true").returncode != 0:
             if time.monotonic() > end:
-                logs = "\n".join(file.read_text()[-2000:] for file in self.folder.glob("*.log"))
-                raise RuntimeError(f"Slurm does not come up:\n{logs}")
+                raise RuntimeError(f"Slurm does not come up:\n{self.told()}")
             time.sleep(0.3)
+
+    def told(self) -> str:
+        """What Slurm says of itself: node, queue, and the ends of its logs."""
+        parts = [
+            self.command("sinfo", "--Node", "--long").stdout,
+            self.command("squeue", "--array", "--format=%i %j %T %r").stdout,
+            *(file.read_text()[-2000:] for file in self.folder.glob("*.log")),
+        ]
+        return "\n".join(parts)
 
 
 @contextlib.contextmanager
@@ -207,7 +240,8 @@ def slurm_cluster(folder: Path, *, cpus: int = 4, memory_mb: int = 4000) -> Iter
         cluster.start_controller()
         cluster.start("slurmd", "-D", "-f", str(folder / "slurm.conf"))
         cluster.wait_until_up()
-        yield cluster
+        with cluster.administrated():
+            yield cluster
     finally:
         cluster.command("scancel", f"--user={getpass.getuser()}")
         for name in ("slurmd", "slurmctld", "munged"):

@@ -12,7 +12,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -73,11 +72,11 @@ def results_in(store):
     return sum(file.read_bytes().count(b"\n") for file in (store / "segments").glob("*.tsv"))
 
 
-def await_results(store, number, process):
+def await_results(store, number, process, told=lambda: ""):
     end = time.monotonic() + 300
     while results_in(store) < number:
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end, f"no {number} results in {store}"
+        assert time.monotonic() < end, f"no {number} results in {store}\n{told()}"
         time.sleep(0.05)
 
 
@@ -186,9 +185,17 @@ def test_dask_workers_without_the_same_graven_are_refused(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory):
+def started_nodes(tmp_path_factory):
     with slurm_cluster(tmp_path_factory.mktemp("slurm")) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def nodes(started_nodes):
+    """A Slurm that has nothing to do, and can: whatever the test before has left."""
+    await_empty_queue(started_nodes)
+    started_nodes.wait_until_up()
+    return started_nodes
 
 
 def await_empty_queue(cluster):
@@ -225,30 +232,18 @@ def test_slurm_elements_that_are_killed_requeued_or_forgotten_are_made_up_for(
     process = begun(
         tmp_path, *words, "--store", "there", "--on", "slurm", environment=on_slurm(nodes)
     )
-    await_results(store, 3, process)
+    await_results(store, 3, process, nodes.told)
     listed = nodes.command("squeue", "--noheader", "--array", "--format=%i|%T").stdout
     running = [line.split("|")[0] for line in listed.split() if line.endswith("RUNNING")]
     assert running
     assert nodes.command("scontrol", "requeue", running[0]).returncode == 0
     if len(running) > 1:
         nodes.command("scancel", "--signal=KILL", "--full", running[1])
-    await_results(store, 8, process)
+    await_results(store, 8, process, nodes.told)
     nodes.kill_controller()
     time.sleep(3)
     nodes.start_controller()
-    is_over = threading.Event()
-
-    def administrate():
-        while not is_over.wait(5):
-            nodes.resume_node()
-
-    administrator = threading.Thread(target=administrate)
-    administrator.start()
-    try:
-        code, out, err = ended(process)
-    finally:
-        is_over.set()
-        administrator.join()
+    code, out, err = ended(process)
     assert code == 0, err
     assert out == real(*words, "--store", "here").stdout
     await_empty_queue(nodes)
@@ -260,7 +255,7 @@ def test_slurm_is_cancelled_and_another_command_goes_on(real, tmp_path, nodes):
     words = written(tmp_path, transactions=10_000)
     on = (*words, "--store", "there", "--on", "slurm")
     process = begun(tmp_path, *on, environment=on_slurm(nodes))
-    await_results(tmp_path / "there", 2, process)
+    await_results(tmp_path / "there", 2, process, nodes.told)
     process.send_signal(signal.SIGINT)
     code, _, err = ended(process)
     assert code == 130, err
@@ -268,7 +263,8 @@ def test_slurm_is_cancelled_and_another_command_goes_on(real, tmp_path, nodes):
 
     # A process that is killed leaves its jobs in the queue; the next one waits for them.
     process = begun(tmp_path, *on, environment=on_slurm(nodes))
-    await_results(tmp_path / "there", results_in(tmp_path / "there") + 2, process)
+    had = results_in(tmp_path / "there")
+    await_results(tmp_path / "there", had + 2, process, nodes.told)
     process.kill()
     process.communicate()
     arrays = len(list((tmp_path / "there" / "jobs").iterdir()))
@@ -279,6 +275,48 @@ def test_slurm_is_cancelled_and_another_command_goes_on(real, tmp_path, nodes):
     code, out, err = ended(process)
     assert code == 0, err
     assert out == real(*words, "--store", "here").stdout
+
+
+@slurm
+@pytest.mark.long
+def test_what_a_time_limit_cuts_off_is_submitted_again(real, tmp_path, nodes):
+    # All simulations are expected to be short, and so are one element; together they take longer
+    # than the shortest limit that Slurm has, a minute.
+    (tmp_path / "paces.csv").write_text(
+        "design,workload,start_s,transaction_us,crash_us\nsilo,hash,0.1,0,0\n"
+    )
+    sweep = """
+    designs = ["silo"]
+    workloads = ["hash"]
+    threads = [1]
+    transactions = {transactions}
+    seeds = [1, 2, 3, 4, 5, 6]
+    set = {{ "workload.footprint_bytes" = "1 MB" }}
+    """
+    run = ("run", "--design", "silo", "--workload", "hash", "--threads", "1", "--no-store")
+    footprint = ("--set", "workload.footprint_bytes=1MB")
+    started = time.monotonic()
+    timed = real(*run, "--transactions", "200000", *footprint)
+    assert timed.returncode == 0, timed.stderr
+    each = 200_000 * 15 / (time.monotonic() - started)
+    (tmp_path / "sweep.toml").write_text(sweep.format(transactions=int(each)))
+    words = ("sweep", "sweep.toml", "--format", "json", "--store", "there", "--on", "slurm")
+    environment = on_slurm(nodes, SBATCH_TIMELIMIT="1", GRAVEN_PACES=str(tmp_path / "paces.csv"))
+    process = begun(tmp_path, *words, environment=environment)
+    await_results(tmp_path / "there", 1, process, nodes.told)
+    (first,) = (tmp_path / "there" / "jobs").iterdir()
+    log = first / "logs" / "0.log"
+    while "DUE TO TIME LIMIT" not in log.read_text():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.2)
+    had = results_in(tmp_path / "there")
+    assert 0 < had < 6, "the limit came when some were done and some were not"
+    time.sleep(2)
+    assert "SIGTERM; what is left is submitted again" in log.read_text()
+    code, out, err = ended(process)
+    assert code == 0, err
+    assert len(json.loads(out)) == 6
+    assert real("results", "verify", "--store", "there").returncode == 0
 
 
 @slurm

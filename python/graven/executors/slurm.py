@@ -26,7 +26,8 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,6 +82,22 @@ HELD = "HELD"
 
 HELD_REASONS = ("launch failed requeued held", "job requeued in held state")
 """How Slurm says so; one that a person holds is left to that person."""
+
+ORDINARY_REASONS = ("None", "Priority", "Resources", "BeginTime", "Cleaning", "")
+"""Why elements wait when all is well: others are first, or nodes are busy."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """What the queue says of an element.
+
+    Attributes:
+        state: As Slurm names it, or `HELD`.
+        reason: Why it waits, in Slurm's words.
+    """
+
+    state: str
+    reason: str = ""
 
 
 class NoAnswer(Exception):
@@ -195,6 +212,7 @@ class _Run:
     _lost: dict[str, int] = field(default_factory=dict)
     _failures: list[Failure] = field(default_factory=list)
     _why: str = ""
+    _obstacle: str = ""
     _row: int = 0
     _seconds: float = 0.0
     _cost_done: float = 0.0
@@ -345,32 +363,36 @@ class _Run:
 
     def _look(self) -> None:
         # The queue first: what has left it by then has kept what it has done.
-        states = self._states()
+        elements = self._elements()
         self._take_in()
         self._take_failures()
-        if states is not None:
+        if elements is not None:
             self._answered = time.monotonic()
-            self._look_for_lost(states)
-            self._look_for_stragglers(states)
+            self._look_for_lost(elements)
+            self._look_for_stragglers({at: found.state for at, found in elements.items()})
         self._chunks = [chunk for chunk in self._chunks if self._left_of(chunk)]
 
-    def _states(self) -> dict[tuple[str, int], str] | None:
-        """The states of elements in the queue; nothing if Slurm does not answer."""
+    def _elements(self) -> dict[tuple[str, int], Element] | None:
+        """What is in the queue; nothing if Slurm does not answer."""
         names = ",".join({chunk.array for chunk in self._chunks})
         if not names:
             return {}
         try:
-            states = _states_of(names)
+            elements = _elements_of(names)
         except NoAnswer as error:
             self._why = str(error)
             return None
-        for (array, element), state in list(states.items()):
-            if state == HELD:
+        for (array, number), element in list(elements.items()):
+            if element.state == HELD:
                 # It will not run again by itself: it is as good as gone.
-                del states[array, element]
+                del elements[array, number]
                 with contextlib.suppress(NoAnswer):
-                    _cancel_element(array, element)
-        return states
+                    _cancel_element(array, number)
+        reasons = Counter(element.reason for element in elements.values())
+        for ordinary in ORDINARY_REASONS:
+            del reasons[ordinary]
+        self._obstacle = reasons.most_common(1)[0][0] if reasons else ""
+        return elements
 
     def _take_in(self) -> None:
         """Results that are new in the store."""
@@ -409,9 +431,9 @@ class _Run:
     def _left_of(self, chunk: Chunk) -> list[str]:
         return [digest for digest in chunk.digests if digest in self.waiting]
 
-    def _look_for_lost(self, states: Mapping[tuple[str, int], str]) -> None:
+    def _look_for_lost(self, elements: Collection[tuple[str, int]]) -> None:
         for chunk in list(self._chunks):
-            chunk.missed = 0 if (chunk.array, chunk.element) in states else chunk.missed + 1
+            chunk.missed = 0 if (chunk.array, chunk.element) in elements else chunk.missed + 1
             if chunk.missed < GONE_LOOKS or not (left := self._left_of(chunk)):
                 continue
             self._chunks.remove(chunk)
@@ -462,7 +484,7 @@ class _Run:
             return
         names = ",".join(path.parent.name for path in arrays)
         try:
-            states = _states_of(names)
+            elements = _elements_of(names)
         except NoAnswer:
             return
         for path in arrays:
@@ -470,7 +492,7 @@ class _Run:
                 chunks = json.loads(path.read_text(encoding="utf-8"))["chunks"]
                 for number, digests in enumerate(chunks):
                     mine = [digest for digest in digests if digest in self.waiting]
-                    if mine and (path.parent.name, number) in states:
+                    if mine and (path.parent.name, number) in elements:
                         chunk = Chunk(path.parent.name, number, mine, self._cost_of(mine))
                         self._arrays.add(chunk.array)
                         self._chunks.append(chunk)
@@ -500,7 +522,8 @@ class _Run:
             return
         running = sum(chunk.running_since is not None for chunk in self._chunks)
         waiting = len(self._chunks) - running + len(self._queued)
-        labels = (f"{running} jobs of Slurm running, {waiting} waiting",)
+        obstacle = f" ({self._obstacle})" if waiting and self._obstacle else ""
+        labels = (f"{running} jobs of Slurm running, {waiting} waiting{obstacle}",)
         if time.monotonic() - self._answered > 5 * self.look_seconds:
             labels = (f"Slurm does not answer: {self._why}",)
         self.observe(
@@ -514,8 +537,8 @@ class _Run:
         )
 
 
-def _states_of(names: str) -> dict[tuple[str, int], str]:
-    """The states of elements in the queue, by array and number.
+def _elements_of(names: str) -> dict[tuple[str, int], Element]:
+    """The elements in the queue, by array and number.
 
     Raises:
         NoAnswer: Slurm does not answer.
@@ -525,7 +548,9 @@ def _states_of(names: str) -> dict[tuple[str, int], str]:
     for line in said.splitlines():
         name, element, state, why = (*line.strip().split("|"), "", "", "", "")[:4]
         if element.isdecimal():
-            found[name, int(element)] = HELD if why in HELD_REASONS else state
+            is_held = why in HELD_REASONS
+            reason = why if state == "PENDING" else ""
+            found[name, int(element)] = Element(HELD if is_held else state, reason)
     return found
 
 
