@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 
 import pytest
 from conftest import documents
@@ -12,10 +13,37 @@ RUN = ("run", "--design", "silo", "--workload", "btree")
 
 
 def test_run_shows_every_statistic_with_unit_and_description(graven):
-    done = graven(*RUN)
+    done = graven(*RUN, "--all")
     assert done.returncode == 0
+    assert "left out" not in done.stdout
     for text in ("core0.ipc", "image_digest", "Of these, metadata", "tx/s", "Final image"):
         assert text in done.stdout
+
+
+def shown(output):
+    """The names of the statistics in a table, as they stand below each heading."""
+    found, heading = {}, ""
+    for line in output.splitlines():
+        if line.startswith("   ") and line.strip() and line[3] != " ":
+            found.setdefault(heading, []).append(line.split()[0])
+        elif line.startswith(" ") and line.strip() and line[1] not in " ─+|-":
+            heading = line.strip()
+    return found
+
+
+def test_run_shows_first_what_the_design_did_and_says_how_much_is_left_out(real):
+    run = ("run", "--design", "silo", "--workload", "btree", "--transactions", "50", "--no-store")
+    few, every = real(*run), real(*run, "--all")
+    short, whole = shown(few.stdout), shown(every.stdout)
+    assert next(iter(short)) == next(iter(whole)) == "What silo did"
+    assert short["What silo did"] == whole["What silo did"], "its own are there, zero or not"
+    [record] = json.loads(real(*run, "--format", "json").stdout)
+    names = [name for group in short.values() for name in group]
+    assert sorted(name for group in whole.values() for name in group) == sorted(record["stats"])
+    left = [name for name in record["stats"] if name not in names]
+    assert left
+    assert all("." in name or not record["stats"][name] for name in left)
+    assert f"{len(left)} statistics are left out" in " ".join(few.stdout.split())
 
 
 def test_run_marks_an_unsafe_design(graven):

@@ -30,7 +30,7 @@ structures doing real transactions.
 \b
 Examples:
   graven compare                              six designs on five micro workloads
-  graven run --design silo --workload btree   one simulation, every statistic
+  graven run --design silo --workload btree   one simulation: what it did
   graven crash --design silo                  power fails everywhere; is every guarantee kept?
   graven check silo                           all small programs, all that may happen to them
   graven mutants silo                         which mutants the laboratory kills

@@ -191,7 +191,7 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
     callback=_include_path,
     help="Say where graven.h is, the header of the markers, and end.",
 )
-@options.table_or_json
+@options.form("table", "json")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 def capture(
     trace: Path | None,

@@ -137,7 +137,7 @@ class Words(click.ParamType[tuple[int, ...]]):
 @options.keeping
 @options.settings
 @options.jobs("Parts")
-@options.table_or_json
+@options.form("table", "json")
 def check(
     designs: tuple[str, ...],
     threads: int,

@@ -100,14 +100,7 @@ once; what had finished is printed and written all the same, and the exit code i
 @options.on
 @options.keeping
 @options.jobs("Simulations")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv", "parquet"]),
-    default="table",
-    show_default=True,
-    help="What goes to standard output.",
-)
+@options.form("table", "json", "csv", "parquet")
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),

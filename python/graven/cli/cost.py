@@ -59,14 +59,7 @@ COLUMNS: list[tuple[str, JustifyMethod]] = [
 )
 @options.settings
 @click.option("--verbose", "-v", is_flag=True, help="With what every item is, and its claim.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="What goes to standard output.",
-)
+@options.form("table", "json", "csv")
 def cost(
     designs: str, machine: str | None, settings: dict[str, str], verbose: bool, form: str
 ) -> int:

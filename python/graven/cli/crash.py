@@ -236,7 +236,7 @@ class Forms(click.ParamType[dict[str, int]]):
 @options.on
 @options.keeping
 @options.jobs("Runs, or chunks of schedules,")
-@options.table_or_json
+@options.form("table", "json")
 @click.pass_context
 def crash(
     context: click.Context,

@@ -44,7 +44,7 @@ The exit code is 0: there is no promise to break.
 @options.schedules("each design", 200)
 @options.keeping
 @options.jobs("Designs")
-@options.table_or_json
+@options.form("table", "json")
 def faults(
     designs: tuple[str, ...],
     schedules: int,

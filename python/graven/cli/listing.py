@@ -234,7 +234,7 @@ def _of_designs(key: str) -> list[dict[str, Any]]:
 @click.command("list", help=HELP)
 @click.argument("what", type=click.Choice(list(_LISTS)))
 @click.option("--verbose", "-v", is_flag=True, help="With parameters, sources and assumptions.")
-@options.table_or_json
+@options.form("table", "json")
 def list_(what: str, verbose: bool, form: str) -> int:
     """Prints one part of the catalogue."""
     if form == "json":

@@ -61,7 +61,7 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
 )
 @options.keeping
 @options.jobs("Programs")
-@options.table_or_json
+@options.form("table", "json")
 def litmus(
     files: Sequence[Path],
     designs: Sequence[str],

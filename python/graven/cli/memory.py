@@ -44,14 +44,7 @@ Examples:
     help="Addresses are the DRAM's instead of the PM's; of its requests times alone are counted.",
 )
 @options.keeping
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="What goes to standard output.",
-)
+@options.statistics
 def memory(
     trace: Path,
     machine: str,
@@ -61,6 +54,7 @@ def memory(
     no_store: bool,
     fresh: bool,
     form: str,
+    every: bool,
 ) -> int:
     """Checks everything, replays, prints."""
     if trace.is_dir() or not trace.exists():
@@ -82,7 +76,7 @@ def memory(
     else:
         from graven.cli.tables import print_statistics
 
-        print_statistics(results_console(), record.stats)
+        print_statistics(results_console(), record.stats, every=every)
     if not was_there:
         note(_host_rate(record))
     return 0

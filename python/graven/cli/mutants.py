@@ -77,7 +77,7 @@ The exit code is 0 if all were killed, 1 if not, 2 for refused input.
 )
 @options.keeping
 @options.jobs("Mutants")
-@options.table_or_json
+@options.form("table", "json")
 def mutants(
     design: str,
     schedules: int,

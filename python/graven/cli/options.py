@@ -231,16 +231,28 @@ def threads(command: F) -> F:
     )(command)
 
 
-def table_or_json(command: F) -> F:
-    """`--format` of what has no rows for a CSV file."""
+def form(*forms: str, text: str = "What goes to standard output.") -> Callable[[F], F]:
+    """`--format` as the parameter `form`; the first is the default."""
     return click.option(
         "--format",
         "form",
-        type=click.Choice(["table", "json"]),
-        default="table",
+        type=click.Choice(forms),
+        default=forms[0],
         show_default=True,
-        help="What goes to standard output.",
+        help=text,
+    )
+
+
+def statistics(command: F) -> F:
+    """How the statistics of one run are printed: `--format`, `--all`."""
+    command = click.option(
+        "--all",
+        "every",
+        is_flag=True,
+        help="Every statistic in the table: also those that are zero, and those of single cores "
+        "and banks.",
     )(command)
+    return form("table", "json", "csv")(command)
 
 
 def keeping(command: F) -> F:

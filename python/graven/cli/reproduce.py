@@ -83,14 +83,7 @@ interrupt.
 @click.option("--list", "listed", is_flag=True, help="List figures and experiments; run nothing.")
 @options.on
 @options.jobs("Simulations")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="With --claims, what goes to standard output.",
-)
+@options.form("table", "json", "csv", text="With --claims, what goes to standard output.")
 def reproduce(
     paper_name: str | None,
     figures: tuple[str, ...],

@@ -84,17 +84,6 @@ def _filters(command: F) -> F:
     return command
 
 
-def _form(*forms: str) -> Callable[[F], F]:
-    return click.option(
-        "--format",
-        "form",
-        type=click.Choice(forms),
-        default=forms[0],
-        show_default=True,
-        help="What goes to standard output.",
-    )
-
-
 @results.command("list")
 @_filters
 @click.option(
@@ -106,7 +95,7 @@ def _form(*forms: str) -> Callable[[F], F]:
     help="No more than the N newest; 0 is all.",
 )
 @options.store
-@_form("table", "csv", "json")
+@options.form("table", "csv", "json")
 def list_(limit: int, folder: Path, form: str, which: str, **filters: str | None) -> int:
     """Show which results there are, the newest first."""
     store = _opened(folder)
@@ -140,7 +129,7 @@ def show(digests: tuple[str, ...], folder: Path) -> int:
 @results.command()
 @click.argument("sql")
 @options.store
-@_form("table", "csv", "json")
+@options.form("table", "csv", "json")
 def query(sql: str, folder: Path, form: str) -> int:
     """Ask in SQL, as SQLite has it.
 

@@ -1,4 +1,4 @@
-"""`graven run`: one simulation, every statistic."""
+"""`graven run`: one simulation, and its statistics."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from graven.recovery import with_recovery
 TRACE_ROOM = 64 << 20
 """Room to ask for before a run that writes its requests; the trace may well take more."""
 
-HELP = """Simulate one design on one workload and show every statistic.
+HELP = """Simulate one design on one workload and show what it did.
 
 \b
 Examples:
   graven run --design silo --workload btree
+  graven run --design silo --workload btree --all
   graven run --design fwb --workload hash --threads 4 --set workload.element_bytes="1 KB"
   graven run --design silo --workload queue --format json
   graven run --design hoop --workload hash --machine hoop --recovery 4
@@ -35,7 +36,8 @@ Examples:
   graven run --design lalea --workload hash --machine lalea --bank-loads banks.csv
 
 The result is kept in the store, where the same command finds it; what writes a trace or loads of
-banks simulates every time.
+banks simulates every time. The table leaves out what is zero, unless the design itself counts it,
+and what is of single cores and banks; JSON and CSV have every statistic.
 """
 
 
@@ -57,14 +59,7 @@ banks simulates every time.
     help="Write the mean load of every PM bank over time, as CSV: a line for each "
     "statistics.bank_load_interval_cycles.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="What goes to standard output.",
-)
+@options.statistics
 def run(
     design: str,
     workload: str,
@@ -80,6 +75,7 @@ def run(
     request_trace: Path | None,
     bank_loads: Path | None,
     form: str,
+    every: bool,
 ) -> int:
     """Checks everything, simulates, prints."""
     files = {"--request-trace": (request_trace, TRACE_ROOM), "--bank-loads": (bank_loads, 0)}
@@ -110,11 +106,11 @@ def run(
         for path, _ in files.values():
             if path is not None:
                 note(f"wrote {path}")
-    return show(result, form)
+    return show(result, form, every=every)
 
 
-def show(result: Result, form: str) -> int:
-    """Prints what came of one simulation; the exit code."""
+def show(result: Result, form: str, *, every: bool) -> int:
+    """Prints what came of one simulation, in a table `every` statistic or not; the exit code."""
     if result.interrupted:
         complain(signals.words())
         return 130
@@ -122,13 +118,13 @@ def show(result: Result, form: str) -> int:
         complain(failures_text(result.failures))
         return 2 if isinstance(result.failures[0].error, ConfigError) else 1
     if form == "table":
-        _table(result.records[0])
+        _table(result.records[0], every=every)
     else:
         sys.stdout.write(output.encode(result.records, form, full=False).decode())
     return 0
 
 
-def _table(record: Record) -> None:
+def _table(record: Record, *, every: bool) -> None:
     from graven.cli.tables import UNSAFE_NOTE, marked, print_statistics
 
     console = results_console()
@@ -141,4 +137,4 @@ def _table(record: Record) -> None:
     if unsafe:
         console.print(UNSAFE_NOTE)
     console.print()
-    print_statistics(console, record.stats)
+    print_statistics(console, record.stats, design=record.design, every=every)

@@ -68,14 +68,7 @@ SHOWN = 10
     help="Write results with the whole configuration, in the format that the ending says (.json, "
     ".csv, .parquet).",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="What goes to standard output.",
-)
+@options.form("table", "json", "csv")
 @options.store
 @click.option("--fresh", is_flag=True, help="Run again what has a result in the store, too.")
 @options.jobs("Simulations")

@@ -150,15 +150,35 @@ def grouped_table(
     return table
 
 
-def print_statistics(console: Console, stats: Mapping[str, Value]) -> None:
-    """Every statistic under its heading, in the order of the catalogue."""
+def print_statistics(
+    console: Console,
+    stats: Mapping[str, Value],
+    *,
+    design: str | None = None,
+    every: bool = True,
+) -> None:
+    """Statistics under their headings: what the design itself counts, then the catalogue's order.
+
+    Args:
+        console: Where.
+        stats: The statistics.
+        design: The design, whose own come first under a heading with its name.
+        every: All of them; otherwise without those of single cores and banks, and without what is
+            zero and is not the design's own, and with a line that says how many these are.
+    """
     known = catalogue()
-    order = list(dict.fromkeys(statistic.group for statistic in known.stats))
+    own = "" if design is None else f"What {design} did"
+    order = list(dict.fromkeys([own, *(statistic.group for statistic in known.stats)]))
     groups: dict[str, list[tuple[str, str, str, str]]] = {group: [] for group in order}
+    left_out = 0
     for name, value in stats.items():
         statistic = known.described(name)
+        is_own = design is not None and design in statistic.designs
+        if not (every or is_own or (value and "." not in name)):
+            left_out += 1
+            continue
         row = (name, exact(value), statistic.unit, statistic.description)
-        groups.setdefault(statistic.group, []).append(row)
+        groups.setdefault(own if is_own else statistic.group, []).append(row)
     columns: list[tuple[str, JustifyMethod]] = [
         ("statistic", "left"),
         ("value", "right"),
@@ -166,3 +186,8 @@ def print_statistics(console: Console, stats: Mapping[str, Value]) -> None:
         ("description", "left"),
     ]
     console.print(grouped_table(columns, {g: rows for g, rows in groups.items() if rows}))
+    if left_out:
+        console.print(
+            f"{left_out} statistics are left out, which are zero, or of single cores and banks: "
+            "--all shows them."
+        )

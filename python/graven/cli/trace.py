@@ -102,17 +102,6 @@ def _trace_argument(command: F) -> F:
     return click.argument("path", metavar="TRACE", type=kind)(command)
 
 
-def _form(command: F) -> F:
-    return click.option(
-        "--format",
-        "form",
-        type=click.Choice(["table", "json", "csv"]),
-        default="table",
-        show_default=True,
-        help="What goes to standard output.",
-    )(command)
-
-
 def _number(name: str, least: int, text: str) -> Callable[[F], F]:
     """An option with a number of 32 bits."""
     return click.option(
@@ -123,7 +112,7 @@ def _number(name: str, least: int, text: str) -> Callable[[F], F]:
 @trace.command(help=RECORD, short_help="Simulate, and record the program's threads.")
 @click.argument("path", metavar="TRACE", type=click.Path(path_type=Path, dir_okay=False))
 @options.one_run
-@_form
+@options.statistics
 def record(
     path: Path,
     design: str,
@@ -134,6 +123,7 @@ def record(
     seed: int,
     settings: dict[str, str],
     form: str,
+    every: bool,
 ) -> int:
     """Checks everything, simulates, prints."""
     where, pairs = Machine.find(machine), tuple(settings.items())
@@ -142,7 +132,7 @@ def record(
         result = traces.run_recorded(job, path, display)
     if result.records:
         note(f"wrote {path}")
-    return show(result, form)
+    return show(result, form, every=every)
 
 
 @trace.command(help=REPLAY, short_help="Run a trace.")
@@ -155,14 +145,19 @@ def record(
     "or ending in .toml.  [default: recorded]",
 )
 @options.settings
-@_form
+@options.statistics
 def replay(
-    path: Path, design: str | None, machine: str | None, settings: dict[str, str], form: str
+    path: Path,
+    design: str | None,
+    machine: str | None,
+    settings: dict[str, str],
+    form: str,
+    every: bool,
 ) -> int:
     """Checks everything, simulates, prints."""
     with Display("replays") as display:
         found = traces.replay(path, design, machine=machine, settings=settings, observe=display)
-    return show(Result((found,), (), interrupted=False), form)
+    return show(Result((found,), (), interrupted=False), form, every=every)
 
 
 @trace.command(help=INFO, short_help="Show what is in a trace.")
@@ -173,7 +168,7 @@ def replay(
     is_flag=True,
     help="Look through all of it: what its programs are like, as papers describe theirs.",
 )
-@options.table_or_json
+@options.form("table", "json")
 def info(path: Path, with_properties: bool, form: str) -> int:
     """Reads beginning and index, or all, prints."""
     found = traces.trace_info(path)
