@@ -470,7 +470,8 @@ def litmus(
     """Runs a litmus program.
 
     Args:
-        program: Path of a file; or the program itself, as a text of several lines.
+        program: Path of a file; or the program itself, as a text of several lines; or the name of
+            one that comes with Graven, `silo/undo-order` (`graven list litmus`).
         design: Names of designs, instead of those that the program names.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
@@ -480,13 +481,13 @@ def litmus(
         ConfigError: the program was refused; the message says where and why.
         SimulationError: the engine failed.
     """
-    from graven.campaign import Program, run_programs
+    from graven.campaign import Program, program_file, run_programs
 
     arguments.function_or_none("observe", observe)
     if isinstance(program, str) and "\n" in program:
         found = Program("program", program)
     else:
-        found = Program.read(arguments.path("program", program))
+        found = Program.read(program_file(arguments.path("program", program)))
     names = arguments.names("design", design)
     designs = [] if names is None else design_names(names)
     asked = found.asked(designs)

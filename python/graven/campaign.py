@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike, fspath
@@ -29,6 +30,9 @@ from graven.experiment import (
 from graven.reports import CrashReport, LitmusReport, parse_crash_report, parse_litmus_report
 
 R = TypeVar("R")
+
+PROGRAMS = Path(__file__).with_name("litmus_programs")
+"""The litmus programs that come with Graven, in a folder for each family of designs."""
 
 TRANSACTIONS = 1000
 """Of one run, unless it is said otherwise."""
@@ -211,17 +215,31 @@ class Program:
 
     @staticmethod
     def read(path: str | PathLike[str]) -> Program:
-        """The program in a file.
+        """The program in a file; those that come with Graven are called by their names.
 
         Raises:
             ConfigError: the file cannot be read.
         """
+        is_ours = Path(path).is_relative_to(PROGRAMS)
+        name = Path(path).relative_to(PROGRAMS).as_posix() if is_ours else fspath(path)
         try:
-            return Program(fspath(path), Path(path).read_text(encoding="utf-8"))
+            return Program(name, Path(path).read_text(encoding="utf-8"))
         except OSError as error:
-            raise ConfigError(f"{fspath(path)}: {error.strerror or error}") from None
+            raise ConfigError(f"{name}: {error.strerror or error}") from None
         except UnicodeDecodeError:
-            raise ConfigError(f"{fspath(path)} is not UTF-8 text") from None
+            raise ConfigError(f"{name} is not UTF-8 text") from None
+
+    @property
+    def title(self) -> str:
+        """What it says of itself."""
+        found = re.search(r'^title\s+"?(.*?)"?$', self.text, re.MULTILINE)
+        return found[1] if found is not None else ""
+
+    @property
+    def designs(self) -> list[str]:
+        """The designs that are to keep their guarantee in it; if it names none, all."""
+        named = re.findall(r"^design\s+(.*)$", self.text, re.MULTILINE)
+        return [name for line in named for name in line.split()]
 
     def asked(self, designs: Sequence[str] = ()) -> Asked:
         """Hands it to the engine, which checks it; `designs` instead of those that it names.
@@ -237,14 +255,28 @@ class Program:
         return Asked("litmus", self.file, task, asked)
 
 
+def program_file(path: str | PathLike[str]) -> Path:
+    """A file or a folder; if there is none, the litmus programs of that name that come with Graven.
+
+    `silo/undo-order` is one of these, `silo` and `any` are folders of them, `all` is all of them.
+    """
+    given = Path(path)
+    if given.exists() or given.is_absolute() or ".." in given.parts:
+        return given
+    if given == Path("all"):
+        return PROGRAMS
+    ours = PROGRAMS / given
+    return next((p for p in (ours, ours.with_name(f"{ours.name}.litmus")) if p.exists()), given)
+
+
 def program_files(paths: Iterable[Path]) -> list[Path]:
-    """Files, and of folders the litmus programs anywhere in them.
+    """Files, and of folders the litmus programs anywhere in them; also those with Graven's names.
 
     Raises:
         ConfigError: a folder without any.
     """
     found: list[Path] = []
-    for path in paths:
+    for path in map(program_file, paths):
         inside = sorted(path.rglob("*.litmus")) if path.is_dir() else [path]
         if not inside:
             raise ConfigError(f"{path}: there is no *.litmus in this folder")

@@ -175,22 +175,29 @@ class Section:
 
 _GROUPS: Sequence[tuple[str, str]] = (
     ("Cores", r"core[\dN*]*\."),
-    ("Transactions", r"committed|throughput|transaction_|commit_"),
-    ("Stalls", r"stall_"),
-    ("Transactional stores", r"transactional_|silent_|write_distance_|words_written"),
-    ("Execution", r"cycles$|instructions$|ipc$|loads$|(\w+_)?stores$|store_"),
-    ("Caches", r"(l1|l2|llc)_|upgrades|snoops|forced_writebacks|residual_"),
+    ("Recovery", r"recovery_"),
+    ("Transactions", r"committed|throughput|transaction_|commit_|last_issue_"),
+    ("Stalls", r"stall_|interrupts|tag_port_"),
+    ("Transactional stores", r"transactional_|silent_|write_distance_|words_written|stored_bytes"),
+    ("Execution", r"cycles$|instructions$|ipc$|loads$|(\w+_)?stores$|store_|fences|clwb_"),
+    ("Write combining", r"write_combining_"),
+    ("Caches", r"(l1|l2|llc)_|upgrades|snoops|forced_writebacks|residual_|fills?_|fills$"),
     ("Logging", r"log_|in_place_|scan"),
-    ("Persistent memory", r"media_|pm_|peak_wear|(read|write)_energy|footprint"),
-    ("Memory controller", r"controller_|written_|(read|write)_(queue|drain|latency)|reads_|row_"),
+    ("Energy", r"\w*energy_pj$"),
+    ("Persistent memory", r"media_|pm_|peak_|rows_written|write_row|bank|footprint"),
+    (
+        "Memory controller",
+        r"controller_|written_|(read|write)_(queue|drain|latency|order)|reads_|row_",
+    ),
     ("DRAM", r"dram_"),
     ("Final image", r"image_"),
 )
 
 
-def _group(name: str) -> str:
+def _group(name: str, designs: Sequence[str] = ()) -> str:
     """The heading for a statistic whose declaration does not name one."""
-    return next((title for title, pattern in _GROUPS if re.match(pattern, name)), "Other")
+    other = "Of some designs" if designs else "Other"
+    return next((title for title, pattern in _GROUPS if re.match(pattern, name)), other)
 
 
 @dataclass(frozen=True)
@@ -372,7 +379,7 @@ def catalogue() -> Catalogue:
                 item["unit"],
                 item["kind"],
                 item["description"],
-                item.get("group") or _group(item["name"]),
+                item.get("group") or _group(item["name"], item.get("designs", ())),
                 tuple(item.get("designs", ())),
             )
             for item in raw["stats"]

@@ -113,3 +113,34 @@ def test_from_python(programs):
         package.litmus(BAD)
     with pytest.raises(package.ConfigError, match=r"none\.litmus: No such file"):
         package.litmus("none.litmus")
+
+
+def test_programs_that_come_with_graven_have_names(real, tmp_path):
+    done = real("litmus", "silo/undo-order", "--no-store")
+    assert done.returncode == 0, done.stderr
+    assert "silo/undo-order.litmus" in done.stdout
+    [listed] = [
+        item
+        for item in documents(real("list", "litmus", "--format", "json").stdout)
+        if item["name"] == "silo/undo-order"
+    ]
+    assert listed["designs"] == ["silo"]
+    assert listed["title"].startswith("Silo §III-F and §III-G: a word overflows")
+    assert "undo-order" in real("list", "litmus").stdout
+    with pytest.raises(
+        package.ConfigError, match=r"silo/undo-order\.litmus:3"
+    ):  # the fake engine's
+        package.litmus("silo/undo-order", store=None)
+    # What is in the current folder is meant first.
+    (tmp_path / "silo").mkdir()
+    done = real("litmus", "silo")
+    assert done.returncode == 2
+    assert "no *.litmus in this folder" in done.stderr
+    assert "No such file" in real("litmus", "silo/none-such").stderr
+    assert "No such file" in real("litmus", "../silo").stderr
+
+
+def test_every_program_that_comes_with_graven_has_a_title(real):
+    listed = documents(real("list", "litmus", "--format", "json").stdout)
+    assert len(listed) >= 98
+    assert all(item["title"] for item in listed)

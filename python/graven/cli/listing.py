@@ -17,7 +17,7 @@ from graven.cli.terminal import results_console
 from graven.figures import exact
 from graven.records import json_text
 
-HELP = """List designs, workloads, machines, statistics, parameters, mutants, states or draws.
+HELP = """List designs, workloads, machines, statistics, parameters, and so on.
 
 \b
 Examples:
@@ -28,6 +28,7 @@ Examples:
   graven list mutants               what `graven crash --mutant` takes
   graven list states                  what a campaign of `graven crash` should reach
   graven list draws                   bounds of what `graven crash --adversary` draws
+  graven list litmus                  litmus programs that come with Graven
   graven list stats --format json     for a script
 """
 
@@ -205,6 +206,30 @@ def _draws(console: Console, *, verbose: bool) -> None:
     console.print(table)
 
 
+def _litmus_programs() -> list[dict[str, Any]]:
+    from graven.campaign import PROGRAMS, Program, program_files
+
+    programs = [Program.read(path) for path in program_files([PROGRAMS])]
+    return [
+        {
+            "name": program.file.removesuffix(".litmus"),
+            "title": program.title,
+            "designs": program.designs,
+        }
+        for program in programs
+    ]
+
+
+def _litmus(console: Console, **_: bool) -> None:
+    programs = _litmus_programs()
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for program in programs:
+        groups.setdefault(program["name"].partition("/")[0], []).append(
+            (program["name"], program["title"])
+        )
+    console.print(grouped_table([("program", "left"), ("what it asks", "left")], groups))
+
+
 _LISTS: dict[str, Callable[..., None]] = {
     "designs": _designs,
     "workloads": _workloads,
@@ -214,11 +239,14 @@ _LISTS: dict[str, Callable[..., None]] = {
     "mutants": _mutants,
     "states": _states,
     "draws": _draws,
+    "litmus": _litmus,
 }
 
 
 def _document(what: str) -> object:
     raw = catalogue().raw
+    if what == "litmus":
+        return _litmus_programs()
     if what == "mutants":
         return _of_designs("mutants")
     if what == "states":

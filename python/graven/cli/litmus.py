@@ -29,13 +29,15 @@ HELP = """Run litmus programs: what they do, where power fails, and what may be 
 A program names the designs that must keep their guarantee in it, and those that
 must violate it.
 docs/laboratory.md describes the format by example; `graven crash` writes such programs.
+What is no file or folder is the name of programs that come with Graven: `graven list litmus`.
 
 \b
 Examples:
-  graven litmus litmus                       all *.litmus in a folder and the folders in it
-  graven litmus litmus/silo/undo-order.litmus --design silo-literal
+  graven litmus all                          all programs that come with Graven
+  graven litmus silo/undo-order --design silo-literal
+  graven litmus mine                         all *.litmus in a folder and the folders in it
   graven litmus graven-results/silo-literal-btree.litmus --timeline
-  graven litmus litmus --format json | jq '.[].results[] | [.design, .as_expected]'
+  graven litmus all --format json | jq '.[].results[] | [.design, .as_expected]'
 
 The exit code is 0 if everything came out as expected, 1 if not, 2 if a program cannot be read.
 """
@@ -43,7 +45,7 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
 
 @click.command(help=HELP)
 @click.argument(
-    "files", nargs=-1, required=True, metavar="FILE|FOLDER...", type=click.Path(path_type=Path)
+    "files", nargs=-1, required=True, metavar="FILE|FOLDER|NAME...", type=click.Path(path_type=Path)
 )
 @click.option(
     "--design",
