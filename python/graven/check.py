@@ -10,14 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 from graven import _engine
 from graven.asked import Asked, campaign, run_asked
-from graven.errors import OutputError
 from graven.experiment import HERE, Executor, Failure, Keep, Local, Observer, Snapshot, host_cores
-from graven.output import write
+from graven.states import StateFile
 
 PROGRAMS_OF_PART = 16
 """Programs that are executed together."""
@@ -215,10 +213,7 @@ class Check:
         Raises:
             ConfigError: it is none, or of another check.
         """
-        try:
-            state = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise _engine.ConfigError(f"the state is no JSON document: {error}") from None
+        state = json.loads(text)
         if not isinstance(state, dict) or state.get("format") != FORMAT:
             raise _engine.ConfigError(f"the state is of another format than {FORMAT}")
         if state.get("version") != _engine.__version__:
@@ -394,39 +389,17 @@ def _is_violation(violation: object) -> bool:
     )
 
 
-def go_on_from(check: Check, path: Path) -> None:
+def go_on_from(check: Check, file: StateFile) -> None:
     """Takes over the state in a file, if it is there.
 
     Raises:
         ConfigError: it cannot be gone on from; the message names the file.
         OutputError: it cannot be read.
     """
+    text = file.read()
+    if text is None:
+        return
     try:
-        text = read_state(path)
-        if text is not None:
-            check.go_on(text)
+        check.go_on(text)
     except _engine.ConfigError as error:
-        raise _engine.ConfigError(f"{path}: {error}") from None
-
-
-def read_state(path: Path) -> str | None:
-    """The state in a file; none if there is no such file.
-
-    Raises:
-        ConfigError: it is no text.
-        OutputError: it cannot be read.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError:
-        raise _engine.ConfigError("the state is not UTF-8 text") from None
-    except OSError as error:
-        raise OutputError(f"cannot read {path}: {error.strerror}") from None
-
-
-def write_state(path: Path, state: str) -> None:
-    """Replaces the file as a whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, state.encode())
+        raise file.refused(error) from None

@@ -7,6 +7,8 @@ import json
 import pytest
 from tests.campaigns import checked, faults, mutants, real_programs, soaked, tables
 
+from graven.states import sealed
+
 SMALL = ("--transactions", "1", "--departures", "1")
 
 
@@ -34,15 +36,15 @@ def test_a_check_goes_on_from_its_state_and_comes_to_the_same(real, tmp_path):
     whole = real(*arguments, "--format", "json")
     path = tmp_path / "states" / "check.json"
     assert real(*arguments, "--state", str(path)).returncode == 0
-    state = json.loads(path.read_text())
+    state = json.loads(path.read_text())["state"]
     parts = state["designs"]["undo-clwb"]
     assert len(parts) > 3
     for first in ("16", "32"):
         del parts[first]
-    path.write_text(json.dumps(state))
+    path.write_text(sealed(state))
     again = real(*arguments, "--state", str(path), "--format", "json")
     assert again.stdout == whole.stdout
-    assert sorted(json.loads(path.read_text())["designs"]["undo-clwb"]) == sorted(
+    assert sorted(json.loads(path.read_text())["state"]["designs"]["undo-clwb"]) == sorted(
         [*parts, "16", "32"]
     )
 
@@ -66,10 +68,13 @@ def test_what_cannot_be_checked_is_refused_with_what_is_allowed(real, arguments,
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "check.json: the state is no JSON document"),
-        ("[" * 100_000, "check.json: the state is no JSON document"),
-        ('{"format": 7}', "check.json: the state is of another format than 1"),
-        ('{"format": 1}', "check.json: the state is of version None"),
+        ("{", "check.json: it is no JSON document"),
+        ("[" * 100_000, "check.json: it is no JSON document"),
+        ('{"format": 1}', "check.json: it is no state that Graven has written"),
+        ('{"sha256": "0", "state": {}}', "check.json: it was changed since it was written"),
+        (sealed([]), "check.json: the state is of another format than 1"),
+        (sealed({"format": 7}), "check.json: the state is of another format than 1"),
+        (sealed({"format": 1}), "check.json: the state is of version None"),
     ],
 )
 def test_a_state_that_is_none_is_refused_and_stays(real, tmp_path, content, message):
@@ -100,7 +105,7 @@ def test_a_state_that_is_none_is_refused_and_stays(real, tmp_path, content, mess
 def test_a_state_that_is_damaged_inside_is_refused(real, tmp_path, part, value, message):
     path = tmp_path / "check.json"
     assert real("check", "silo", *SMALL, "--state", str(path)).returncode == 0
-    state = json.loads(path.read_text())
+    state = json.loads(path.read_text())["state"]
     if part is None:
         state["designs"] = value
     else:
@@ -108,7 +113,7 @@ def test_a_state_that_is_damaged_inside_is_refused(real, tmp_path, part, value, 
         parts[part] = {**parts["0"], **(value if isinstance(value, dict) else {})}
         if isinstance(value, str):
             del parts[part][value]
-    path.write_text(json.dumps(state))
+    path.write_text(sealed(state))
     done = real("check", "silo", *SMALL, "--state", str(path))
     assert done.returncode == 2, done.stderr
     assert "check.json: the state " in done.stderr
@@ -118,7 +123,21 @@ def test_a_state_that_is_damaged_inside_is_refused(real, tmp_path, part, value, 
 def test_a_state_that_is_no_text_is_refused(real, tmp_path):
     (tmp_path / "check.json").write_bytes(b"\xff\xfe")
     done = real("check", "silo", *SMALL, "--state", "check.json")
-    assert (done.returncode, "check.json: the state is not UTF-8" in done.stderr) == (2, True)
+    assert (done.returncode, "check.json: it is not UTF-8" in done.stderr) == (2, True)
+
+
+def test_a_digit_that_is_changed_in_a_state_is_not_believed(real, tmp_path):
+    path = tmp_path / "check.json"
+    assert real("check", "silo", *SMALL, "--state", str(path)).returncode == 0
+    text = path.read_text()
+    place = text.index('"programs": ') + len('"programs": ')
+    changed = text[:place] + str(int(text[place]) ^ 1) + text[place + 1 :]
+    path.write_text(changed)
+    done = real("check", "silo", *SMALL, "--state", str(path))
+    assert done.returncode == 2
+    assert "--state" in done.stderr
+    assert "check.json: it was changed since it was written" in done.stderr
+    assert path.read_text() == changed
 
 
 def test_a_state_of_another_bound_is_refused(real, tmp_path):

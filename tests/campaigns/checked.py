@@ -26,8 +26,9 @@ from tests.campaigns.tables import (
 )
 
 from graven.api import sound_designs
-from graven.check import Bound, Check, Checked, read_state, write_state
+from graven.check import Bound, Check, Checked
 from graven.figures import exact
+from graven.states import StateFile
 
 TABLE = Path(__file__).parent / "checked.csv"
 PAGE = ROOT / "docs/checked.md"
@@ -99,12 +100,12 @@ def main() -> int:
     done: list[Row] = []
     interrupted = False
     for name, bound in BOUNDS.items():
-        path = state_file(f"check-{name}")
+        state = StateFile(state_file(f"check-{name}"))
         for design in sound_designs():
-            check = Check.prepare((design,), bound, state=read_state(path))
+            check = Check.prepare((design,), bound, state=state.read())
             if not stored and not interrupted:
                 print(f"bound {name}: {design}", file=sys.stderr)
-                _, interrupted = check.run(save=lambda text, path=path: write_state(path, text))
+                _, interrupted = check.run(save=state.write)
             (result,) = check.results
             if result.is_complete or result.violation is not None:
                 done.append(row_of(name, result))

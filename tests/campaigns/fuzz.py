@@ -45,6 +45,7 @@ from tests.campaigns.tables import ROOT, read_rows, replaced, write_rows
 
 import graven
 from graven import _engine
+from graven.states import StateFile, sealed
 
 TABLE = Path(__file__).parent / "fuzz.csv"
 COLUMNS = (
@@ -223,10 +224,10 @@ def make_sound(folder: Path) -> None:
 
     campaign = AdversaryCampaign.prepare(_plan())
     campaign.run(workers=1)
-    (folder / "0.schedules").write_text(campaign.state())
+    StateFile(folder / "0.schedules").write(campaign.state())
     check = Check.prepare(("lad",), Bound(transactions=1, departures=0))
     check.run(executor=Local(1))
-    (folder / "0.check").write_text(check.state())
+    StateFile(folder / "0.check").write(check.state())
     for name in ("segment", "under", "index", "about"):
         for number, path in enumerate(sorted((folder / "store").glob(_IN_STORE[name]))):
             shutil.copy(path, folder / f"{number}.{name}")
@@ -295,15 +296,14 @@ def read_litmus(path: Path) -> object:
 
 def read_schedules(path: Path) -> object:
     """A state of the adversary, to its end."""
-    from graven.cli.keeping import StateFile
     from graven.schedules import AdversaryCampaign
 
-    state = StateFile(path, 1 << 20)
+    state = StateFile(path)
     text = state.read()
     try:
         return AdversaryCampaign.prepare(_plan(), text).run(workers=1)
     except graven.ConfigError as error:
-        return state.refused(error)
+        raise state.refused(error) from None
 
 
 def read_check(path: Path) -> object:
@@ -312,7 +312,7 @@ def read_check(path: Path) -> object:
     from graven.experiment import Local
 
     check = Check.prepare(("lad",), Bound(transactions=1, departures=0))
-    go_on_from(check, path)
+    go_on_from(check, StateFile(path))
     check.run(executor=Local(1))
     return check.results
 
@@ -362,6 +362,19 @@ def resealed(content: bytes, draw: random.Random, others: Sequence[bytes]) -> by
     body = draw.choice([rewritten, turned, cut, moved])(body, draw, others).replace(b"\n", b"")
     found[at] = hashlib.sha256(body).hexdigest().encode() + b"\t" + body + b"\n"
     return b"".join(found)
+
+
+def sealed_state(content: bytes, draw: random.Random, others: Sequence[bytes]) -> bytes:
+    """A state with something else in it, under the right checksum if it still is JSON."""
+    try:
+        inside = json.dumps(json.loads(content)["state"], indent=1).encode()
+    except (ValueError, LookupError, TypeError, RecursionError):
+        inside = content  # it has been damaged before
+    changed = draw.choice(TEXT)(inside, draw, others)
+    try:
+        return sealed(json.loads(changed)).encode()
+    except (ValueError, RecursionError):
+        return changed
 
 
 def _number(content: bytes, at: int) -> int:
@@ -424,9 +437,11 @@ KINDS = (
          TEXT, has_keys=True),
     Kind("litmus program", "p.litmus", "*.litmus", read_litmus, ("litmus FILE --no-store",), TEXT),
     Kind("schedules", "s.json", "*.schedules", read_schedules,
-         ("crash --adversary --design silo --seeds 2 --state FILE",), TEXT),
+         ("crash --adversary --design silo --seeds 2 --state FILE",),
+         (*TEXT, *[sealed_state] * 20)),
     Kind("check", "c.json", "*.check", read_check,
-         ("check lad --transactions 1 --departures 0 --state FILE",), TEXT),
+         ("check lad --transactions 1 --departures 0 --state FILE",),
+         (*TEXT, *[sealed_state] * 20)),
     Kind("segment", "s.tsv", "*.segment", partial(read_store, "segment"), (),
          (*TEXT, resealed, resealed, resealed, resealed), names_file=False),
     Kind("index", "i.sqlite", "*.index", partial(read_store, "index"), (), names_file=False),

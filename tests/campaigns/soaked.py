@@ -24,12 +24,12 @@ from tests.campaigns.tables import (
     write_rows,
 )
 
-from graven import output
 from graven.api import sound_designs
 from graven.figures import exact
 from graven.progress import Display
 from graven.reports import AdversaryReport
 from graven.schedules import AdversaryCampaign, AdversaryRequest
+from graven.states import StateFile
 
 TABLE = Path(__file__).parent / "soaked.csv"
 PAGE = ROOT / "docs/soaked.md"
@@ -81,14 +81,13 @@ def main() -> int:
         return 0
     rows = read_rows(TABLE)
     for design in sound_designs():
-        path = state_file(f"soak-{design}")
-        state = path.read_text(encoding="utf-8") if path.exists() else None
+        state = StateFile(state_file(f"soak-{design}"))
         request = AdversaryRequest((design,), MORE.get(design, SCHEDULES))
-        campaign = AdversaryCampaign.prepare(request, state)
+        campaign = AdversaryCampaign.prepare(request, state.read())
         print(design, file=sys.stderr)
         with Display("schedules") as display:
             result = campaign.run(observe=display)
-        output.write(path, campaign.state().encode())
+        state.write(campaign.state())
         if result.interrupted or result.failures:
             return 130
         rows = replaced(rows, map(row_of, result.reports), ("design",))

@@ -11,15 +11,19 @@ from rich.console import Console
 
 from graven import signals
 from graven.api import sound_designs
-from graven.check import Bound, Check, Checked, LifeBound, go_on_from, write_state
+from graven.check import Bound, Check, Checked, LifeBound, go_on_from
 from graven.cli import options
 from graven.cli.keeping import go_on, keeper, say_found
 from graven.cli.tables import plain_table
-from graven.cli.terminal import complain, note, results_console
+from graven.cli.terminal import complain, note, refusing, results_console
 from graven.experiment import failures_text
 from graven.figures import exact
 from graven.progress import Display
 from graven.records import json_text
+from graven.states import StateFile
+
+ROOM = 4 << 20
+"""Room to ask for before a check, for a state."""
 
 HELP = """Execute every program up to a size, crash it in every way, and judge each recovery.
 
@@ -164,15 +168,18 @@ def check(
     bound = Bound(threads, transactions, stores, words, not no_hand_overs, departures, life)
     names = sound_designs() if designs == ("all",) else designs
     plan = Check.prepare(names, bound, mutant=mutant, settings=settings)
-    if state is not None:
-        go_on_from(plan, state)
+    kept = None if state is None else StateFile(state)
+    if kept is not None:
+        with refusing("--state: "):
+            kept.check(ROOM)
+        go_on_from(plan, kept)
     keep = keeper(
         folder, no_store=no_store or state is not None, fresh=fresh, results=plan.part_count
     )
 
     def save(text: str) -> None:
-        if state is not None:
-            write_state(state, text)
+        if kept is not None:
+            kept.write(text)
 
     with Display("parts") as display:
         failures, interrupted = plan.run(keep=keep, executor=executor, observe=display, save=save)

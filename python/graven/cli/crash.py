@@ -17,7 +17,7 @@ from graven.api import design_names, sound_designs, workload_names
 from graven.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SCHEDULES_MAX, VIOLATIONS_MAX
 from graven.campaign import TRANSACTIONS, CrashCampaign, CrashJob, Shares
 from graven.cli import options
-from graven.cli.keeping import State, StateFile, UnderWay, keeper, say_found
+from graven.cli.keeping import InFile, State, UnderWay, keeper, say_found
 from graven.cli.terminal import (
     REFUSED,
     complain,
@@ -34,6 +34,7 @@ from graven.progress import Display
 from graven.records import json_text
 from graven.reports import Campaign
 from graven.schedules import AdversaryCampaign, AdversaryRequest, Blocks
+from graven.states import StateFile
 from graven.store.keeping import Keeper
 
 RESULTS = Path("graven-results")
@@ -284,7 +285,7 @@ def crash(
         campaigns = len(names)
         keep = keeper(folder, no_store=no_store or state is not None, fresh=fresh, results=0)
         if isinstance(executor, Local):
-            kept = None if state is None else StateFile(state, ROOM)
+            kept = None if state is None else InFile(StateFile(state), ROOM)
             task = _Schedules.prepare(plan, kept if keep is None else UnderWay(keep, plan))
         else:
             task = _Blocks(Blocks.of(plan), keep)

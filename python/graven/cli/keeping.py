@@ -12,6 +12,7 @@ import click
 from graven import _engine, output
 from graven.cli.terminal import note, refusing
 from graven.errors import OutputRefusedError
+from graven.states import StateFile
 
 if TYPE_CHECKING:
     from graven.schedules import AdversaryRequest
@@ -74,32 +75,30 @@ class State(Protocol):
 
 
 @dataclass(frozen=True)
-class StateFile:
+class InFile:
     """A file of the user's, for which there has to be so much room."""
 
-    where: Path
+    file: StateFile
     room: int
+
+    @property
+    def where(self) -> Path:
+        """The file or folder."""
+        return self.file.where
 
     def read(self) -> str | None:
         """What was kept last, if anything was."""
         with refusing("--state: "):
-            output.check([self.where], self.room, make=self.where.parent)
-        try:
-            return self.where.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise _engine.ConfigError(f"--state: cannot read {self.where}: {error}") from None
+            self.file.check(self.room)
+        return self.file.read()
 
     def refused(self, error: _engine.ConfigError) -> None:
         """It is the user's: whether it is of use, the user knows."""
-        raise _engine.ConfigError(
-            f"--state: {self.where}: {error}; give what it was begun with, or another file"
-        ) from None
+        raise self.file.refused(error) from None
 
     def write(self, text: str) -> None:
         """Keeps this."""
-        output.write(self.where, text.encode())
+        self.file.write(text)
 
 
 @dataclass(frozen=True)
