@@ -80,6 +80,9 @@ class AdversaryCampaign:
     """
 
     def __init__(self, request_json: str, state: str | None = None) -> None: ...
+    def memory_bytes(self) -> int:
+        """Memory of the host that each worker needs, at most, in bytes."""
+
     def start(self, workers: int) -> None:
         """Let it run, once, on so many threads of its own, and return."""
 

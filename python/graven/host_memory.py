@@ -101,12 +101,13 @@ class Budget:
         self._find = find or (limit if asked is None else lambda: asked)
         self._idle: Limit | None = None
 
-    def lacks(self, need: int, running: int) -> Limit | None:
+    def lacks(self, need: int, running: int, *, addresses: int | None = None) -> Limit | None:
         """The limit into which a task does not fit now; `None`: it fits.
 
         Args:
             need: Bytes that it needs at most.
             running: Bytes that those need that run; 0 if none does.
+            addresses: Bytes of address space that it needs, if these are more.
         """
         now = self._find()
         if now is None:
@@ -114,17 +115,23 @@ class Budget:
         if running == 0 or self._idle is None:
             self._idle = now
         if now.of_address_space:
-            need += RESERVE_BYTES
+            need = (addresses or need) + RESERVE_BYTES
         least = min(now.bytes, self._idle.bytes - running)
         return None if need <= least else now
 
 
-def refusal(need: int, lacking: Limit) -> str:
-    """Why a task cannot run even alone, and what to change."""
+def refusal(
+    need: int,
+    lacking: Limit,
+    *,
+    what: str = "it needs",
+    smaller: str = "a smaller workload.footprint_bytes (or parameters of the workload that make "
+    "its data smaller), fewer transactions, or ",
+) -> str:
+    """Why a task cannot run even alone, and what to change: what would make it `smaller`."""
     return (
-        f"it needs up to {size_text(need)} of memory, and {lacking.source} leaves "
-        f"{size_text(lacking.bytes)}; a smaller workload.footprint_bytes (or parameters of the "
-        "workload that make its data smaller), fewer transactions, or a higher limit would do; "
+        f"{what} up to {size_text(need)} of memory, and {lacking.source} leaves "
+        f"{size_text(lacking.bytes)}; {smaller}a higher limit would do; "
         f'{LIMIT_VARIABLE}="{size_text(need)}" has it tried'
     )
 

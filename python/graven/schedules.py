@@ -30,6 +30,7 @@ from graven.experiment import (
     Snapshot,
     host_cores,
 )
+from graven.host_memory import Budget, refusal
 from graven.reports import AdversaryReport, parse_adversary_report
 
 
@@ -69,6 +70,9 @@ class AdversaryRequest:
         return json.dumps(spec)
 
 
+ADDRESSES_PERCENT = 200
+"""Addresses that a worker takes, in use or not, in percent of the memory that it needs."""
+
 BLOCK = 500
 """Schedules of a design that are run together on another host."""
 
@@ -102,6 +106,10 @@ class Block:
             raise SimulationError(checked.failures[0].message)
         [report] = json.loads(self._engine.reports())
         return json.dumps(report)
+
+    def memory_bytes(self) -> int:
+        """Memory of the host that it needs, at most."""
+        return self._engine.memory_bytes()
 
     def cancel(self) -> None:
         """Makes `run` raise `Cancelled`."""
@@ -192,6 +200,23 @@ class Blocks:
         return total | {"seeds": self.plan.seeds, "seconds": round(total["seconds"], 3)}
 
 
+def _fitting(workers: int, need: int) -> int:
+    """So many workers that need so many bytes each, or as many as the host has memory for.
+
+    Raises:
+        ConfigError: there is none for one.
+    """
+    budget, lacking = Budget(), None
+    addresses = need * ADDRESSES_PERCENT // 100
+    for count in range(workers, 0, -1):
+        lacking = budget.lacks(count * need, 0, addresses=count * addresses)
+        if lacking is None:
+            return count
+    assert lacking is not None, "there is a worker"
+    least = addresses if lacking.of_address_space else need
+    raise ConfigError(refusal(least, lacking, what="a schedule of the adversary needs", smaller=""))
+
+
 class AdversaryCampaign:
     """Schedules of the adversary on some designs, which the engine has checked; it runs once.
 
@@ -245,7 +270,7 @@ class AdversaryCampaign:
         before = self.schedules / self.total
         interrupted = False
         try:
-            self._engine.start(workers or host_cores())
+            self._engine.start(_fitting(workers or host_cores(), self._engine.memory_bytes()))
             ended = False
             while not ended:
                 ended = self._receive(POLL_SECONDS)

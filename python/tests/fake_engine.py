@@ -787,6 +787,9 @@ class AdversaryCampaign:
         self._cancelled = False
         self._ended = threading.Event()
 
+    def memory_bytes(self):
+        return 1 << 20
+
     def start(self, workers):
         assert workers > 0
         threading.Thread(target=self._run, daemon=True).start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -351,3 +352,64 @@ def test_a_crash_campaign_says_what_it_needs(real):
     done = real(*arguments, **{LIMIT_VARIABLE: "30 MB"})
     assert done.returncode == 1
     assert "needs up to" in done.stderr
+
+
+ADVERSARY = ("crash", "--adversary", "--no-store", "--jobs")
+
+
+@needs_proc
+@pytest.mark.engine
+@pytest.mark.parametrize("megabytes", [2, 4, 8])
+def test_what_is_not_even_imported_ends_with_an_error(megabytes, tmp_path):
+    done = under_limit(megabytes, *ADVERSARY, "2", "--design", "silo", cwd=tmp_path)
+    assert done.returncode in (1, 2), done.stderr
+
+
+@needs_proc
+@pytest.mark.engine
+@pytest.mark.parametrize("megabytes", [24, 64, 200, 450])
+def test_schedules_that_do_not_fit_are_refused_before_they_start(megabytes, tmp_path):
+    words = (*ADVERSARY, "2", "--design", "silo,hoop,lsm", "--seeds", "500")
+    done = under_limit(megabytes, *words, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    for text in ("a schedule of the adversary needs up to", "ulimit -v", LIMIT_VARIABLE):
+        assert text in done.stderr
+
+
+@needs_proc
+@pytest.mark.engine
+def test_schedules_take_as_many_workers_as_fit(tmp_path):
+    # Two would need more address space than there is; one does not.
+    words = (*ADVERSARY, "2", "--design", "silo", "--seeds", "250")
+    done = under_limit(700, *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+MEASURED = """
+import sys
+import graven.cli, graven.cli.crash
+def peak(): return next(int(l.split()[1]) for l in open("/proc/self/status") if "VmHWM" in l)
+before = peak()
+sys.argv = ["graven", *sys.argv[1:]]
+try:
+    graven.cli.main()
+finally:
+    print("peak", peak() - before, file=sys.stderr)
+"""
+
+
+@needs_proc
+@pytest.mark.engine
+@pytest.mark.long
+@pytest.mark.parametrize("design", ["silo", "hoop", "lsm", "osp"])
+def test_schedules_take_no_more_memory_than_is_said(design, tmp_path):
+    words = (*ADVERSARY, "1", "--design", design, "--seeds", "1500")
+    refused = under_limit(4000, *words, cwd=tmp_path, **{LIMIT_VARIABLE: "1 MB"})
+    most = size_of(re.search(r"needs up to ([\d.]+ MB)", refused.stderr)[1])
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *words],
+        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    measured = int(done.stderr.split("peak")[1]) << 10
+    assert most / 4 < measured < most

@@ -8,6 +8,7 @@
 
 use std::cell::Cell;
 use std::panic::resume_unwind;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
@@ -33,6 +34,8 @@ const LEFT_BYTES: u64 = 8 << 20;
 const THREAD_BYTES: u64 = 2 << 20;
 
 static RESERVE_IS_OUT: AtomicBool = AtomicBool::new(false);
+
+static REFILL: OnceLock<fn() -> Result<(), OutOfMemory>> = OnceLock::new();
 
 thread_local! {
     /// An allocator had to use its reserve for this thread, and the computation has not ended since.
@@ -97,6 +100,21 @@ pub fn spawn_part<'scope, T: Send + 'scope>(
 /// It has panicked, with the same.
 pub fn joined<T>(part: ScopedJoinHandle<'_, T>) -> T {
     part.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// The program's allocator has a reserve, which this puts in place unless it is there.
+pub fn set_refill(refill: fn() -> Result<(), OutOfMemory>) {
+    let _ = REFILL.set(refill);
+}
+
+/// A computation is about to begin on this thread: whatever was short before is no concern of its, and the reserve is put in
+/// place, if the program's allocator has one.
+///
+/// # Errors
+/// The reserve cannot be had: what begins could not be ended if it was refused memory.
+pub fn begin() -> Result<(), OutOfMemory> {
+    take_shortage();
+    REFILL.get().map_or(Ok(()), |refill| refill())
 }
 
 /// The allocator's reserve is in use, or in place again.

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use graven::host;
 use graven::lab::campaign;
 use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::task::{has_run, unbroken};
-use crate::{ConfigError, SimulationError, allocator, laboratory};
+use crate::{ConfigError, SimulationError, laboratory};
 
 /// Schedules of the adversary on several designs: `AdversaryCampaign(request_json, state)`, checked when it is made.
 #[pyclass(frozen, module = "graven._engine")]
@@ -34,8 +35,7 @@ impl AdversaryCampaign {
         if self.has_started.swap(true, SeqCst) {
             return Err(has_run());
         }
-        allocator::set_reserve()
-            .map_err(|refused| SimulationError::new_err(refused.to_string()))?;
+        host::begin().map_err(|refused| SimulationError::new_err(refused.to_string()))?;
         let campaign = Arc::clone(&self.campaign);
         let started = Instant::now();
         let clock = move || started.elapsed();
@@ -43,6 +43,12 @@ impl AdversaryCampaign {
         let thread = thread::Builder::new().spawn(move || campaign.run(workers, &clock));
         let without = |error| SimulationError::new_err(format!("cannot start a thread: {error}"));
         thread.map(drop).map_err(without)
+    }
+
+    /// Memory of the host that each worker needs, at most, in bytes.
+    #[staticmethod]
+    fn memory_bytes() -> u64 {
+        campaign::HOST_BYTES
     }
 
     /// Waits until it has ended, but not longer than this, without holding the interpreter's lock. What has happened as

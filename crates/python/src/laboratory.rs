@@ -8,7 +8,7 @@ use graven::control::Control;
 use graven::design::DesignInfo;
 use graven::lab::adversary::Draws;
 use graven::lab::campaign::{
-    AdversaryCampaign, AdversaryRequest, CampaignError, Report, RunCampaign, Schedules,
+    AdversaryCampaign, AdversaryRequest, CampaignError, HOST_BYTES, Report, RunCampaign, Schedules,
     guarantee_text, replayed_timeline,
 };
 use graven::lab::case::{Case, LitmusError, designs_of};
@@ -216,6 +216,10 @@ pub fn adversary(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
 }
 
 impl Task for AdversaryTask {
+    fn memory_bytes(&self) -> u64 {
+        HOST_BYTES
+    }
+
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         watch.follow(self.schedules.control(), self.seeds)?;
         let report = self.schedules.run()?;

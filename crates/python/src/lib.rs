@@ -30,7 +30,7 @@ mod seam;
 mod task;
 mod verification;
 
-use graven::Registry;
+use graven::{Registry, host};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -233,6 +233,7 @@ fn cost(spec_json: &str) -> PyResult<String> {
 pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> PyResult<()> {
     // What is asked of the engine before anything runs has it, too.
     allocator::fill_reserve();
+    host::set_refill(allocator::set_reserve);
     seam::set_registry(make);
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -9,8 +9,8 @@ use graven::host;
 use pyo3::PyClass;
 use pyo3::prelude::*;
 
+use crate::SimulationError;
 use crate::seam::{Failure, Task, TaskControl};
-use crate::{SimulationError, allocator};
 
 /// What simulations, replays and campaigns have in common: each runs once, on the thread that calls `run`.
 #[pyclass(name = "Task", frozen, subclass, module = "graven._engine")]
@@ -80,7 +80,7 @@ pub fn unbroken<T>(call: impl FnOnce() -> T) -> PyResult<T> {
 
 /// Calls what may end because the host has no memory left for it, in which case it is not cancelled, but has failed.
 fn with_reserve<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    allocator::set_reserve().map_err(|refused| Failure::Simulation(refused.to_string()))?;
+    host::begin().map_err(|refused| Failure::Simulation(refused.to_string()))?;
     let result = call();
     match (result, host::take_shortage()) {
         (Err(Failure::Cancelled), Some(refused)) => Err(Failure::Simulation(refused.to_string())),

@@ -38,7 +38,7 @@ pub(crate) use report::{as_claimed, timeline_without_program};
 pub use request::{AdversaryRequest, CHUNK_SCHEDULES, Chunk, RequestError};
 pub use run::RunCampaign;
 pub use scheduler::{AdversaryCampaign, CampaignError};
-pub use schedules::Schedules;
+pub use schedules::{HOST_BYTES, Schedules};
 pub use settings::Settings;
 pub use state::{STATE_FORMAT, StateError};
 pub use totals::{AdversaryReport, FailureModes};

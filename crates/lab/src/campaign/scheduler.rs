@@ -300,23 +300,30 @@ impl<'r> AdversaryCampaign<'r> {
         });
         while let Some(running) = self.begin() {
             let started = clock();
-            let Running { design, chunk, ref control } = running;
-            // What a chunk that panics leaves half done is its own.
-            let outcome =
-                catch_unwind(AssertUnwindSafe(|| self.runner.run(design, chunk, control)));
+            let outcome = self.run_chunk(&running);
             let took_ms = clock().saturating_sub(started).as_millis() as u64;
-            let outcome = match outcome {
-                Ok(Ok(report)) => Ok(ChunkReport { host_time_ms: took_ms, ..report }),
-                Ok(Err(SimError::Cancelled)) => match host::take_shortage() {
-                    Some(refused) => Err(Ended::Failed(refused.to_string())),
-                    None => Err(Ended::Cancelled),
-                },
-                Ok(Err(error)) => Err(Ended::Failed(error.to_string())),
-                Err(panic) => Err(Ended::Failed(ended_text(panic.as_ref()))),
-            };
-            host::take_shortage();
+            let outcome = outcome.map(|report| ChunkReport { host_time_ms: took_ms, ..report });
             self.lock().end(&running, outcome);
             self.chunk_ended.notify_all();
+        }
+    }
+
+    /// What a chunk comes to. One that the host refuses memory ends as if it was cancelled, but has failed.
+    fn run_chunk(
+        &self,
+        &Running { design, chunk, ref control }: &Running,
+    ) -> Result<ChunkReport, Ended> {
+        host::begin().map_err(|refused| Ended::Failed(refused.to_string()))?;
+        // What a chunk that panics leaves half done is its own.
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.runner.run(design, chunk, control)));
+        match (outcome, host::take_shortage()) {
+            (Ok(Ok(report)), _) => Ok(report),
+            (Ok(Err(SimError::Cancelled)), None) => Err(Ended::Cancelled),
+            (Ok(Err(SimError::Cancelled)), Some(refused)) => {
+                Err(Ended::Failed(refused.to_string()))
+            }
+            (Ok(Err(error)), _) => Err(Ended::Failed(error.to_string())),
+            (Err(panic), _) => Err(Ended::Failed(ended_text(panic.as_ref()))),
         }
     }
 
