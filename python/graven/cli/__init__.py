@@ -50,6 +50,7 @@ COMMANDS = {
     "capture": ("capture.capture", "Trace a program as it is."),
     "check": ("check.check", "All small programs, in every way, on a design."),
     "compare": ("compare.compare", "Compare designs on workloads; table and report."),
+    "completion": ("completion.completion", "Completion of names for a shell."),
     "cost": ("cost.cost", "Derive what designs cost in hardware."),
     "crash": ("crash.crash", "Let power fail everywhere; find violations."),
     "explain": ("explain.explain", "Show what moves a claim of a paper."),
@@ -121,7 +122,7 @@ def _run() -> int:
     try:
         signals.catch()
         _make_printable()
-        status = cli.main(standalone_mode=False)
+        status = cli.main(standalone_mode=False, complete_var="_GRAVEN_COMPLETE")
         sys.stdout.flush()
         if status == INTERRUPTED:
             return signals.exit_code()

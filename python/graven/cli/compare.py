@@ -10,7 +10,7 @@ import click
 
 from graven import output, signals
 from graven.api import choose
-from graven.cli import options
+from graven.cli import completions, options
 from graven.cli.keeping import keeper, say_found
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.comparison import Comparison, Normalised
@@ -56,12 +56,14 @@ once; what had finished is printed and written all the same, and the exit code i
 @click.option(
     "--designs",
     metavar="NAMES",
+    shell_complete=completions.designs,
     help="Designs, separated by commas, or `all`.  [default: the machine's, else every one that "
     "stands for a paper]",
 )
 @click.option(
     "--workloads",
     metavar="NAMES",
+    shell_complete=completions.workloads,
     help="Workloads or groups (micro, macro, all), or program traces (.gvt), separated by commas.  "
     "[default: the machine's, else micro]",
 )

@@ -10,7 +10,7 @@ from rich.console import Console, JustifyMethod
 
 from graven.api import design_names
 from graven.catalogue import catalogue
-from graven.cli import options
+from graven.cli import completions, options
 from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
 from graven.cli.terminal import results_console
 from graven.costs import Cost, Item, derive, places, to_csv
@@ -50,10 +50,11 @@ COLUMNS: list[tuple[str, JustifyMethod]] = [
 
 
 @click.command(help=HELP)
-@click.argument("designs", metavar="DESIGN[,DESIGN...]")
+@click.argument("designs", metavar="DESIGN[,DESIGN...]", shell_complete=completions.designs)
 @click.option(
     "--machine",
     metavar="PRESET|FILE",
+    shell_complete=completions.machine,
     help="A preset (`graven list machines`), or a TOML file: anything with a folder in it or "
     "ending in .toml.  [default: that of each design's paper]",
 )

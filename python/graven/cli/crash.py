@@ -16,7 +16,7 @@ from graven import _engine, output, signals
 from graven.api import design_names, sound_designs, workload_names
 from graven.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SCHEDULES_MAX, VIOLATIONS_MAX
 from graven.campaign import TRANSACTIONS, CrashCampaign, CrashJob, Shares
-from graven.cli import options
+from graven.cli import completions, options
 from graven.cli.keeping import InFile, State, UnderWay, keeper, say_found
 from graven.cli.terminal import (
     REFUSED,
@@ -128,6 +128,7 @@ class Forms(click.ParamType[dict[str, int]]):
     "designs",
     multiple=True,
     metavar="NAMES",
+    shell_complete=completions.designs,
     help="Designs, separated by commas, or `all`; may be repeated.  [default: every sound one]",
 )
 @click.option(
@@ -135,6 +136,7 @@ class Forms(click.ParamType[dict[str, int]]):
     "workloads",
     multiple=True,
     metavar="NAMES",
+    shell_complete=completions.workloads,
     help="Workloads or groups (micro, macro, all), or program traces (.gvt), as --design.  "
     "[default: micro]",
 )

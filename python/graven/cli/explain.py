@@ -8,7 +8,7 @@ import click
 from rich.text import Text
 
 from graven import output
-from graven.cli import options
+from graven.cli import completions, options
 from graven.cli.claims import STYLES
 from graven.cli.programs import CAPTURES, capture_programs, check_readings
 from graven.cli.reproduce import require_results, simulate
@@ -46,7 +46,7 @@ APART = (OPEN, PROGRAMS)
 
 
 @click.command(help=HELP)
-@click.argument("claim_id", metavar="CLAIM")
+@click.argument("claim_id", metavar="CLAIM", shell_complete=completions.claim)
 @options.reproduction
 @options.reading
 @options.on

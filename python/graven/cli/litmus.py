@@ -11,7 +11,7 @@ import click
 from graven import _engine, signals
 from graven.api import design_names
 from graven.campaign import Program, program_files, run_programs
-from graven.cli import options
+from graven.cli import completions, options
 from graven.cli.keeping import go_on, keeper, say_found
 from graven.cli.terminal import (
     REFUSED,
@@ -45,13 +45,19 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
 
 @click.command(help=HELP)
 @click.argument(
-    "files", nargs=-1, required=True, metavar="FILE|FOLDER|NAME...", type=click.Path(path_type=Path)
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILE|FOLDER|NAME...",
+    type=click.Path(path_type=Path),
+    shell_complete=completions.litmus,
 )
 @click.option(
     "--design",
     "designs",
     multiple=True,
     metavar="NAME",
+    shell_complete=completions.design,
     help="Run on these designs instead of those that a program names; may be repeated. One that "
     "the program does not name is to keep its guarantee.",
 )

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from graven import signals
 from graven.campaign import CampaignResult, Program, program_files
-from graven.cli import options
+from graven.cli import completions, options
 from graven.cli.keeping import go_on, keeper, say_found
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
@@ -55,7 +55,7 @@ The exit code is 0 if all were killed, 1 if not, 2 for refused input.
 
 
 @click.command(help=HELP)
-@click.argument("design")
+@click.argument("design", shell_complete=completions.design)
 @options.schedules("each mutant at most", 1000)
 @click.option(
     "--only",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from graven.arguments import FIRST_SEED_MAX, RECOVERIES_MAX, SCHEDULES_MAX, SEED_MAX
+from graven.cli import completions
 from graven.folders import DEFAULT_STORE, STORE_VARIABLE
 from graven.machine import DEFAULT
 
@@ -25,6 +26,7 @@ def machine(command: F) -> F:
         default=DEFAULT,
         show_default=True,
         metavar="PRESET|FILE",
+        shell_complete=completions.machine,
         help="A preset (`graven list machines`), or a TOML file: anything with a folder in it "
         "or ending in .toml.",
     )(command)
@@ -37,6 +39,7 @@ def settings(command: F) -> F:
         "settings",
         multiple=True,
         metavar="SECTION.KEY=VALUE",
+        shell_complete=completions.key,
         callback=_settings,
         help="Change one configuration value; may be repeated. `graven list parameters` shows "
         "the keys.",
@@ -173,6 +176,7 @@ def vary(command: F) -> F:
         "--vary",
         multiple=True,
         metavar="SECTION.KEY=V1,V2[,...]",
+        shell_complete=completions.key,
         callback=_vary,
         help="Compare several values of a configuration key; may be repeated, and then all "
         "combinations are compared.  [default: the machine's]",
@@ -350,9 +354,14 @@ def one_run(command: F) -> F:
         "--workload",
         required=True,
         metavar="NAME",
+        shell_complete=completions.workload,
         help="See `graven list workloads`; or a trace (.gvt).",
     )
     design = click.option(
-        "--design", required=True, metavar="NAME", help="See `graven list designs`."
+        "--design",
+        required=True,
+        metavar="NAME",
+        shell_complete=completions.design,
+        help="See `graven list designs`.",
     )
     return design(workload(command))

@@ -15,7 +15,7 @@ from rich.text import Text
 from graven import output
 from graven.campaign import CrashJob
 from graven.catalogue import catalogue
-from graven.cli import options
+from graven.cli import completions, options
 from graven.cli.claims import print_claims, print_counts
 from graven.cli.programs import CAPTURES, capture_programs, check_readings, print_programs
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
@@ -68,8 +68,8 @@ interrupt.
 
 
 @click.command(help=HELP)
-@click.argument("paper_name", metavar="PAPER|all", required=False)
-@click.argument("figures", metavar="[FIGURE...]", nargs=-1)
+@click.argument("paper_name", metavar="PAPER|all", required=False, shell_complete=completions.paper)
+@click.argument("figures", metavar="[FIGURE...]", nargs=-1, shell_complete=completions.figure)
 @options.reproduction
 @click.option(
     "--readings",

@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 
 from graven import traces
-from graven.cli import options
+from graven.cli import completions, options
 from graven.cli.run import show
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
@@ -137,10 +137,16 @@ def record(
 
 @trace.command(help=REPLAY, short_help="Run a trace.")
 @_trace_argument
-@click.option("--design", metavar="NAME", help="See `graven list designs`.  [default: recorded]")
+@click.option(
+    "--design",
+    metavar="NAME",
+    shell_complete=completions.design,
+    help="See `graven list designs`.  [default: recorded]",
+)
 @click.option(
     "--machine",
     metavar="PRESET|FILE",
+    shell_complete=completions.machine,
     help="A preset (`graven list machines`), or a TOML file: anything with a folder in it "
     "or ending in .toml.  [default: recorded]",
 )
