@@ -53,6 +53,7 @@ COMMANDS = {
     "completion": ("completion.completion", "Completion of names for a shell."),
     "cost": ("cost.cost", "Derive what designs cost in hardware."),
     "crash": ("crash.crash", "Let power fail everywhere; find violations."),
+    "diff": ("diff.diff", "In what two results differ, or two machines."),
     "explain": ("explain.explain", "Show what moves a claim of a paper."),
     "faults": ("faults.faults", "What becomes of designs when their machine fails them."),
     "list": ("listing.list_", "List designs, workloads, machines, and so on."),

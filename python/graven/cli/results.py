@@ -16,9 +16,10 @@ from rich.text import Text
 from graven import output
 from graven._engine import ConfigError
 from graven.cli import options
+from graven.cli.stored import opened, simulation, stored
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
-from graven.records import Record, json_text, parse_record
+from graven.records import json_text
 from graven.store import Store, StoredRecord
 from graven.store.index import Answer, QueryError
 from graven.store.keeping import SIMULATION, build
@@ -98,7 +99,7 @@ def _filters(command: F) -> F:
 @options.form("table", "csv", "json")
 def list_(limit: int, folder: Path, form: str, which: str, **filters: str | None) -> int:
     """Show which results there are, the newest first."""
-    store = _opened(folder)
+    store = opened(folder)
     where, values = _where(filters, which)
     total = store.index.query(f"SELECT count(*) FROM results {where}", values).rows[0][0]
     columns = ", ".join(SHORT if form == "table" else SHOWN)
@@ -120,8 +121,8 @@ def show(digests: tuple[str, ...], folder: Path) -> int:
 
     DIGEST may be the first digits, four at least, of that of one result.
     """
-    store = _opened(folder)
-    found = [_record(store, digest) for digest in digests]
+    store = opened(folder)
+    found = [stored(store, digest) for digest in digests]
     sys.stdout.write(json_text([_document(record) for record in found]))
     return 0
 
@@ -138,7 +139,7 @@ def query(sql: str, folder: Path, form: str) -> int:
     `statistics` has a row for each number of a simulation: name and value, beside digest, design,
     workload, machine, threads, transactions, seed.
     """
-    store = _opened(folder)
+    store = opened(folder)
     try:
         answer = store.index.query(sql)
     except QueryError as error:
@@ -153,7 +154,7 @@ def query(sql: str, folder: Path, form: str) -> int:
 @options.store
 def export(file: Path, folder: Path, which: str, **filters: str | None) -> int:
     """Write simulations with statistics and configuration to FILE.parquet, .csv or .json."""
-    store = _opened(folder)
+    store = opened(folder)
     with refusing():
         [target] = [t for t in output.targets(file, None) if t.form in output.FORMATS]
     where, values = _where({**filters, "kind": SIMULATION}, which)
@@ -161,7 +162,7 @@ def export(file: Path, folder: Path, which: str, **filters: str | None) -> int:
     with refusing():
         output.check([target.path], len(answer.rows) * output.BYTES_PER_RECORD)
     found = (store.record(digest) for (digest,) in answer.rows)
-    records = [_simulation(record) for record in found if record is not None]
+    records = [simulation(record) for record in found if record is not None]
     output.write(target.path, output.encode(records, target.form, full=True))
     note(f"wrote {len(records):,} simulations to {target.path}")
     return 0
@@ -174,7 +175,7 @@ def verify_(folder: Path) -> int:
 
     The exit code is 1 if one is damaged, or if two results of the same differ.
     """
-    store = _opened(folder)
+    store = opened(folder)
     found = verify(store)
     size = _size(found.size_bytes)
     print(f"{found.records:,} results in {found.segments:,} segments, {size}")
@@ -205,7 +206,7 @@ def gc(other_builds: bool, older_than: int | None, folder: Path) -> int:
 
     Damaged records go to the folder `damaged`; results that are asked to go are dropped.
     """
-    store = _opened(folder)
+    store = opened(folder)
     done = clean(store, _keeps(other_builds=other_builds, older_than=older_than))
     sizes = (_size(done.bytes_before), _size(done.bytes_after))
     counts = f"{done.kept:,} results kept, {done.dropped:,} records dropped"
@@ -231,21 +232,12 @@ def gc(other_builds: bool, older_than: int | None, folder: Path) -> int:
 def merge_(others: tuple[Path, ...], folder: Path) -> int:
     """Take what other stores have."""
     for other in others:
-        new, known = merge(Store(folder, note), _opened(other))
+        new, known = merge(Store(folder, note), opened(other))
         print(f"{other}: {new:,} new results, {known:,} were there already")
     return 0
 
 
 # ---- helpers -----------------------------------------------------------------------------------
-
-
-def _opened(folder: Path) -> Store:
-    store = Store(folder, note)
-    if not store.is_there:
-        raise ConfigError(f"--store: there is no store in {folder}")
-    store.refresh()
-    click.get_current_context().call_on_close(store.close)
-    return store
 
 
 def _where(filters: dict[str, str | None], which: str) -> tuple[str, list[object]]:
@@ -254,23 +246,6 @@ def _where(filters: dict[str, str | None], which: str) -> tuple[str, list[object
         given["build"] = build() if which == CURRENT else which
     terms = " AND ".join(f"{name} = ?" for name in given)
     return (f"WHERE {terms}" if terms else ""), list(given.values())
-
-
-def _record(store: Store, digest: str) -> StoredRecord:
-    if len(digest) < 4:
-        raise ConfigError(f"DIGEST: `{digest}` is too short; four digits at least")
-    pattern = digest.replace("%", "").replace("_", "") + "%"
-    rows = store.index.query(
-        "SELECT DISTINCT digest FROM results WHERE digest LIKE ? LIMIT 2", [pattern]
-    ).rows
-    if not rows:
-        raise ConfigError(f"DIGEST: there is no result {digest} in {store.folder}")
-    if len(rows) > 1:
-        raise ConfigError(f"DIGEST: several results begin with {digest}; give more digits")
-    record = store.record(rows[0][0])
-    if record is None:
-        raise ConfigError(f"DIGEST: the result {digest} is damaged")
-    return record
 
 
 def _document(record: StoredRecord) -> dict[str, Any]:
@@ -282,11 +257,6 @@ def _document(record: StoredRecord) -> dict[str, Any]:
         "asked": record.request.asked,
         "result": json.loads(record.result, parse_constant=lambda _: None),
     }
-
-
-def _simulation(record: StoredRecord) -> Record:
-    machine = record.request.asked["spec"]["machine"]
-    return parse_record(record.result, machine.get("preset", machine.get("file")))
 
 
 def _keeps(*, other_builds: bool, older_than: int | None) -> Callable[[StoredRecord], bool]:
