@@ -16,10 +16,12 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 
 .DEFAULT_GOAL := help
 EXAMPLES := $(wildcard examples/*/Cargo.toml)
-.PHONY: help install dev demo demo-real captures prepare test test-all examples recorded counts browser clusters lint format bench campaigns soak clean
+.PHONY: help install dev demo demo-real captures prepare test test-all examples recorded counts browser clusters site lint format bench campaigns soak clean
 
 # Without benchmarks, so that what tests and the native module share is compiled once.
 CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
+# Crates whose documentation is in the site: `graven`, and `graven-…`.
+DOCUMENTED := graven $(addprefix graven-,base machine designs workloads trace lab python)
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 help: ## Show this list
@@ -78,6 +80,10 @@ counts: install ## Count host instructions of benchmarks (valgrind), and compare
 browser: $(VENV)/.browser ## Install what tests of reports in a real browser need beside Chromium
 
 clusters: $(VENV)/.clusters ## Install what tests on a Dask cluster need; those on Slurm need the distribution's
+
+site: install $(VENV)/.site ## Build the documentation as a site: target/site/index.html
+	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --no-deps --lib $(addprefix --package ,$(DOCUMENTED))
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lint: install ## Check format, lints and types, Rust and Python
 	cargo fmt --all --check
@@ -142,6 +148,10 @@ $(VENV)/.browser: $(REQUIREMENTS) python/requirements-browser.lock
 
 $(VENV)/.clusters: $(REQUIREMENTS) python/requirements-clusters.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-clusters.lock
+	@touch $@
+
+$(VENV)/.site: $(REQUIREMENTS) python/requirements-site.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-site.lock
 	@touch $@
 
 # The crates are compiled while packages are fetched. What each start of the command imports is compiled, too, since an

@@ -82,12 +82,12 @@ impl Ord for Later {
 
 /// Events ordered by time, then by the order in which they were set.
 ///
-/// Those of the next [`BUCKETS`] cycles lie in a bucket for each cycle, those behind in a heap. Whenever time goes on, what
+/// Those of the next `BUCKETS` cycles lie in a bucket for each cycle, those behind in a heap. Whenever time goes on, what
 /// comes within reach moves from the heap into its bucket: before anything else can be set for that cycle, and so before it.
 #[derive(Debug)]
 pub struct EventQueue {
     buckets: Box<[Bucket; BUCKETS]>,
-    /// Buckets with events, by their cycles modulo [`BUCKETS`].
+    /// Buckets with events, by their cycles modulo `BUCKETS`.
     occupied: [u64; WORDS],
     /// Words of `occupied` that are not zero.
     summary: u16,

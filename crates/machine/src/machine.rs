@@ -198,7 +198,7 @@ impl Machine {
         self.failure.as_deref()
     }
 
-    /// A place in the order of writes that other writes can wait for ([`Write::order`]).
+    /// A place in the order of writes that other writes can wait for.
     pub fn order(&mut self) -> WriteOrder {
         self.memory.order()
     }

@@ -12,7 +12,7 @@
 //! | `bits`, `bytes`, `pairs`, `planes` | bit strings, tables and bit tricks | |
 //!
 //! Everything here is a pure function of words, lines and dirty flags. What a cell costs to program, and
-//! the cells themselves, are in [`graven_machine::media`]; where log data lie is the designs' business.
+//! the cells themselves, are in `graven_machine::media`; where log data lie is the designs' business.
 
 pub mod bits;
 pub mod block;

@@ -1,7 +1,7 @@
 //! One memory channel: requests arrive, are scheduled, keep banks busy, and finish.
 //!
 //! One request is issued per burst time, which is how the data bus limits throughput. Which one is the
-//! [scheduler](super::scheduler)'s business; when a write is durable that of [`durability`](super::durability).
+//! scheduler's business; when a write is durable that of [`durability`](super::durability).
 
 use graven_base::memory::{Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_base::time::{Cycle, NEVER};

@@ -9,7 +9,8 @@ use crate::machine::Machine;
 
 /// A cover point of a design: a state worth reaching in a campaign.
 pub trait CoverPoint: Copy {
-    /// Its place in [`DesignInfo::cover_points`](super::DesignInfo::cover_points).
+    /// Its place in
+    /// [`DesignInfo::cover_points`](crate::design::DesignInfo::cover_points)(super::DesignInfo::cover_points).
     fn index(self) -> usize;
 }
 
@@ -107,7 +108,8 @@ impl DesignEvent for NoEvent {
     }
 }
 
-/// Declares the states of a design that are worth reaching, in the order of `COVER_POINTS`, for [`DesignInfo::cover_points`].
+/// Declares the states of a design that are worth reaching, in the order of `COVER_POINTS`, for
+/// [`DesignInfo::cover_points`](crate::design::DesignInfo::cover_points).
 #[macro_export]
 macro_rules! cover_points {
     ($($variant:ident = $name:literal, $summary:literal;)+) => {

@@ -33,9 +33,9 @@ pub enum Stall {
     None,
     /// It goes on after so many cycles.
     For(Cycle),
-    /// The operation took effect; the thread waits for [`Machine::release`].
+    /// The operation took effect; the thread waits for [`Port::release`](super::Port::release).
     UntilReleased,
-    /// The operation did not take effect; it is tried again after [`Machine::release`].
+    /// The operation did not take effect; it is tried again after [`Port::release`](super::Port::release).
     Retry,
 }
 

@@ -10,7 +10,7 @@ impl MutantSet {
     /// None.
     pub const NONE: MutantSet = MutantSet(0);
 
-    /// The one at this place of [`DesignInfo::mutants`].
+    /// The one at this place of [`DesignInfo::mutants`](crate::design::DesignInfo::mutants).
     pub const fn only(index: usize) -> MutantSet {
         MutantSet(1 << index)
     }
@@ -61,7 +61,7 @@ impl<M: Into<usize>> Mutants<M> {
 }
 
 /// Declares a design's mutants: single-point changes for the worse, each of which the laboratory must
-/// violate. The enum's order is that of `NAMED`, for [`DesignInfo::mutants`].
+/// violate. The enum's order is that of `NAMED`, for [`DesignInfo::mutants`](crate::design::DesignInfo::mutants).
 #[macro_export]
 macro_rules! mutants {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal;)+) => {

@@ -200,7 +200,7 @@ impl<D: Design> Plugged<D> {
         self
     }
 
-    /// The design, and the machine as it sees it. The simulation calls [`Plug`]'s methods; tests of what a design is
+    /// The design, and the machine as it sees it. The simulation calls its methods; tests of what a design is
     /// made of get a port from here.
     #[inline]
     pub fn parts<'a>(&'a mut self, machine: &'a mut Machine) -> (&'a mut D, Port<'a, D>) {

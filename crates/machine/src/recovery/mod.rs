@@ -12,7 +12,7 @@
 //!   caches through the write-combining buffer, where a paper says so. A fence waits until they are durable. Each
 //!   thread ends with one.
 //! - **Computation** is counted in operations, with a price in instructions for each kind
-//!   ([`RecoveryConfig`](crate::stats::RecoveryConfig)). Volatile tables of recovery's own cost their instructions and
+//!   ([`RecoveryConfig`]). Volatile tables of recovery's own cost their instructions and
 //!   hit in the L1.
 //! - **Threads.** Those of the recovery run on cores of their own, as far as there are cores; others take turns there.
 //!   A barrier is an atomic operation of each thread on one line, and a wait for the last.

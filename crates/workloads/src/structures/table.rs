@@ -2,7 +2,7 @@
 //!
 //! Every row belongs to an *owner*, the entity whose lock covers it: a subscriber, a customer. The key
 //! is the owner's number with a few bits below it that distinguish the owner's rows. Stripes, buckets
-//! and chains are those of [`chains`](super::chains). Row, one block:
+//! and chains are those of [`chains`]. Row, one block:
 //!
 //! | word | content |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! A hash index in PM from the decimal digits of a number, as text, to a word: a pointer or an identifier.
 //!
 //! What databases keep for a column of text that spells a number: a telephone number, a customer's
-//! name in a benchmark. Stripes, buckets and chains are those of [`chains`](super::chains). Node, one
+//! name in a benchmark. Stripes, buckets and chains are those of [`chains`]. Node, one
 //! block:
 //!
 //! | word | content |
