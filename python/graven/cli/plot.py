@@ -12,7 +12,7 @@ import click
 from graven import output
 from graven._engine import ConfigError
 from graven.api import choose
-from graven.cli import options
+from graven.cli import completions, options
 from graven.cli.terminal import note, refusing
 from graven.comparison import Comparison
 from graven.experiment import Job, best_of_aliases, matrix, record_of
@@ -151,8 +151,18 @@ def selecting(command: F) -> F:
             help="Program threads.  [default: as of compare]",
         ),
         options.machine,
-        click.option("--workloads", metavar="NAMES", help="As of compare."),
-        click.option("--designs", metavar="NAMES", help="As of compare."),
+        click.option(
+            "--workloads",
+            metavar="NAMES",
+            shell_complete=completions.workloads,
+            help="As of compare.",
+        ),
+        click.option(
+            "--designs",
+            metavar="NAMES",
+            shell_complete=completions.designs,
+            help="As of compare.",
+        ),
     ):
         command = option(command)
     return command
@@ -343,8 +353,8 @@ def _reproduced(command: F) -> F:
 
 
 @plot.command("paper", short_help="A paper's numbers beside ours.")
-@click.argument("paper_name", metavar="PAPER")
-@click.argument("figure", metavar="FIGURE")
+@click.argument("paper_name", metavar="PAPER", shell_complete=completions.paper)
+@click.argument("figure", metavar="FIGURE", shell_complete=completions.figure)
 @_reproduced
 @drawing
 def of_paper(
@@ -388,7 +398,7 @@ def of_paper(
 
 
 @plot.command("sensitivity", short_help="What moves a claim.")
-@click.argument("claim_id", metavar="CLAIM")
+@click.argument("claim_id", metavar="CLAIM", shell_complete=completions.claim)
 @_reproduced
 @drawing
 def of_claim(
@@ -458,8 +468,20 @@ def of_banks(file: Path, outs: tuple[Path, ...], width: str, theme: str, style: 
 
 
 @plot.command("counterexample", short_help="What led to a violation.")
-@click.option("--design", required=True, metavar="NAME", help="The design.")
-@click.option("--workload", required=True, metavar="NAME", help="The workload.")
+@click.option(
+    "--design",
+    required=True,
+    metavar="NAME",
+    shell_complete=completions.design,
+    help="The design.",
+)
+@click.option(
+    "--workload",
+    required=True,
+    metavar="NAME",
+    shell_complete=completions.workload,
+    help="The workload.",
+)
 @options.machine
 @options.store
 @drawing
