@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from graven.campaign import Shares
     from graven.comparison import METRICS, Comparison, Metric, Normalised
     from graven.costs import Cost
+    from graven.loading import load
     from graven.records import MemoryRecord, Record
     from graven.reports import (
         AdversaryReport,
@@ -70,6 +71,7 @@ _MODULES = {
     "campaign": ("Shares",),
     "comparison": ("METRICS", "Comparison", "Metric", "Normalised"),
     "costs": ("Cost",),
+    "loading": ("load",),
     "records": ("MemoryRecord", "Record"),
     "reports": (
         "AdversaryReport",
@@ -131,6 +133,7 @@ __all__ = [
     "export_champsim",
     "import_champsim",
     "litmus",
+    "load",
     "memory",
     "record_trace",
     "replay",

@@ -204,7 +204,9 @@ def compare(
     result = Experiment.prepare(plan).run(
         keep=_keeper(store, fresh=fresh), executor=executor, observe=observe
     )
-    comparison = Comparison(result.records, choice.baseline, metrics_shown)
+    comparison = Comparison(
+        result.records, choice.baseline, metrics_shown, machine=found, settings=texts
+    )
     _raise_unless_whole(result, comparison)
     return comparison
 
@@ -677,7 +679,7 @@ def _setting_text(value: object) -> str:
 
 
 def _raise_unless_whole(result: Result, comparison: Comparison | None = None) -> None:
-    comparison = comparison or Comparison(result.records)
+    comparison = Comparison(result.records) if comparison is None else comparison
     if result.interrupted:
         raise Interrupted(comparison)
     if result.failures:

@@ -1,23 +1,45 @@
-"""Comparisons: the records of several designs side by side, and their values over a baseline's."""
+"""Comparisons: the records of several designs side by side, and their values over a baseline's.
+
+>>> import graven
+>>> result = graven.compare("base,silo", "array,btree", transactions=100)
+>>> result
+<Comparison: 4 results of 2 designs on 2 workloads>
+>>> result["silo"].select(workloads="btree")
+<Comparison: 1 result of 1 design on 1 workload>
+>>> [record.design for record in result]
+['base', 'silo', 'base', 'silo']
+>>> picture = result.normalised("base").plot("bars", "ipc", width="text")
+>>> [path.name for path in picture.save("ipc.pdf")]
+['ipc.pdf', 'ipc.csv']
+>>> result.save("ipc.json")
+>>> len(graven.load("ipc.json"))
+4
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graven._engine import ConfigError
 from graven.arguments import integer, meant, text
 from graven.arguments import known as unknown
+from graven.arguments import path as path_text
 from graven.catalogue import catalogue
 from graven.figures import caption, scaled
+from graven.machine import Machine
 from graven.records import Record, Value, arrow_table, config_column, to_arrow
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from graven.plots.picture import Picture
 
 DEFAULT_BASELINE = "base"
 DEFERRED = "residual_dirty_lines"
@@ -117,7 +139,7 @@ def geometric_mean(values: Sequence[float | None]) -> float | None:
     return math.exp(math.fsum(math.log(value) for value in positive) / len(positive))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Results of an experiment, in the order in which they were asked for.
 
@@ -129,12 +151,126 @@ class Comparison:
         metrics: What designs are compared by.
         whole: The comparison that this is one combination of; it says which designs and workloads
             there are.
+        machine: The machine, if it is known.
+        settings: What was set on it, by `SECTION.KEY`.
     """
 
     records: tuple[Record, ...]
     preferred_baseline: str | None = None
     metrics: tuple[Metric, ...] = METRICS
     whole: Comparison | None = field(default=None, repr=False)
+    machine: Machine | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __bool__(self) -> bool:
+        return bool(self.records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def __getitem__(self, design: str) -> Comparison:
+        return self.select(designs=design)
+
+    def __repr__(self) -> str:
+        designs = {record.design for record in self.records}
+        workloads = {record.workload for record in self.records}
+        parts = [_counted(len(designs), "design"), f"on {_counted(len(workloads), 'workload')}"]
+        if len(self.threads) > 1:
+            parts.append(f"with {len(self.threads)} numbers of threads")
+        if len(self.combinations) > 1:
+            parts.append(f"in {len(self.combinations)} combinations")
+        return f"<Comparison: {_counted(len(self), 'result')} of {' '.join(parts)}>"
+
+    def select(
+        self,
+        designs: str | Iterable[str] | None = None,
+        workloads: str | Iterable[str] | None = None,
+    ) -> Comparison:
+        """The results of some designs and workloads, as a comparison of their own.
+
+        Args:
+            designs: Names, or a list separated by commas; all if not given.
+            workloads: The same of workloads.
+
+        Raises:
+            ConfigError: there is no result of one of them.
+        """
+        chosen = _chosen("design", designs, self.designs)
+        of = _chosen("workload", workloads, self.workloads)
+        records = tuple(r for r in self.records if r.design in chosen and r.workload in of)
+        return replace(self, records=records, whole=None)
+
+    def plot(
+        self,
+        kind: str = "bars",
+        metric: str | None = None,
+        *,
+        over: str | None = None,
+        width: str | float = "column",
+        theme: str = "light",
+        style: object = None,
+    ) -> Picture:
+        """A picture of absolute values; `Normalised.plot` draws multiples of a baseline's.
+
+        Args:
+            kind: `bars`, `lines`, `traffic`, `energy` or `latency` (docs/plots.md).
+            metric: A statistic; the first of the comparison, or the usual one of the kind.
+            over: Of lines, what they go over: `threads` or a varied key.
+            width: `column` (3.3 in), `text` (7 in), or inches.
+            theme: `light` or `dark`.
+            style: A style of matplotlib that applies on top: a file, a name, or settings.
+
+        Raises:
+            ConfigError: one of them is not allowed, or the results are not what the kind needs.
+        """
+        return _picture(self, None, kind, metric, over, width, theme, style)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the results with their configuration: .json, .csv or .parquet, as named.
+
+        `graven.load` reads them.
+
+        Raises:
+            ConfigError: the name has another ending.
+            OutputError: the file cannot be written.
+        """
+        from graven import output
+
+        file = Path(path_text("path", path))
+        form = file.suffix[1:].lower()
+        if form not in output.FORMATS:
+            allowed = ", ".join(f".{form}" for form in output.FORMATS)
+            raise ConfigError(f"path: {file}: the name of a file must end in {allowed}")
+        output.write(file, output.encode(self.records, form, full=True))
+
+    def report(self, path: str | PathLike[str], baseline: str | None = None) -> None:
+        """Writes the report, one HTML file that opens without a network.
+
+        Args:
+            path: The file.
+            baseline: The design that others are relative to; the default one if not given.
+
+        Raises:
+            ConfigError: there are no results, the baseline is not among the designs, or the machine
+                is not known: that of results which were loaded is, if it is a preset.
+            OutputError: the file cannot be written.
+        """
+        from graven import output
+        from graven.report import render
+
+        if not self.records:
+            raise ConfigError("there are no results to report")
+        machine = self.machine or _machine_of(self.records)
+        content = render(self.normalised(baseline), machine, self.settings)
+        output.write(Path(path_text("path", path)), content.encode())
+
+    def _repr_html_(self) -> str:
+        from graven.plots.notebook import comparison_html
+
+        return comparison_html(self)
 
     @property
     def _all(self) -> tuple[Record, ...]:
@@ -273,7 +409,57 @@ class Comparison:
         return data_frame(self.to_arrow())
 
 
-@dataclass(frozen=True)
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _chosen(what: str, given: str | Iterable[str] | None, there: Sequence[str]) -> Sequence[str]:
+    """Names that are asked for.
+
+    Raises:
+        ConfigError: one is not there.
+    """
+    if given is None:
+        return there
+    names = given.split(",") if isinstance(given, str) else list(given)
+    chosen = [text(what, name).strip() for name in names]
+    for name in chosen:
+        if name not in there:
+            raise unknown(what, name, there)
+    return chosen
+
+
+def _machine_of(records: Sequence[Record]) -> Machine:
+    """The preset that records are of.
+
+    Raises:
+        ConfigError: they are of several machines, or of a file.
+    """
+    names = list(dict.fromkeys(record.machine for record in records))
+    if len(names) > 1:
+        raise ConfigError(f"the results are of several machines: {', '.join(names)}")
+    catalogue().machine(names[0])
+    return Machine(names[0])
+
+
+def _picture(
+    comparison: Comparison,
+    baseline: str | None,
+    kind: str,
+    metric: str | None,
+    over: str | None,
+    width: str | float,
+    theme: str,
+    style: object,
+) -> Picture:
+    from graven.plots.comparisons import Asked, chart
+    from graven.plots.style import Look
+
+    look = Look.of(width, theme, style)
+    return chart(kind, Asked(comparison, baseline, metric, over)).draw(look)
+
+
+@dataclass(frozen=True, repr=False)
 class Normalised:
     """A comparison in multiples of one design's results.
 
@@ -282,6 +468,31 @@ class Normalised:
 
     comparison: Comparison
     baseline: str
+
+    def __repr__(self) -> str:
+        return f"<Normalised: {self.comparison!r}, relative to {self.baseline}>"
+
+    def plot(
+        self,
+        kind: str = "bars",
+        metric: str | None = None,
+        *,
+        over: str | None = None,
+        width: str | float = "column",
+        theme: str = "light",
+        style: object = None,
+    ) -> Picture:
+        """A picture of multiples of the baseline's values; arguments as of `Comparison.plot`.
+
+        Raises:
+            ConfigError: as of `Comparison.plot`.
+        """
+        return _picture(self.comparison, self.baseline, kind, metric, over, width, theme, style)
+
+    def _repr_html_(self) -> str:
+        from graven.plots.notebook import normalised_html
+
+        return normalised_html(self)
 
     def at(self, combination: Mapping[str, Value]) -> Normalised:
         """One combination of varied values.

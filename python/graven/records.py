@@ -23,7 +23,7 @@ IDENTITY = ("design", "workload", "machine", "threads", "transactions", "seed", 
 """What distinguishes one simulation from another; every format starts with these."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Record:
     """The result of one simulation, with everything needed to repeat it.
 
@@ -41,6 +41,18 @@ class Record:
     config: Mapping[str, Mapping[str, Value]]
     stats: Mapping[str, Value]
     varied: Mapping[str, Value] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        varied = "".join(f", {key} = {value}" for key, value in self.varied.items())
+        return (
+            f"<Record: {self.design} on {self.workload}, machine {self.machine}, "
+            f"threads {self.threads}, transactions {self.transactions:,}, seed {self.seed}{varied}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from graven.plots.notebook import record_html
+
+        return record_html(self)
 
     def number(self, stat: str) -> float | None:
         """A statistic as a number; `None` if this run has no such number.

@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from graven._engine import __version__
+
+if TYPE_CHECKING:
+    from graven.plots.picture import Picture
 
 FAILURE_MODES = ("plain", "torn", "in_flight", "recovery", "structures", "lives")
 """What was checked at crash points; `structures` are walks of the workload's structures, `lives`
@@ -103,6 +106,30 @@ class Report:
     def not_covered(self) -> tuple[str, ...]:
         """States of which this report says nothing."""
         return tuple(name for name, count in self.covered.items() if count == 0)
+
+    def plot(
+        self,
+        violation: int = 0,
+        *,
+        width: str | float = "column",
+        theme: str = "light",
+        style: object = None,
+    ) -> Picture:
+        """A picture of what led to a violation: who did what, and when.
+
+        Args:
+            violation: Which of the violations.
+            width: `column` (3.3 in), `text` (7 in), or inches.
+            theme: `light` or `dark`.
+            style: A style of matplotlib that applies on top: a file, a name, or settings.
+
+        Raises:
+            ConfigError: there is no such violation, or an argument is not allowed.
+        """
+        from graven.plots.style import Look
+        from graven.plots.timeline import Timeline
+
+        return Timeline.of(self, violation).draw(Look.of(width, theme, style))
 
     def to_dict(self) -> dict[str, Any]:
         """As a document."""
@@ -241,6 +268,11 @@ class LitmusReport:
 def _violation(raw: Mapping[str, Any]) -> Violation:
     timeline = tuple(Event(row["cycle"], row["who"], row["what"]) for row in raw["timeline"])
     return Violation(**{**raw, "timeline": timeline})
+
+
+def parse_violations(text: str) -> tuple[Violation, ...]:
+    """The violations in the engine's JSON of a run."""
+    return tuple(_violation(item) for item in json.loads(text)["violations"])
 
 
 def _known(kind: type[Report], raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,7 @@ Examples:
   graven list designs                         what there is to compare
   graven capture --to kv.gvt … -- ./kv        a program of yours as it is, for every design
   graven sweep sweep.toml --on slurm          thousands of simulations, on a cluster
+  graven plot bars --out throughput.pdf       a figure for a paper, from what compare has kept
   graven results list                         what has been simulated; also query, verify, merge
   graven new design my-log                    a crate with a design of your own
   graven COMMAND --help                       options and examples of a command
@@ -61,6 +62,7 @@ COMMANDS = {
     "memory": ("memory.memory", "Replay a request trace on the memory alone."),
     "mutants": ("mutants.mutants", "Which mutants of a design the adversary kills."),
     "new": ("new.new", "Write a crate with a design or workload of your own."),
+    "plot": ("plot.plot", "Draw figures for papers from stored results."),
     "reproduce": ("reproduce.reproduce", "Reproduce the papers: figures, tables, claims."),
     "results": ("results.results", "What is in the store: list, query, check, clean, merge."),
     "run": ("run.run", "Simulate one design on one workload; every statistic."),

@@ -14,12 +14,13 @@ from rich.text import Text
 
 from graven._engine import ConfigError
 from graven.cli import completions, options
-from graven.cli.stored import opened, simulation, stored
+from graven.cli.stored import opened, stored
 from graven.cli.tables import plain_table
 from graven.cli.terminal import results_console
 from graven.differences import Difference, of_configuration, of_identity, of_statistics
 from graven.experiment import Job
 from graven.figures import MISSING, exact, ratio
+from graven.loading import simulation_of
 from graven.machine import Machine
 from graven.records import Record, Value, json_text, parse_record
 from graven.store.keeping import SIMULATION
@@ -91,7 +92,7 @@ def _found(given: str, folder: Path) -> Side:
         found = stored(opened(folder), given)
         if found.request.kind != SIMULATION:
             raise ConfigError(f"{given} is a result of another kind: {found.request.kind}")
-        record = simulation(found)
+        record = simulation_of(found)
         return Side(given[:12], record.config, record)
     machine = Machine.find(given)
     # A simulation of next to nothing says every value of its machine, the defaults included.

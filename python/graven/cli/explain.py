@@ -16,12 +16,12 @@ from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
 from graven.figures import ratio
 from graven.papers.counts import MEASURED
-from graven.papers.data import Claim, NumberAnswer, Paper
+from graven.papers.data import Claim, Paper
 from graven.papers.files import papers
-from graven.papers.plan import OPEN, PROGRAMS, jobs_of
+from graven.papers.plan import jobs_of
 from graven.papers.programs import answer_with
 from graven.papers.reproduction import by_digest
-from graven.papers.sensitivity import Move, Sensitivity, alternatives_of, document, sensitivity
+from graven.papers.sensitivity import APART, Sensitivity, alternatives_of, document, sensitivity
 from graven.store import Store
 
 HELP = """Show what moves a claim of a paper.
@@ -41,9 +41,6 @@ Writes FOLDER/quick/explain or FOLDER/full/explain: CLAIM.json, and a drawing as
 CLAIM.png. Results are shared with `graven reproduce`; after an interrupt, the same command goes on.
 """
 
-APART = (OPEN, PROGRAMS)
-"""Alternatives that decide no verdict."""
-
 
 @click.command(help=HELP)
 @click.argument("claim_id", metavar="CLAIM", shell_complete=completions.claim)
@@ -62,7 +59,7 @@ def explain(
 ) -> int:
     """Simulates what is not stored, prints, and keeps the table and its drawing."""
     executor = options.executor_of(on, jobs)
-    paper, claim = _find(claim_id)
+    paper, claim = find_claim(claim_id)
     folder = out / ("quick" if quick else "full") / "explain"
     store = Store(out / "store")
     if stored:
@@ -80,7 +77,12 @@ def explain(
     return status
 
 
-def _find(claim_id: str) -> tuple[Paper, Claim]:
+def find_claim(claim_id: str) -> tuple[Paper, Claim]:
+    """A claim that simulations answer, and its paper.
+
+    Raises:
+        UsageError: there is no such claim.
+    """
     for paper in papers().values():
         for claim in paper.claims:
             if claim.id == claim_id:
@@ -107,29 +109,16 @@ def _captures(
 
 
 def _write(found: Sensitivity, folder: Path, *, quick: bool) -> None:
-    from graven.report.tornado import Row, Tornado
+    from graven.report.tornado import Tornado
 
     name = found.verdict.claim.id
-    rows = [
-        Row(_label(move, found), move.factor, move.found.verdict, move.kind not in APART)
-        for move in (*found.moves, *found.programs)
-        if move.factor is not None
-    ]
-    answer, ours = found.verdict.claim.answer, found.verdict.value
-    printed = None
-    if isinstance(answer, NumberAnswer) and ours and answer.expect / ours > 0.0:
-        printed = answer.expect / ours
+    chart = Tornado.of(found)
     files = {"json": document(found, quick=quick).encode()}
-    if rows:
-        files |= Tornado(rows, printed).files()
+    if chart.rows:
+        files |= chart.files()
     for form, content in files.items():
         output.write(folder / f"{name}.{form}", content)
-    note(f"wrote {folder / name}.json" + (" and its drawing" if rows else ""))
-
-
-def _label(move: Move, found: Sensitivity) -> str:
-    several = len(found.verdict.default.numbers) > 1
-    return f"{move.name}: {move.number}" if several else move.name
+    note(f"wrote {folder / name}.json" + (" and its drawing" if chart.rows else ""))
 
 
 def _print(found: Sensitivity) -> None:

@@ -16,9 +16,10 @@ from rich.text import Text
 from graven import output
 from graven._engine import ConfigError
 from graven.cli import options
-from graven.cli.stored import opened, simulation, stored
+from graven.cli.stored import opened, stored
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
+from graven.loading import simulation_of
 from graven.records import json_text
 from graven.store import Store, StoredRecord
 from graven.store.index import Answer, QueryError
@@ -162,7 +163,7 @@ def export(file: Path, folder: Path, which: str, **filters: str | None) -> int:
     with refusing():
         output.check([target.path], len(answer.rows) * output.BYTES_PER_RECORD)
     found = (store.record(digest) for (digest,) in answer.rows)
-    records = [simulation(record) for record in found if record is not None]
+    records = [simulation_of(record) for record in found if record is not None]
     output.write(target.path, output.encode(records, target.form, full=True))
     note(f"wrote {len(records):,} simulations to {target.path}")
     return 0

@@ -1,4 +1,4 @@
-"""What commands look up in the store: a result by its digest, a simulation's record in it."""
+"""What commands look up in the store: a result by its digest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import click
 
 from graven._engine import ConfigError
 from graven.cli.terminal import note
-from graven.records import Record, parse_record
 from graven.store import Store, StoredRecord
 
 
@@ -46,9 +45,3 @@ def stored(store: Store, digest: str) -> StoredRecord:
     if record is None:
         raise ConfigError(f"DIGEST: the result {digest} is damaged")
     return record
-
-
-def simulation(record: StoredRecord) -> Record:
-    """What a simulation came to."""
-    machine = record.request.asked["spec"]["machine"]
-    return parse_record(record.result, machine.get("preset", machine.get("file")))

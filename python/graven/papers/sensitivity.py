@@ -36,6 +36,9 @@ from graven.papers.verdicts import Verdict, assess
 from graven.records import json_text
 from graven.store import Store
 
+APART = (OPEN, PROGRAMS)
+"""Alternatives that decide no verdict."""
+
 
 @dataclass(frozen=True)
 class Move:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from graven.figures import ratio
+from graven.papers.data import NumberAnswer
+from graven.papers.sensitivity import APART, Sensitivity
 from graven.report.drawing import WIDE, as_files, axes_of, look, text_width
 from graven.report.palette import INK, RULE, SOFT
 
@@ -45,6 +47,26 @@ class Tornado:
 
     rows: Sequence[Row]
     printed: float | None
+
+    @staticmethod
+    def of(found: Sensitivity) -> Tornado:
+        """What moves a claim, of the alternatives under which its number has a sense."""
+        several = len(found.verdict.default.numbers) > 1
+        rows = [
+            Row(
+                f"{move.name}: {move.number}" if several else move.name,
+                move.factor,
+                move.found.verdict,
+                move.kind not in APART,
+            )
+            for move in (*found.moves, *found.programs)
+            if move.factor is not None
+        ]
+        answer, ours = found.verdict.claim.answer, found.verdict.value
+        printed = None
+        if isinstance(answer, NumberAnswer) and ours and answer.expect / ours > 0.0:
+            printed = answer.expect / ours
+        return Tornado(rows, printed)
 
     def files(self) -> dict[str, bytes]:
         """The drawing as SVG and PNG."""

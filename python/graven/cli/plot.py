@@ -1,0 +1,528 @@
+"""`graven plot`: figures for papers, from results that are stored."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from graven import output
+from graven._engine import ConfigError
+from graven.api import choose
+from graven.cli import completions, options
+from graven.cli.terminal import note, refusing
+from graven.comparison import Comparison
+from graven.experiment import Job, best_of_aliases, matrix, record_of
+from graven.machine import Machine
+from graven.plots.comparisons import Asked, Chart, chart
+from graven.plots.picture import checked, save, tables
+from graven.plots.style import THEMES, WIDTHS, Look
+from graven.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+NAMED = 4
+"""How many missing results are named."""
+
+BYTES_PER_PICTURE = 4 << 20
+"""Room to ask for before a picture is drawn."""
+
+HELP = """Draw figures for papers from stored results.
+
+Each is written by the ending of --out as PDF (vectors, text as text, fonts embedded), SVG or PNG,
+with what is drawn beside it as CSV. Nothing is simulated: where a result is missing, nothing is
+drawn, and the message has the command that makes it.
+
+\b
+Examples:
+  graven compare --designs base,fwb,silo --threads 1,2,4,8
+  graven plot bars --designs base,fwb,silo --threads 8 --out bars.pdf
+  graven plot lines --designs base,fwb,silo --threads 1,2,4,8 --width text --out scaling.pdf
+  graven plot traffic --designs base,fwb,silo --threads 8 --out traffic.svg --out traffic.pdf
+  graven plot paper silo fig12 --quick --out fig12.pdf
+"""
+
+
+@click.group(help=HELP)
+def plot() -> None:
+    """The group of the kinds."""
+
+
+def drawing(command: F) -> F:
+    """Options of all kinds: where the picture goes, and how it looks."""
+    for option in (
+        click.option(
+            "--style",
+            metavar="FILE|NAME",
+            help="A style of matplotlib (.mplstyle) that applies on top.",
+        ),
+        click.option(
+            "--theme",
+            type=click.Choice(list(THEMES)),
+            default="light",
+            show_default=True,
+            help="Colours of page and text.",
+        ),
+        click.option(
+            "--width",
+            default="column",
+            show_default=True,
+            metavar="column|text|INCHES",
+            help=f"Of the picture: {WIDTHS['column']} in, {WIDTHS['text']:g} in, or as given.",
+        ),
+        click.option(
+            "--out",
+            "outs",
+            multiple=True,
+            required=True,
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="A file by its ending: .pdf, .svg or .png; may be repeated.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _look(width: str, theme: str, style: str | None) -> Look:
+    try:
+        inches: str | float = width if width in WIDTHS else float(width)
+    except ValueError:
+        inches = width
+    return Look.of(inches, theme, style)
+
+
+def _draw(made: Callable[[], Chart], outs: Sequence[Path], look: Look) -> int:
+    """Draws and writes what `made` gives, when all that is asked for has been checked."""
+    paths = checked(outs)
+    with refusing("--out: "):
+        output.check([*paths, *tables(paths)], BYTES_PER_PICTURE)
+    for path in save(made().draw(look), paths):
+        note(f"wrote {path}")
+    return 0
+
+
+# ---- comparisons -------------------------------------------------------------------------------
+
+
+def _seeds(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, ...]:
+    """Reads `1,2,3`."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise click.UsageError(
+            f"--seeds: `{text}` is not a seed, or several separated by commas as in 1,2,3"
+        )
+    return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+def selecting(command: F) -> F:
+    """Options that say which results, as of `graven compare`."""
+    for option in (
+        options.store,
+        click.option(
+            "--absolute", is_flag=True, help="Draw values, and not multiples of the baseline's."
+        ),
+        click.option(
+            "--baseline",
+            metavar="DESIGN",
+            help="The design that others are relative to.  [default: as of compare]",
+        ),
+        click.option(
+            "--metric", metavar="NAME", help="A statistic.  [default: the usual one of the kind]"
+        ),
+        options.vary,
+        options.settings,
+        click.option(
+            "--seeds",
+            default="1",
+            show_default=True,
+            metavar="N[,N...]",
+            callback=_seeds,
+            help="Of several seeds the mean is drawn, and the least and the greatest.",
+        ),
+        options.transactions("as of compare"),
+        click.option(
+            "--threads",
+            type=options.ThreadCounts(),
+            metavar="N[,N...]",
+            help="Program threads.  [default: as of compare]",
+        ),
+        options.machine,
+        click.option(
+            "--workloads",
+            metavar="NAMES",
+            shell_complete=completions.workloads,
+            help="As of compare.",
+        ),
+        click.option(
+            "--designs",
+            metavar="NAMES",
+            shell_complete=completions.designs,
+            help="As of compare.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _of_comparison(kind: str, short: str, text: str, *, relative: bool, over: bool = False) -> None:
+    """Adds the command of a kind of pictures of comparisons."""
+
+    def command(
+        designs: str | None,
+        workloads: str | None,
+        machine: str,
+        threads: tuple[int, ...] | None,
+        transactions: int | None,
+        seeds: tuple[int, ...],
+        settings: dict[str, str],
+        vary: dict[str, list[str]] | None,
+        metric: str | None,
+        baseline: str | None,
+        absolute: bool,
+        folder: Path,
+        outs: tuple[Path, ...],
+        width: str,
+        theme: str,
+        style: str | None,
+        over: str | None = None,
+    ) -> int:
+        if absolute and baseline is not None:
+            raise click.UsageError("--absolute and --baseline exclude each other")
+        look = _look(width, theme, style)
+        found = Machine.find(machine)
+        choice = choose(
+            designs, workloads, found, settings, vary, threads=threads, transactions=transactions
+        )
+        if baseline is not None and baseline not in choice.designs:
+            compared = ", ".join(choice.designs)
+            raise click.UsageError(
+                f"--baseline: `{baseline}` is not among the designs compared: {compared}"
+            )
+        jobs = {
+            seed: matrix(
+                choice.designs,
+                choice.workloads,
+                found,
+                threads=choice.threads,
+                transactions=choice.transactions,
+                seed=seed,
+                settings=settings,
+                vary=choice.vary,
+            )
+            for seed in seeds
+        }
+
+        def made() -> Chart:
+            comparison = _stored(jobs, folder)
+            relative_to = None
+            if baseline is not None or (relative and not absolute):
+                relative_to = comparison.normalised(baseline or choice.baseline).baseline
+            return chart(kind, Asked(comparison, relative_to, metric, over))
+
+        return _draw(made, outs, look)
+
+    made = selecting(drawing(command))
+    if over:
+        made = click.option(
+            "--over",
+            metavar="threads|SECTION.KEY",
+            help="What lines go over.  [default: the one that has several values]",
+        )(made)
+    plot.command(kind, help=text, short_help=short)(made)
+
+
+_of_comparison(
+    "bars",
+    "Grouped bars, and their mean.",
+    "Draw grouped bars: workloads and their geometric mean, a bar for each design.\n\n"
+    "Relative to the baseline unless --absolute is given.",
+    relative=True,
+)
+_of_comparison(
+    "lines",
+    "Lines over threads or a varied key.",
+    "Draw lines over the number of threads or a varied key, a panel for each workload.\n\n"
+    "All panels have the same scales. Absolute unless --baseline is given.",
+    relative=False,
+    over=True,
+)
+_of_comparison(
+    "traffic",
+    "Writes by kind, in stacks.",
+    "Draw writes in stacks: data, log, metadata, garbage collection.\n\n"
+    "--metric is media_write_requests, controller_write_requests or written_bytes. Relative to the "
+    "baseline unless --absolute is given.",
+    relative=True,
+)
+_of_comparison(
+    "energy",
+    "Energy of PM, in stacks.",
+    "Draw the energy of PM in stacks: writes and reads.\n\n"
+    "--metric processor_energy_pj adds that of the processor. Relative to the baseline unless "
+    "--absolute is given.",
+    relative=True,
+)
+_of_comparison(
+    "latency",
+    "Latencies by their percentiles.",
+    "Draw the distribution of a latency, by its percentiles.\n\n"
+    "--metric is a statistic without its percentile, as commit_latency_cycles. Absolute unless "
+    "--baseline is given.",
+    relative=False,
+)
+
+
+def _stored(jobs: dict[int, list[Job]], folder: Path) -> Comparison:
+    """The results of all jobs.
+
+    Raises:
+        ConfigError: one is not in the store; the message has the commands that make them.
+    """
+    from graven.store.keeping import Keeper
+
+    store = Store(folder, note)
+    every = [job for of_seed in jobs.values() for job in of_seed]
+    if not store.is_there:
+        raise ConfigError(f"there is no store in {folder}; {_makers(jobs, list(jobs))}")
+    click.get_current_context().call_on_close(store.close)
+    keep = Keeper(store)
+    results = [(job, keep.found(job)) for job in every]
+    missing = [job for job, found in results if found is None]
+    if missing:
+        names = [job.label + _seed(job, jobs) for job in missing[:NAMED]]
+        if len(missing) > NAMED:
+            names.append(f"{len(missing) - NAMED:,} more")
+        seeds = [seed for seed in jobs if any(job.seed == seed for job in missing)]
+        raise ConfigError(
+            f"{len(missing):,} of {len(every):,} results are not in {folder}: {', '.join(names)}; "
+            + _makers(jobs, seeds)
+        )
+    there = [(job, record_of(job, found[0])) for job, found in results if found is not None]
+    return Comparison(best_of_aliases(there))
+
+
+def _seed(job: Job, jobs: dict[int, list[Job]]) -> str:
+    return f", seed {job.seed}" if len(jobs) > 1 else ""
+
+
+_OF_COMPARE = ("designs", "workloads", "machine", "threads", "transactions")
+
+
+def _makers(jobs: dict[int, list[Job]], seeds: Sequence[int]) -> str:
+    """The commands that make the results of some seeds, with the options that were given."""
+    given = click.get_current_context().params
+    words = ["graven", "compare"]
+    for name in _OF_COMPARE:
+        value = given[name]
+        if value is not None and not (name == "machine" and value == Machine.find("silo").name):
+            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            words += [f"--{name}", text]
+    for key, value in given["settings"].items():
+        words += ["--set", f"{key}={value}"]
+    for key, values in (given["vary"] or {}).items():
+        words += ["--vary", f"{key}={','.join(values)}"]
+    words += ["--store", str(given["folder"]), "--no-report"]
+    commands = [
+        shlex.join([*words, *(["--seed", str(seed)] if list(jobs) != [1] else [])])
+        for seed in seeds
+    ]
+    return f"{' && '.join(commands)} makes what is missing"
+
+
+# ---- papers ------------------------------------------------------------------------------------
+
+
+def _reproduced(command: F) -> F:
+    for option in (
+        click.option(
+            "--results",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=Path("graven-results") / "reproduce",
+            show_default=True,
+            metavar="FOLDER",
+            help="Where `graven reproduce` and `graven explain` keep results (their --out).",
+        ),
+        click.option("--quick", is_flag=True, help="Of quick sizes."),
+    ):
+        command = option(command)
+    return command
+
+
+@plot.command("paper", short_help="A paper's numbers beside ours.")
+@click.argument("paper_name", metavar="PAPER", shell_complete=completions.paper)
+@click.argument("figure", metavar="FIGURE", shell_complete=completions.figure)
+@_reproduced
+@drawing
+def of_paper(
+    paper_name: str,
+    figure: str,
+    quick: bool,
+    results: Path,
+    outs: tuple[Path, ...],
+    width: str,
+    theme: str,
+    style: str | None,
+) -> int:
+    """Draw the numbers that a paper prints about a figure, each beside ours.
+
+    `graven reproduce --list` has papers and figures.
+    """
+    from graven.papers.files import paper
+    from graven.papers.plan import READINGS, Wanted
+    from graven.papers.reproduction import collect, needed
+    from graven.papers.verdicts import verdicts
+    from graven.plots.rows import Pairs
+    from graven.report.paper import pair_chart
+
+    found = paper(paper_name)
+    if figure not in found.figures:
+        raise click.UsageError(
+            f"{found.name} has no figure `{figure}`; it has {', '.join(found.figures)}"
+        )
+    wanted = Wanted(found, quick, (figure,), READINGS[0], (), None)
+    maker = f"graven reproduce {found.name} {figure}{' --quick' if quick else ''} --out {results}"
+
+    def made() -> Chart:
+        store = _whole(results, needed([wanted]), maker)
+        item = collect(wanted, store)
+        pairs = pair_chart(found.figures[figure], verdicts(item))
+        if pairs is None:
+            raise ConfigError(f"{found.name} prints no number about {figure} that is a ratio")
+        return Pairs(pairs.pairs)
+
+    return _draw(made, outs, _look(width, theme, style))
+
+
+@plot.command("sensitivity", short_help="What moves a claim.")
+@click.argument("claim_id", metavar="CLAIM", shell_complete=completions.claim)
+@_reproduced
+@drawing
+def of_claim(
+    claim_id: str,
+    quick: bool,
+    results: Path,
+    outs: tuple[Path, ...],
+    width: str,
+    theme: str,
+    style: str | None,
+) -> int:
+    """Draw what moves a claim, as `graven explain` found it: readings and open keys."""
+    from graven.cli.explain import find_claim
+    from graven.papers.plan import jobs_of
+    from graven.papers.reproduction import by_digest
+    from graven.papers.sensitivity import alternatives_of, sensitivity
+    from graven.plots.rows import Sensitivities
+    from graven.report.tornado import Tornado
+
+    paper, claim = find_claim(claim_id)
+    maker = f"graven explain {claim.id}{' --quick' if quick else ''} --out {results}"
+
+    def made() -> Chart:
+        jobs = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick)))
+        store = _whole(results, jobs, maker)
+        drawn = Tornado.of(sensitivity(claim, paper, store, quick=quick))
+        if not drawn.rows:
+            raise ConfigError(f"nothing that was tried moves {claim.id} by a factor")
+        return Sensitivities(drawn.rows, drawn.printed)
+
+    return _draw(made, outs, _look(width, theme, style))
+
+
+def _whole(results: Path, jobs: Any, maker: str) -> Store:  # noqa: ANN401 - jobs by digest
+    """The store of `graven reproduce`, if it has all of some jobs.
+
+    Raises:
+        ConfigError: one is missing; the message has the command that makes it.
+    """
+    store = Store(results / "store", note)
+    click.get_current_context().call_on_close(store.close)
+    missing = store.missing(jobs)
+    if missing:
+        raise ConfigError(
+            f"{missing:,} of {len(jobs):,} results are not in {results}; "
+            f"{maker} makes what is missing"
+        )
+    return store
+
+
+# ---- single runs -------------------------------------------------------------------------------
+
+
+@plot.command("banks", short_help="Loads of PM banks over time.")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@drawing
+def of_banks(file: Path, outs: tuple[Path, ...], width: str, theme: str, style: str | None) -> int:
+    """Draw the load of every PM bank over time.
+
+    FILE is what `graven run --bank-loads FILE` wrote.
+    """
+    from graven.plots.banks import BankLoads
+
+    if file.resolve() in [path.resolve() for path in tables(checked(outs))]:
+        raise click.UsageError(f"--out: the data of the picture would take the place of {file}")
+    return _draw(lambda: BankLoads.read(file), outs, _look(width, theme, style))
+
+
+@plot.command("counterexample", short_help="What led to a violation.")
+@click.option(
+    "--design",
+    required=True,
+    metavar="NAME",
+    shell_complete=completions.design,
+    help="The design.",
+)
+@click.option(
+    "--workload",
+    required=True,
+    metavar="NAME",
+    shell_complete=completions.workload,
+    help="The workload.",
+)
+@options.machine
+@options.store
+@drawing
+def of_crash(
+    design: str,
+    workload: str,
+    machine: str,
+    folder: Path,
+    outs: tuple[Path, ...],
+    width: str,
+    theme: str,
+    style: str | None,
+) -> int:
+    """Draw the newest violation that `graven crash` has found: who did what, and when."""
+    from graven.plots.timeline import Timeline
+    from graven.reports import parse_violations
+    from graven.store.keeping import CRASH, build
+
+    words = ["graven", "crash", "--design", design, "--workload", workload, "--machine", machine]
+    maker = shlex.join([*words, "--store", str(folder)])
+
+    def made() -> Chart:
+        store = Store(folder, note)
+        if not store.is_there:
+            raise ConfigError(f"there is no store in {folder}; {maker} looks for a violation")
+        click.get_current_context().call_on_close(store.close)
+        store.refresh()
+        rows = store.index.query(
+            "SELECT digest FROM results WHERE kind = ? AND build = ? AND design = ? "
+            "AND workload = ? AND machine = ? ORDER BY written_at DESC, digest",
+            [CRASH, build(), design, workload, Machine.find(machine).name],
+        ).rows
+        for (digest,) in rows:
+            record = store.record(digest)
+            violations = () if record is None else parse_violations(record.result)
+            if violations:
+                return Timeline.of_violation(design, violations[0])
+        what = f"{len(rows):,} runs without a violation" if rows else "no run"
+        raise ConfigError(
+            f"{folder} has {what} of {design} on {workload}, machine {machine}; {maker} looks for "
+            "one"
+        )
+
+    return _draw(made, outs, _look(width, theme, style))

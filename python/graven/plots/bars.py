@@ -1,0 +1,321 @@
+"""Grouped bars: workloads, then their mean, and a bar for each design; whole or in parts.
+
+Where there are more bars than fit side by side, the groups go on in further rows of the same scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from graven.comparison import MEAN
+from graven.figures import Scale, scale
+from graven.plots.parts import (
+    UNSAFE_MARK,
+    UNSAFE_NOTE,
+    Legend,
+    line_height,
+    number_axis,
+    pieces,
+    room_beside,
+    ruled,
+    text_size,
+    values_title,
+    widest,
+    wrapped,
+)
+from graven.plots.picture import Picture, Rows
+from graven.plots.style import HATCHES, Look, Marked
+from graven.plots.values import Number
+from graven.records import Value
+from graven.report.palette import KINDS
+
+MEAN_TITLE = "geomean"
+"""What stands under the mean of multiples, which is the geometric one."""
+
+_GAP = 1.2
+"""Space between two groups, in bars."""
+
+_BAR = 1.9
+"""How wide a bar is with what is left beside it, at least, in points."""
+
+_ROW = {"column": 88.0, "text": 104.0}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Bars that belong together.
+
+    Attributes:
+        caption: What they have in common, if there are several panels: `8 threads`.
+        numbers: By design and group; nothing where a result is missing.
+    """
+
+    caption: str
+    numbers: Mapping[tuple[str, str], Number | None]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Groups of bars.
+
+    Attributes:
+        metric: The statistic, or what the parts add up to.
+        title: The same in words.
+        unit: Its unit, absolute.
+        direction: Which way is better, in words.
+        groups: Workloads, and `MEAN`.
+        designs: A bar in each group.
+        panels: One or several.
+        baseline: The design that numbers are multiples of.
+        unsafe: Designs that are marked.
+        parts: Names of the parts with their titles, if bars have some.
+        spreads: What whiskers are, in words; empty if there are none.
+    """
+
+    metric: str
+    title: str
+    unit: str
+    direction: str
+    groups: Sequence[str]
+    designs: Sequence[str]
+    panels: Sequence[Panel]
+    baseline: str | None = None
+    unsafe: Collection[str] = ()
+    parts: Mapping[str, str] | None = None
+    spreads: str = ""
+
+    @property
+    def rows(self) -> Rows:
+        """What is drawn, as flat rows."""
+        return [
+            row
+            for panel in self.panels
+            for group in self.groups
+            for design in self.designs
+            for row in self._rows(panel, group, design)
+        ]
+
+    def _rows(self, panel: Panel, group: str, design: str) -> Rows:
+        number = panel.numbers[design, group]
+        row: dict[str, Value] = {
+            "metric": self.metric,
+            "unit": self.unit if self.baseline is None else f"multiples of {self.baseline}",
+            "panel": panel.caption,
+            "workload": group,
+            "design": design,
+        }
+        if number is None:
+            return [{**row, "value": None}]
+        row |= {"value": number.value, "low": number.low, "high": number.high}
+        return [row | {f"of which {k}": v for k, v in (number.parts or {}).items()}]
+
+    @property
+    def _numbers(self) -> list[Number]:
+        return [n for panel in self.panels for n in panel.numbers.values() if n is not None]
+
+    @property
+    def _missing(self) -> str:
+        """What is not there, in words."""
+        gone = {
+            (group, all(panel.numbers[design, other] for other in self.groups if other != MEAN))
+            for panel in self.panels
+            for (design, group), number in panel.numbers.items()
+            if number is None
+        }
+        if not gone:
+            return ""
+        zeros = all(group == MEAN and others for group, others in gone)
+        return f"no {MEAN_TITLE}: a value is 0" if zeros else "no result"
+
+    def draw(self, look: Look) -> Picture:
+        """The picture."""
+        with look.applied():
+            return _Drawing(self, look).picture()
+
+
+class _Drawing:
+    """One picture, as it is laid out."""
+
+    def __init__(self, chart: Bars, look: Look) -> None:
+        self.chart = chart
+        self.look = look
+        self.marked = look.marked(chart.designs)
+        top = max([number.high for number in chart._numbers], default=1.0)
+        self.top = max(top, 1.0 if chart.baseline is not None else 0.0) or 1.0
+        self.scale = Scale(1.0, "") if chart.baseline is not None else scale(chart.unit, self.top)
+        self.tick = text_size("xtick.labelsize")
+        self.inner = room_beside(look.points, self.scale, self.top)
+        self.span = len(chart.designs) + _GAP
+
+    @property
+    def label_of_designs(self) -> bool:
+        """Whether designs are named below their bars; otherwise the legend has them."""
+        return self.chart.parts is not None
+
+    def _titles(self, groups: Sequence[str], room: float) -> list[str]:
+        named = [MEAN_TITLE if group == MEAN else group for group in groups]
+        return [wrapped(title, self.tick, room) for title in named]
+
+    def across(self) -> int:
+        """Groups in one row."""
+        least = 1.12 * self.tick if self.label_of_designs else _BAR
+        words = [word for group in self.chart.groups for word in pieces(group)]
+        group = max(least * self.span, widest([*words, MEAN_TITLE], self.tick) + 5)
+        most = max(1, int(self.inner / group))
+        rows = -(-len(self.chart.groups) // most)
+        return -(-len(self.chart.groups) // rows)
+
+    def picture(self) -> Picture:
+        chart, look = self.chart, self.look
+        across = self.across()
+        chunks = [chart.groups[at : at + across] for at in range(0, len(chart.groups), across)]
+        strips = [(panel, chunk) for panel in chart.panels for chunk in chunks]
+        legend = self._legend()
+        row = _ROW["column" if look.width < 5 else "text"]
+        row = (row if len(strips) < 4 else 0.7 * row) + self._below(across)
+        row += self._above(across) if self.label_of_designs else 0
+        caption = line_height(text_size("axes.titlesize"))
+        captions = sum(caption for panel in chart.panels if panel.caption)
+        height = row * len(strips) + captions + legend.height + 6
+        picture = Picture(look, height, chart.rows, layout="constrained")
+        grid = picture.subplots(len(strips), 1, sharey=True, squeeze=False)
+        for axes, (panel, groups) in zip(grid[:, 0], strips, strict=True):
+            self._strip(axes, panel, groups, across)
+            if panel.caption and groups is chunks[0]:
+                pad = 4 + (self._above(across) if self.label_of_designs else 0)
+                axes.set_title(panel.caption, loc="left", pad=pad)
+        title = value_title(chart, self.scale)
+        values_title(picture, title, self._below(across), height - legend.height)
+        legend.draw(picture)
+        return picture
+
+    def _above(self, across: int) -> float:
+        """How high the names of groups are."""
+        titles = self._titles(self.chart.groups, self.inner / across - 4)
+        return line_height(self.tick) * max(title.count("\n") + 1 for title in titles) + 4
+
+    def _below(self, across: int) -> float:
+        """How high what stands below the axes is, in points."""
+        return (
+            widest(self._designs(), self.tick) + 4 if self.label_of_designs else self._above(across)
+        )
+
+    def _designs(self) -> list[str]:
+        unsafe = self.chart.unsafe
+        return [f"{d} {UNSAFE_MARK}" if d in unsafe else d for d in self.chart.designs]
+
+    def _strip(self, axes: Axes, panel: Panel, groups: Sequence[str], across: int) -> None:
+        count = len(self.chart.designs)
+        if MEAN in groups:
+            left = groups.index(MEAN) * self.span - 0.5 - _GAP / 2
+            axes.axvspan(left, left + self.span, color=self.look.colours.band, lw=0, zorder=0)
+        for place, design in enumerate(self.chart.designs):
+            places = [at * self.span + place for at in range(len(groups))]
+            self._bars(axes, design, places, [panel.numbers[design, group] for group in groups])
+        axes.set_xlim(-_GAP / 2 - 0.5, across * self.span - _GAP / 2 - 0.5)
+        axes.set_ylim(0, 1.06 * self.top)
+        number_axis(axes.yaxis, self.scale)
+        ruled(axes, "y")
+        if self.chart.baseline is not None:
+            axes.axhline(1.0, color=self.look.colours.ink, lw=0.7, zorder=1.5)
+        middles = [at * self.span + (count - 1) / 2 for at in range(len(groups))]
+        axes.tick_params(axis="x", length=0, pad=2)
+        titles = self._titles(groups, self.inner / across - 4)
+        if not self.label_of_designs:
+            axes.set_xticks(middles, titles)
+            return
+        every = [at * self.span + place for at in range(len(groups)) for place in range(count)]
+        axes.set_xticks(every, self._designs() * len(groups), rotation=90)
+        for middle, title in zip(middles, titles, strict=True):
+            axes.annotate(
+                title, (middle, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2),
+                textcoords="offset points", ha="center", va="bottom", fontsize=self.tick,
+            )  # fmt: skip
+
+    def _bars(
+        self, axes: Axes, design: str, places: Sequence[float], numbers: Sequence[Number | None]
+    ) -> None:
+        ink = self.look.colours.ink
+        there = [(at, number) for at, number in zip(places, numbers, strict=True) if number]
+        missing = [at for at, number in zip(places, numbers, strict=True) if number is None]
+        bases = [0.0] * len(there)
+        for part, how in self._pieces(design).items():
+            lengths = [_length(number, part) for _, number in there]
+            axes.bar(
+                [at for at, _ in there], lengths, 0.84, bases, color=how.colour, hatch=how.hatch,
+                hatchcolor=self.look.colours.page, linewidth=0, zorder=2,
+            )  # fmt: skip
+            bases = [base + length for base, length in zip(bases, lengths, strict=True)]
+        whiskers = [(at, number) for at, number in there if number.spread is not None]
+        if whiskers:
+            below = [number.value - number.low for _, number in whiskers]
+            above = [number.high - number.value for _, number in whiskers]
+            axes.errorbar(
+                [at for at, _ in whiskers], [number.value for _, number in whiskers],
+                yerr=[below, above], fmt="none", ecolor=ink, elinewidth=0.7, capsize=1.3,
+                capthick=0.7, zorder=3,
+            )  # fmt: skip
+        if missing:
+            low = [0.03 * self.top] * len(missing)
+            axes.plot(missing, low, marker="x", ms=3, mew=0.8, color=ink, ls="none")
+
+    def _pieces(self, design: str) -> dict[str, Marked]:
+        if self.chart.parts is None:
+            return {"": self.marked[design]}
+        return part_marks(list(self.chart.parts))
+
+    def _legend(self) -> Legend:
+        chart, look = self.chart, self.look
+        legend = Legend(look.points)
+        if chart.parts is None:
+            for design, label in zip(chart.designs, self._designs(), strict=True):
+                legend.add(sign(self.marked[design], look), label)
+        else:
+            marks = part_marks(list(chart.parts))
+            for part, title in chart.parts.items():
+                legend.add(sign(marks[part], look), title)
+        ink = look.colours.ink
+        if any(number.spread for number in chart._numbers):
+            legend.add(Line2D([], [], color=ink, lw=0.7, marker="|", ms=4), chart.spreads)
+        if chart._missing:
+            legend.add(Line2D([], [], color=ink, marker="x", ms=3, ls="none"), chart._missing)
+        if set(chart.unsafe).intersection(chart.designs):
+            legend.say(UNSAFE_NOTE)
+        return legend
+
+
+def _length(number: Number, part: str) -> float:
+    """Of a bar, or of a part of it."""
+    return (number.parts or {}).get(part, 0.0) if part else number.value
+
+
+def sign(how: Marked, look: Look) -> Patch:
+    """What stands for a bar in a legend."""
+    return Patch(
+        facecolor=how.colour, hatch=how.hatch * 2, hatchcolor=look.colours.page, linewidth=0
+    )
+
+
+_PART_COLOURS = (*KINDS.values(), "#56b4e9", "#d55e00")
+
+
+def part_marks(parts: Sequence[str]) -> dict[str, Marked]:
+    """How parts of bars are drawn."""
+    return {
+        part: Marked(colour, colour, HATCHES[at], "o", "-")
+        for at, part in enumerate(parts)
+        for colour in [KINDS.get(part) or _PART_COLOURS[at]]
+    }
+
+
+def value_title(chart: Bars, scale: Scale) -> str:
+    """The title of an axis of values: what, its unit or the baseline, and which way is better."""
+    if chart.baseline is not None:
+        return f"{chart.title}, relative to {chart.baseline} ({chart.direction})"
+    unit = f", {scale.unit}" if scale.unit else ""
+    return f"{chart.title}{unit} ({chart.direction})"

@@ -1,0 +1,217 @@
+"""Lines: a panel for each workload, a line for each design, all on the same scales."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from graven.figures import Scale, scale
+from graven.plots.parts import (
+    UNSAFE_MARK,
+    UNSAFE_NOTE,
+    Legend,
+    apart,
+    line_height,
+    log_axis,
+    number_axis,
+    pieces,
+    room_beside,
+    ruled,
+    text_size,
+    values_title,
+    widest,
+    wrapped,
+)
+from graven.plots.picture import Picture, Rows
+from graven.plots.style import Look
+from graven.plots.values import Number
+from graven.records import Value
+
+_HEIGHT = {"column": 74.0, "text": 92.0}
+"""Of the axes of a panel, in points."""
+
+_NARROW = 92.0
+"""How wide a panel is with its margins, at least, in points."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Numbers over an axis.
+
+    Attributes:
+        metric: The statistic.
+        title: The same in words.
+        unit: Its unit, absolute.
+        direction: Which way is better, in words.
+        axis: What the places are, with their unit.
+        places: Where the numbers stand along the axis.
+        labels: What is written there.
+        designs: A line each.
+        panels: By name: numbers by design, one for each place; nothing where a result is missing.
+        baseline: The design that numbers are multiples of.
+        unsafe: Designs that are marked.
+        spreads: What bands are, in words; empty if there are none.
+        log: Whether the axis of values is logarithmic.
+        joined: Whether lines between the places are numbers, too, or only lead the eye.
+    """
+
+    metric: str
+    title: str
+    unit: str
+    direction: str
+    axis: str
+    places: Sequence[float]
+    labels: Sequence[str]
+    designs: Sequence[str]
+    panels: Mapping[str, Mapping[str, Sequence[Number | None]]]
+    baseline: str | None = None
+    unsafe: Collection[str] = ()
+    spreads: str = ""
+    log: bool = False
+    joined: bool = True
+
+    @property
+    def rows(self) -> Rows:
+        """What is drawn, as flat rows."""
+        return [
+            self._row(panel, design, label, number)
+            for panel, lines in self.panels.items()
+            for design in self.designs
+            for label, number in zip(self.labels, lines[design], strict=True)
+        ]
+
+    def _row(self, panel: str, design: str, label: str, number: Number | None) -> dict[str, Value]:
+        row: dict[str, Value] = {
+            "metric": self.metric,
+            "unit": self.unit if self.baseline is None else f"multiples of {self.baseline}",
+            "panel": panel,
+            "design": design,
+            self.axis: label,
+        }
+        if number is None:
+            return {**row, "value": None}
+        return row | {"value": number.value, "low": number.low, "high": number.high}
+
+    @property
+    def _numbers(self) -> list[Number | None]:
+        return [n for lines in self.panels.values() for line in lines.values() for n in line]
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """The least and the greatest of what is drawn."""
+        known = [number for number in self._numbers if number is not None]
+        low = min([number.low for number in known if not self.log or number.low > 0], default=1.0)
+        high = max([number.high for number in known], default=1.0)
+        if self.baseline is not None:
+            low, high = min(low, 1.0), max(high, 1.0)
+        return (low, max(high, low)) if self.log else (min(low, 0.0), high or 1.0)
+
+    def draw(self, look: Look) -> Picture:
+        """The picture."""
+        with look.applied():
+            return self._drawn(look)
+
+    def _drawn(self, look: Look) -> Picture:
+        title = text_size("axes.titlesize")
+        label = text_size("axes.labelsize")
+        tick = text_size("ytick.labelsize")
+        scaled = Scale(1.0, "") if self.baseline is not None else scale(self.unit, self._ends[1])
+        words = [piece for name in self.panels for piece in pieces(name)]
+        room = room_beside(look.points, scaled, self._ends[1])
+        fit = max(1, int(room / max(_NARROW, widest(words, title) + 8)))
+        down = -(-len(self.panels) // fit)
+        across = -(-len(self.panels) // down)
+        names = [wrapped(name, title, room / across - 8) for name in self.panels]
+        above = line_height(title) * max(name.count("\n") + 1 for name in names)
+        legend = self._legend(look)
+        panel = _HEIGHT["column" if look.width < 5 else "text"] + above + 2.2 * tick
+        height = panel * down + 2 * line_height(label) + legend.height
+        picture = Picture(look, height, self.rows, layout="constrained")
+        grid = picture.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+        everything = list(grid.flat)
+        for axes, name, lines in zip(everything, names, self.panels.values(), strict=False):
+            self._panel(axes, lines, look)
+            axes.set_title(name, loc="left")
+            self._axes(axes, scaled, look, room / across - 10)
+        for number, axes in enumerate(everything):
+            if number >= len(names):
+                axes.remove()
+            elif number + across >= len(names):
+                axes.tick_params(labelbottom=True)
+        low = 2 * line_height(label) + tick
+        values_title(picture, self._value_title(scaled), low, height - legend.height)
+        picture.supxlabel(wrapped(self.axis, label, 0.9 * look.points), fontsize=label)
+        legend.draw(picture)
+        return picture
+
+    def _value_title(self, scaled: Scale) -> str:
+        if self.baseline is not None:
+            return f"{self.title}, relative to {self.baseline} ({self.direction})"
+        unit = f", {scaled.unit}" if scaled.unit else ""
+        return f"{self.title}{unit} ({self.direction})"
+
+    def _panel(self, axes: Axes, lines: Mapping[str, Sequence[Number | None]], look: Look) -> None:
+        nothing = math.nan
+        for design, marked in look.marked(self.designs).items():
+            numbers = lines[design]
+            values = [nothing if number is None else number.value for number in numbers]
+            axes.plot(
+                self.places, values, color=marked.line, marker=marked.marker,
+                ls=marked.dashes if self.joined else ":", lw=None if self.joined else 0.7,
+                markeredgewidth=0.4, markeredgecolor=look.colours.page, clip_on=False, zorder=3,
+            )  # fmt: skip
+            if any(number is not None and number.spread for number in numbers):
+                low = [nothing if number is None else number.low for number in numbers]
+                high = [nothing if number is None else number.high for number in numbers]
+                axes.fill_between(self.places, low, high, color=marked.line, alpha=0.2, lw=0)
+
+    def _axes(self, axes: Axes, scaled: Scale, look: Look, width: float) -> None:
+        first, last = min(self.places), max(self.places)
+        size = text_size("xtick.labelsize")
+        # Labels at the ends stay within the panel.
+        edge = min(max(0.5 * widest(self.labels, size), 4.0) / width, 0.3)
+        margin = (last - first) * edge / (1.0 - 2.0 * edge) or 0.5
+        axes.set_xlim(first - margin, last + margin)
+        along = width / (last - first + 2 * margin)
+        points = [(place - first) * along for place in self.places]
+        labels = apart(points, self.labels, size)
+        axes.xaxis.set_major_locator(FixedLocator(list(self.places)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xticks(list(self.places), labels)
+        low, high = self._ends
+        if self.log:
+            low, high = low / 1.15, high * 1.15
+            axes.set_yscale("log")
+            axes.set_ylim(low, high)
+            room = _HEIGHT["column" if look.width < 5 else "text"]
+            log_axis(axes.yaxis, scaled, (low, high), room, text_size("ytick.labelsize"))
+        else:
+            axes.set_ylim(low, 1.06 * high)
+            number_axis(axes.yaxis, scaled)
+        ruled(axes, "y")
+        if self.baseline is not None:
+            axes.axhline(1.0, color=look.colours.ink, lw=0.6, zorder=1.5)
+
+    def _legend(self, look: Look) -> Legend:
+        legend = Legend(look.points)
+        for design, marked in look.marked(self.designs).items():
+            line = Line2D(
+                [], [], color=marked.line, marker=marked.marker, ls=marked.dashes,
+                markeredgewidth=0.4, markeredgecolor=look.colours.page,
+            )  # fmt: skip
+            if not self.joined:
+                line.set_linestyle("none")
+            legend.add(line, f"{design} {UNSAFE_MARK}" if design in self.unsafe else design)
+        if any(number is not None and number.spread for number in self._numbers):
+            legend.add(Patch(color=look.colours.soft, lw=0, alpha=0.3), self.spreads)
+        if set(self.unsafe).intersection(self.designs):
+            legend.say(UNSAFE_NOTE)
+        if None in self._numbers:
+            legend.say("gaps: no result")
+        return legend

@@ -1,0 +1,700 @@
+"""Pictures: what is in them, that it can be read, and the files that they become."""
+
+from __future__ import annotations
+
+import csv
+import doctest
+import io
+import itertools
+import re
+import shutil
+import subprocess
+import zlib
+
+import matplotlib as mpl
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from matplotlib.text import Text
+
+import graven
+from graven import figures
+from graven.comparison import MEAN
+from graven.plots import Look, Picture, save
+from graven.plots.banks import BankLoads
+from graven.plots.bars import Bars, Panel
+from graven.plots.comparisons import KINDS, Asked, chart
+from graven.plots.lines import Lines
+from graven.plots.parts import wrapped
+from graven.plots.rows import Pairs, Sensitivities
+from graven.plots.timeline import Timeline
+from graven.plots.values import Number, Source, stat
+from graven.report.pairs import Pair
+from graven.report.tornado import Row
+from graven.reports import Event
+
+WIDTHS = ["column", "text"]
+METRIC = "throughput_tx_per_s"
+
+
+@pytest.fixture
+def several():
+    """Two seeds, four numbers of threads."""
+    asked = {"transactions": 100, "threads": [1, 2, 4, 8]}
+    records = [
+        record
+        for seed in (1, 2)
+        for record in graven.compare("ideal,base,silo", "array,btree", seed=seed, **asked)
+    ]
+    return graven.Comparison(tuple(records))
+
+
+# ---- what can be read --------------------------------------------------------------------------
+
+
+def texts(picture):
+    """Every text that is drawn, with the box that it takes, in pixels."""
+    picture.canvas.draw()
+    renderer = picture.canvas.get_renderer()
+    found = [*picture.texts]
+    for legend in picture.legends:
+        found += legend.get_texts()
+    for axes in picture.axes:
+        found += [*axes.texts, axes.title, axes._left_title, axes._right_title]
+        for axis in (axes.xaxis, axes.yaxis) if axes.axison else ():
+            found.append(axis.label)
+            found += [label for t in axis._update_ticks() for label in (t.label1, t.label2)]
+    drawn = [t for t in found if isinstance(t, Text) and t.get_visible() and t.get_text().strip()]
+    return [(text.get_text(), text.get_window_extent(renderer)) for text in drawn]
+
+
+def overlap(a, b):
+    """By how many pixels two boxes run into each other."""
+    return min(
+        min(a.x1, b.x1) - max(a.x0, b.x0),
+        min(a.y1, b.y1) - max(a.y0, b.y0),
+    )
+
+
+def check_layout(picture):
+    """All text is inside the picture, and none runs into another or into the legend's axes."""
+    with picture.look.applied():
+        found = texts(picture)
+        renderer = picture.canvas.get_renderer()
+        page = picture.bbox
+        assert found
+        for text, box in found:
+            assert box.x0 >= page.x0 - 1, text
+            assert box.x1 <= page.x1 + 1, text
+            assert box.y0 >= page.y0 - 1, text
+            assert box.y1 <= page.y1 + 1, text
+        for (one, a), (other, b) in itertools.combinations(found, 2):
+            assert overlap(a, b) <= 1, (one, other)
+        for legend, axes in itertools.product(picture.legends, picture.axes):
+            assert overlap(legend.get_window_extent(renderer), axes.bbox) <= 1
+        for axes in picture.axes:
+            assert axes.bbox.width > 40 or axes.get_label() == "<colorbar>"
+            assert axes.bbox.height > 20
+
+
+def test_the_check_of_layouts_finds_text_outside_and_text_on_text():
+    for place in ((0.99, 0.5), (0.5, 0.5)):
+        picture = Picture(Look.of(), 100, [])
+        picture.text(0.5, 0.5, "a text")
+        picture.text(*place, "another text")
+        axes = picture.add_axes((0.1, 0.1, 0.8, 0.3))
+        axes.set_axis_off()
+        with pytest.raises(AssertionError):
+            check_layout(picture)
+
+
+def numbers(designs, groups, top, spread=False):
+    made = {}
+    for at, (design, group) in enumerate(itertools.product(designs, groups)):
+        value = top * (1 + at % 7) / 7
+        high = value * (1.2 if spread else 1.0)
+        made[design, group] = Number(value, value, high, {"data": value / 2, "log": value / 2})
+    return made
+
+
+NAMES = st.lists(
+    st.from_regex(r"[a-z]{1,9}(-[a-z]{1,9})?", fullmatch=True), min_size=1, max_size=31, unique=True
+)
+FEW = settings(
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.generate],
+)
+
+
+@FEW
+@given(
+    designs=NAMES,
+    groups=NAMES.map(lambda names: names[:20]),
+    top=st.sampled_from([3e-4, 0.02, 1.0, 7.3, 999.0, 12_345.0, 4.2e9]),
+    width=st.sampled_from([*WIDTHS, 2.5, 5.0]),
+    parts=st.booleans(),
+    relative=st.booleans(),
+)
+def test_bars_of_any_number_of_designs_and_workloads_can_be_read(
+    designs, groups, top, width, parts, relative
+):
+    chart = Bars(
+        METRIC, "Throughput of what was committed", "tx/s", "higher is better", [*groups, MEAN],
+        designs, [Panel("", numbers(designs, [*groups, MEAN], top, spread=True))],
+        designs[0] if relative else None, designs[1:2],
+        {"data": "program data", "log": "log"} if parts else None, "least to greatest of 2 seeds",
+    )  # fmt: skip
+    check_layout(chart.draw(Look.of(width)))
+
+
+@FEW
+@given(
+    designs=NAMES,
+    groups=NAMES.map(lambda names: names[:20]),
+    places=st.lists(st.integers(1, 64), min_size=1, max_size=12, unique=True).map(sorted),
+    top=st.sampled_from([3e-4, 0.02, 1.0, 7.3, 999.0, 12_345.0, 4.2e9]),
+    width=st.sampled_from([*WIDTHS, 2.5, 5.0]),
+    log=st.booleans(),
+)
+def test_lines_of_any_number_of_designs_and_workloads_can_be_read(
+    designs, groups, places, top, width, log
+):
+    lines = {
+        group: {
+            design: [Number(top * at, top * at, top * (1 + at)) for at in range(1, len(places) + 1)]
+            for design in designs
+        }
+        for group in groups
+    }
+    chart = Lines(
+        METRIC, "Throughput", "tx/s", "higher is better", "Threads", [float(p) for p in places],
+        [str(p) for p in places], designs, lines, None, designs[:1], "least to greatest", log=log,
+    )  # fmt: skip
+    check_layout(chart.draw(Look.of(width)))
+
+
+@FEW
+@given(
+    labels=st.lists(st.text("abc xyz-", min_size=1, max_size=70), min_size=1, max_size=25),
+    factors=st.lists(st.sampled_from([0.01, 0.5, 0.97, 1.0, 1.02, 3.0, 250.0]), min_size=1),
+    printed=st.sampled_from([None, 0.3, 1.01, 40.0]),
+    width=st.sampled_from([*WIDTHS, 2.5]),
+)
+def test_rows_can_be_read_whatever_their_labels(labels, factors, printed, width):
+    factors = [factors[at % len(factors)] for at in range(len(labels))]
+    rows = [Row(l or "x", f, "within 25 %", f > 1) for l, f in zip(labels, factors, strict=True)]  # noqa: E741
+    check_layout(Sensitivities(rows, printed).draw(Look.of(width)))
+    pairs = [Pair(row.label, printed or 1.5, row.factor, (row.factor, 2.0)) for row in rows]
+    check_layout(Pairs(pairs).draw(Look.of(width)))
+
+
+@FEW
+@given(
+    events=st.lists(
+        st.tuples(st.sampled_from(["thread 0", "design", "caches", "PM", "power"]),
+                  st.text("abc 0x", min_size=1, max_size=120)),
+        min_size=1, max_size=30,
+    ),
+    width=st.sampled_from(WIDTHS),
+)  # fmt: skip
+def test_a_timeline_can_be_read_whatever_happens(events, width):
+    made = [Event(at * 991, who, what.strip() or "x") for at, (who, what) in enumerate(events)]
+    made.append(Event(None, "verdict", "word A holds 0x2, which is neither"))
+    check_layout(Timeline("silo: power fails at cycle 1,155", made, 4).draw(Look.of(width)))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("banks", [1, 8, 64])
+def test_loads_of_any_number_of_banks_can_be_read(width, banks):
+    loads = tuple(tuple(float((b + at) % 5) for at in range(50)) for b in range(banks))
+    cycles = tuple(1000.0 * (at + 1) for at in range(50))
+    check_layout(BankLoads(cycles, loads).draw(Look.of(width)))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_can_be_read(several, kind, width, theme):
+    for baseline in (None, "base"):
+        check_layout(chart(kind, Asked(several, baseline)).draw(Look.of(width, theme)))
+
+
+def test_designs_are_told_apart_without_colours():
+    names = [f"design-{number}" for number in range(31)]
+    marked = Look.of().marked(names)
+    assert len({(m.colour, m.hatch) for m in marked.values()}) >= len(names) // 4
+    assert len({(m.marker, m.dashes) for m in marked.values()}) == len(names)
+    few = Look.of().marked(["ideal", "base", "silo", "fwb", "lad", "hoop"])
+    assert len({m.hatch for m in few.values()}) >= 5
+
+
+# ---- numbers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"), (0.00149, "0.0015"), (0.0149, "0.015"), (0.149, "0.15"), (0.0999, "0.100"),
+        (1.0, "1.00"), (9.996, "10.0"), (12.34, "12.3"), (123.4, "123"), (1234.0, "1,234"),
+        (0.0000149, "1.49e-05"), (1.49e7, "1.49e+07"), (None, "–"),
+    ],
+)  # fmt: skip
+def test_multiples_have_significant_digits(value, text):
+    assert figures.ratio(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(999.9, "1 k"), (1234, "1.23 k"), (0.00149, "0.00149"), (0, "0"), (-2.5e6, "-2.5 M")],
+)
+def test_numbers_of_any_size_have_a_prefix(value, text):
+    assert figures.scaled(value) == text
+
+
+@pytest.mark.parametrize(
+    ("unit", "top", "factor", "shown"),
+    [
+        ("pJ", 3.2e9, 1e9, "mJ"), ("pJ", 12, 1, "pJ"), ("B", 5e6, 1e6, "MB"),
+        ("tx/s", 5e6, 1e6, "M tx/s"), ("cycles", 999, 1, "cycles"), ("", 2e4, 1e3, "k"),
+        ("B/transaction", 1e4, 1e3, "kB/transaction"), ("ms", 2e-3, 1e-3, "µs"), ("ns", 0, 1, "ns"),
+        ("cycles", 0.01, 1, "cycles"),
+    ],
+)  # fmt: skip
+def test_an_axis_has_one_prefix(unit, top, factor, shown):
+    assert figures.scale(unit, top) == figures.Scale(pytest.approx(factor), shown)
+
+
+def test_numbers_along_an_axis_have_the_same_digits():
+    assert figures.steps([0, 0.5, 1.0]) == ["0.0", "0.5", "1.0"]
+    assert figures.steps([0, 1000, 2000]) == ["0", "1,000", "2,000"]
+    assert figures.steps([-0.0, 0.25]) == ["0.00", "0.25"]
+
+
+def test_titles_have_the_unit_or_the_baseline(several):
+    absolute = several.plot("bars", METRIC)
+    assert "M tx/s" in " ".join(text for text, _ in texts(absolute)).replace("\n", " ")
+    relative = several.normalised("base").plot("bars", METRIC)
+    assert "relative to base" in " ".join(t for t, _ in texts(relative)).replace("\n", " ")
+
+
+def test_a_number_over_seeds_is_their_mean_and_its_ends(several):
+    source = Source(several, None)
+    place = source.places[0]
+    number = source.number(stat(METRIC), "silo", "btree", place)
+    of_it = [r for r in several.select("silo", "btree") if r.threads == 1]
+    seeds = [record.number(METRIC) for record in of_it]
+    assert len(seeds) == 2
+    assert number.value == pytest.approx(sum(seeds) / 2)
+    assert (number.low, number.high) == (min(seeds), max(seeds))
+
+
+def test_there_is_no_mean_over_a_part(several):
+    """One seed of one workload is missing: neither that bar nor the mean is drawn."""
+    gone = next(r for r in several if (r.design, r.workload, r.seed) == ("silo", "btree", 2))
+    fewer = graven.Comparison(tuple(r for r in several if r is not gone))
+    drawn = chart("bars", Asked(fewer, "base", METRIC))
+    panel = next(p for p in drawn.panels if p.caption == "1 thread")
+    missing = {key for key, number in panel.numbers.items() if number is None}
+    assert missing == {("silo", "btree"), ("silo", MEAN)}
+    assert "no result" in [text for text, _ in texts(drawn.draw(Look.of()))]
+
+
+def test_parts_add_up_to_the_whole(several):
+    for kind, baseline in itertools.product(("traffic", "energy"), (None, "base")):
+        for panel in chart(kind, Asked(several, baseline)).panels:
+            for number in panel.numbers.values():
+                assert sum(number.parts.values()) == pytest.approx(number.value)
+
+
+# ---- files -------------------------------------------------------------------------------------
+
+
+def streams(pdf):
+    """The inflated streams of a PDF, and what is between them."""
+    for found in re.finditer(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL):
+        try:
+            yield zlib.decompress(found[1])
+        except zlib.error:
+            yield found[1]
+
+
+def test_text_in_a_pdf_is_text_and_its_font_is_embedded(several, tmp_path):
+    [file, _] = several.plot().save(tmp_path / "bars.pdf")
+    content = file.read_bytes()
+    assert b"/FontFile2" in content
+    assert re.search(rb"/Type /Font\b", content)
+    assert b"/Subtype /Type3" not in content
+    assert any(b" Tf" in stream and b"BT" in stream for stream in streams(content))
+    if shutil.which("pdftotext"):
+        done = subprocess.run(["pdftotext", file, "-"], capture_output=True, text=True, check=True)
+        assert "btree" in done.stdout
+
+
+def test_a_picture_is_as_wide_as_is_said(several, tmp_path):
+    for width, inches in {"column": 3.3, "text": 7.0, 4.5: 4.5}.items():
+        [file, _] = several.plot(width=width).save(tmp_path / "bars.pdf")
+        box = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", file.read_bytes())
+        assert float(box[1]) == pytest.approx(72 * inches, abs=0.5)
+
+
+@pytest.mark.parametrize("form", ["pdf", "svg", "png"])
+def test_equal_pictures_are_equal_bytes_without_a_date(several, form):
+    one, other = (several.plot("lines").encoded(form) for _ in range(2))
+    assert one == other
+    assert b"CreationDate" not in one
+    assert b"<dc:date>" not in one
+
+
+def test_text_in_svg_is_text(several):
+    assert ">btree</text>" in several.plot().encoded("svg").decode()
+
+
+def test_what_is_drawn_is_beside_it_as_csv(several, tmp_path):
+    written = (
+        several.normalised("base")
+        .plot("bars", METRIC)
+        .save([tmp_path / "a.pdf", tmp_path / "a.svg", tmp_path / "b.png"])
+    )
+    assert [path.name for path in written] == ["a.pdf", "a.svg", "b.png", "a.csv", "b.csv"]
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text())))
+    expected = several.select("silo,base", "btree")
+    ratios = [
+        s.number(METRIC) / b.number(METRIC)
+        for s, b in zip(expected["silo"], expected["base"], strict=True)
+        if s.threads == 8
+    ]
+    [row] = [
+        row
+        for row in rows
+        if (row["panel"], row["workload"], row["design"]) == ("8 threads", "btree", "silo")
+    ]
+    assert float(row["value"]) == pytest.approx(sum(ratios) / 2)
+    assert float(row["low"]) == min(ratios)
+    assert len(rows) == 4 * 3 * 3  # numbers of threads, workloads and their mean, designs
+
+
+@pytest.mark.parametrize("name", ["bars", "bars.eps", "bars.pdf.gz", "-"])
+def test_other_endings_are_refused(several, tmp_path, name):
+    with pytest.raises(graven.ConfigError, match=r"must end in \.pdf, \.svg, \.png"):
+        save(several.plot(), tmp_path / name)
+    assert list(tmp_path.glob("bars*")) == []
+
+
+def test_a_file_that_cannot_be_written_is_named(several, tmp_path):
+    with pytest.raises(graven.OutputError, match=r"nowhere/a\.pdf"):
+        save(several.plot(), tmp_path / "nowhere" / "a.pdf")
+
+
+# ---- the user's own style ----------------------------------------------------------------------
+
+
+def test_a_style_applies_on_top(several, tmp_path):
+    style = tmp_path / "mine.mplstyle"
+    style.write_text("font.size: 11\naxes.labelsize: 12.5\npdf.fonttype: 3\n")
+    picture = several.plot("bars", style=style)
+    [label] = [a.yaxis.label for a in picture.axes if a.get_ylabel()] or [picture._supylabel]
+    assert label.get_fontsize() == 12.5
+    [file, _] = picture.save(tmp_path / "a.pdf")
+    assert b"/Type3" in file.read_bytes()
+    check_layout(picture)
+
+
+def test_what_the_user_has_set_in_matplotlib_stays(several):
+    with mpl.rc_context({"legend.fontsize": 9.25}):
+        picture = several.plot()
+    assert {text.get_fontsize() for text in picture.legends[0].get_texts()} == {9.25}
+    assert mpl.rcParams["legend.fontsize"] == mpl.rcParamsDefault["legend.fontsize"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "pie"}, "kind: unknown name `pie`"),
+        ({"metric": "throughputs"}, "unknown statistic `throughputs`"),
+        ({"width": "page"}, "width: `page` is not column, text, or inches"),
+        ({"width": 0.5}, "is not from 2 to 40 inches"),
+        ({"theme": "sepia"}, "theme: unknown name `sepia`"),
+        ({"style": "no-such-style"}, "neither a style file nor one of"),
+        ({"kind": "lines", "over": "pm.write_ns"}, "`pm.write_ns` does not vary; threads do"),
+        ({"kind": "traffic", "metric": "cycles"}, "media_write_requests"),
+        ({"kind": "latency", "metric": "cycles"}, "transaction_latency_cycles"),
+    ],
+)
+def test_what_is_not_allowed_is_refused(several, arguments, message):
+    with pytest.raises(graven.ConfigError) as caught:
+        several.plot(**arguments)
+    assert message in str(caught.value)
+
+
+def test_results_that_a_picture_cannot_tell_apart_are_refused(several):
+    other = graven.compare("base", "array", transactions=7, threads=1)
+    twice = graven.Comparison((*several, *other))
+    with pytest.raises(graven.ConfigError, match="two results of base on array"):
+        twice.plot()
+
+
+def test_there_has_to_be_something_to_draw():
+    with pytest.raises(graven.ConfigError, match="no results"):
+        graven.Comparison(()).plot()
+
+
+# ---- Python ------------------------------------------------------------------------------------
+
+
+def test_a_comparison_is_a_sequence_of_records(several):
+    assert len(several) == len(list(several)) == 48
+    assert not graven.Comparison(())
+    assert {record.design for record in several["silo"]} == {"silo"}
+    some = several.select(designs=["silo", "base"], workloads="btree")
+    assert (some.designs, some.workloads, len(some)) == (["base", "silo"], ["btree"], 16)
+    with pytest.raises(graven.ConfigError, match=r"design: unknown name `sil`; did you mean silo"):
+        several["sil"]
+
+
+def test_what_is_shown_of_results_is_short(several):
+    assert repr(several) == (
+        "<Comparison: 48 results of 3 designs on 2 workloads with 4 numbers of threads>"
+    )
+    assert repr(several.records[0]) == (
+        "<Record: ideal on array, machine silo, threads 1, transactions 100, seed 1>"
+    )
+    assert len(repr(several.normalised("base"))) < 140
+
+
+def test_notebooks_show_a_table_and_a_picture(comparison):
+    shown = comparison._repr_html_()
+    assert shown.count("<table>") == 1
+    assert shown.count("<svg") == 1
+    assert ">btree</text>" in shown
+    assert "<?xml" not in shown
+    assert comparison.normalised("base")._repr_html_() == shown
+    assert "No results" in graven.Comparison(())._repr_html_()
+    assert "<td>Throughput</td>" in comparison.records[0]._repr_html_()
+    assert comparison.plot()._repr_svg_().startswith("<?xml")
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "parquet"])
+def test_what_is_saved_is_loaded(tmp_path, form):
+    sizes = {"pm.write_ns": [150, 300.5], "pm.buffer_ns": [10, 20]}
+    whole = graven.compare("base,silo", "array", transactions=100, vary=sizes)
+    file = tmp_path / f"results.{form}"
+    whole.save(file)
+    found = graven.load(file)
+    assert found.records == whole.records
+    assert found.varied == whole.varied
+    assert found.plot("bars").encoded("svg") == whole.plot("bars").encoded("svg")
+
+
+def test_other_files_are_not_loaded(tmp_path, comparison):
+    with pytest.raises(graven.ConfigError, match=r"ends in none of \.json, \.csv, \.parquet"):
+        graven.load(tmp_path / "a.txt")
+    with pytest.raises(graven.ConfigError, match="cannot read"):
+        graven.load(tmp_path / "a.json")
+    for name, content in {"a.json": "[1]", "b.csv": "x,y\n1,2\n", "c.parquet": "PAR1"}.items():
+        (tmp_path / name).write_text(content)
+        with pytest.raises(graven.ConfigError, match="is not what Graven writes"):
+            graven.load(tmp_path / name)
+    with pytest.raises(graven.ConfigError, match=r"must end in|ends in"):
+        comparison.save(tmp_path / "a.xlsx")
+
+
+def test_a_store_is_loaded(tmp_path):
+    store = tmp_path / "store"
+    asked = {"transactions": 100, "store": store}
+    graven.compare("base,silo", "array", **asked)
+    graven.compare("base,silo", "array", pm__write_ns=300, **asked)
+    found = graven.load(store)
+    assert found.varied == {"pm.write_ns": [150.0, 300.0]}
+    assert len(found) == 4
+    graven.compare("base", "array", machine="cramped", **asked)
+    with pytest.raises(graven.ConfigError, match="results of silo, cramped; choose one"):
+        graven.load(store)
+    assert len(graven.load(store, machine="cramped")) == 1
+    with pytest.raises(graven.ConfigError, match="no such results"):
+        graven.load(store, machine="cramped", transactions=7)
+    with pytest.raises(graven.ConfigError, match="there is no store"):
+        graven.load(tmp_path)
+
+
+def test_a_report_is_written(comparison, tmp_path):
+    comparison.report(tmp_path / "report.html", "base")
+    assert "<html" in (tmp_path / "report.html").read_text()
+    comparison.save(tmp_path / "a.json")
+    graven.load(tmp_path / "a.json").report(tmp_path / "again.html")
+    with pytest.raises(graven.ConfigError, match="no results"):
+        graven.Comparison(()).report(tmp_path / "none.html")
+
+
+def test_a_counterexample_is_drawn():
+    report = graven.crash("ideal", "array", machine="cramped", transactions=10)
+    picture = report.plot()
+    assert [row["who"] for row in picture.rows] == ["thread 0", "verdict"]
+    assert any("are left out" in text for text, _ in texts(picture))
+    check_layout(picture)
+    with pytest.raises(graven.ConfigError, match="from 0 to 0"):
+        report.plot(1)
+    kept = graven.crash("silo", "array", machine="cramped", transactions=10)
+    with pytest.raises(graven.ConfigError, match="no violation to draw"):
+        kept.plot()
+
+
+def test_the_examples_in_the_documentation_of_comparisons_run(tmp_path, monkeypatch):
+    from graven import comparison
+
+    monkeypatch.chdir(tmp_path)
+    assert doctest.testmod(comparison).attempted > 5
+    assert doctest.testmod(comparison).failed == 0
+
+
+# ---- the command -------------------------------------------------------------------------------
+
+CHOICE = ("--designs", "ideal,base,silo", "--workloads", "array,btree", "--transactions", "100")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "lines"])
+def test_plot_draws_what_compare_has_kept(quick, tmp_path, kind):
+    assert quick("compare", *CHOICE, "--no-report").returncode == 0
+    out = ("--out", "a.pdf", "--out", "a.png")
+    done = quick("plot", kind, *CHOICE, *out)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    for name in ("a.pdf", "a.png", "a.csv"):
+        assert f"wrote {name}" in done.stderr
+        assert (tmp_path / name).stat().st_size > 100
+
+
+def test_plot_lines_go_over_threads_or_a_key(quick, tmp_path):
+    threads = ("--threads", "1,4")
+    quick("compare", *CHOICE, *threads, "--no-report")
+    assert quick("plot", "lines", *CHOICE, *threads, "--out", "a.svg").returncode == 0
+    assert "relative to" not in (tmp_path / "a.svg").read_text()
+    vary = ("--vary", "pm.write_ns=150,300")
+    quick("compare", *CHOICE, *vary, "--no-report")
+    done = quick("plot", "lines", *CHOICE, *vary, "--baseline", "base", "--out", "b.svg")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "b.svg").read_text()
+    assert "pm.write_ns, ns" in text
+    assert "relative to base" in text
+
+
+def test_plot_draws_nothing_when_a_result_is_missing_and_says_what_makes_it(quick, tmp_path):
+    quick("compare", *CHOICE, "--no-report")
+    more = [word.replace("silo", "silo,fwb") for word in CHOICE]
+    done = quick("plot", "bars", *more, "--out", "a.pdf")
+    assert done.returncode == 2
+    assert "2 of 8 results are not in" in done.stderr
+    assert "fwb on array, fwb on btree; graven compare" in done.stderr
+    assert not (tmp_path / "a.pdf").exists()
+    command = re.search(r"graven (compare .*?) makes what is missing", done.stderr)[1]
+    assert quick(*command.split()).returncode == 0
+    assert quick("plot", "bars", *more, "--out", "a.pdf").returncode == 0
+
+
+def test_plot_of_several_seeds_names_the_command_of_the_missing_one(quick):
+    quick("compare", *CHOICE, "--no-report")
+    done = quick("plot", "bars", *CHOICE, "--seeds", "1,2", "--out", "a.pdf")
+    assert "6 of 12 results" in done.stderr
+    assert done.stderr.count("graven compare") == 1
+    assert "--seed 2 makes" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--out", "a.gif"), "must end in .pdf, .svg, .png"),
+        (("--out", "nowhere/a.pdf"), "--out: cannot write into nowhere"),
+        (("--out", "a.pdf", "--width", "page"), "width: `page` is not column, text, or inches"),
+        (("--out", "a.pdf", "--style", "no-style"), "style: `no-style` is neither"),
+        (("--out", "a.pdf", "--seeds", "1,x"), "--seeds: `1,x`"),
+        (("--out", "a.pdf", "--baseline", "lad"), "`lad` is not among the designs compared"),
+        (("--out", "a.pdf", "--absolute", "--baseline", "base"), "exclude each other"),
+        ((), "Missing option '--out'"),
+        (("--out", "a.pdf"), "there is no store in"),
+    ],
+)
+def test_plot_refuses(quick, arguments, message):
+    done = quick("plot", "bars", *CHOICE, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_plot_counterexample_takes_what_crash_has_kept(quick, tmp_path):
+    where = ("--workload", "array", "--machine", "cramped")
+    done = quick("plot", "counterexample", "--design", "ideal", *where, "--out", "a.pdf")
+    assert done.returncode == 2
+    assert "graven crash --design ideal --workload array --machine cramped" in done.stderr
+    quick("crash", "--design", "ideal", *where, "--transactions", "10")
+    done = quick("plot", "counterexample", "--design", "ideal", *where, "--out", "a.pdf")
+    assert done.returncode == 0, done.stderr
+    assert "verdict" in (tmp_path / "a.csv").read_text()
+
+
+def test_plot_banks_reads_what_run_writes(quick, tmp_path):
+    (tmp_path / "banks.csv").write_text("cycle,bank0,bank1\n100,0.5,1\n200,0,2.25\n")
+    done = quick("plot", "banks", "banks.csv", "--out", "a.pdf")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a.csv").read_text() == "cycle,bank0,bank1\n100.0,0.5,1.0\n200.0,0.0,2.25\n"
+    done = quick("plot", "banks", "banks.csv", "--out", "banks.pdf")
+    assert "would take the place of banks.csv" in done.stderr
+    wrong = {"cycle,bank0\n": "no intervals", "a,b\n1,2\n": "is not what", "": "is not"}
+    for content, why in wrong.items():
+        (tmp_path / "banks.csv").write_text(content)
+        done = quick("plot", "banks", "banks.csv", "--out", "a.pdf")
+        assert done.returncode == 2
+        assert why in done.stderr
+
+
+def test_plot_paper_draws_what_reproduce_has_kept(quick, tmp_path):
+    asked = ("paper", "silo", "fig1", "--quick", "--results", "kept", "--out", "a.svg")
+    done = quick("plot", *asked)
+    assert done.returncode == 2
+    assert "graven reproduce silo fig1 --quick --out kept makes what is missing" in done.stderr
+    quick("reproduce", "silo", "fig1", "--quick", "--out", "kept")
+    done = quick("plot", *asked)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "a.svg").read_text()
+    assert ">ours</text>" in text
+    assert ">the paper</text>" in text
+    assert "paper" in (tmp_path / "a.csv").read_text().splitlines()[0]
+    assert "has no figure `fig9`" in quick("plot", "paper", "silo", "fig9", "--out", "a.svg").stderr
+
+
+def test_plot_sensitivity_draws_what_explain_has_kept(quick, tmp_path):
+    asked = ("sensitivity", "silo-depends", "--quick", "--results", "kept", "--out", "a.svg")
+    done = quick("plot", *asked)
+    assert done.returncode == 2
+    assert "graven explain silo-depends --quick --out kept makes what is missing" in done.stderr
+    quick("explain", "silo-depends", "--quick", "--out", "kept")
+    done = quick("plot", *asked)
+    assert done.returncode == 0, done.stderr
+    assert "Multiples of the number by default" in (tmp_path / "a.svg").read_text()
+    assert "unknown claim" in quick("plot", "sensitivity", "silo-no", "--out", "a.svg").stderr
+
+
+def test_the_page_has_each_picture_of_the_gallery_with_its_commands():
+    from tests.campaigns.gallery import GALLERY, PICTURES
+
+    page = (GALLERY.parent / "plots.md").read_text()
+    commands = {
+        " ".join(line.split()) for line in page.splitlines() if line.startswith("    graven ")
+    }
+    for shown in PICTURES:
+        assert f"graven plot {shown.plot} --out {shown.name}.svg" in commands
+        assert f"](gallery/{shown.name}.svg)" in page
+        picture = (GALLERY / f"{shown.name}.svg").read_text()
+        assert "</text>" in picture
+        assert len(picture) < 200_000
+    assert {path.stem for path in GALLERY.iterdir()} == {shown.name for shown in PICTURES}
+
+
+def test_lines_of_text_fit():
+    with Look.of().applied():
+        from graven.plots.parts import text_width
+
+        for text in ("a long-winded title of an axis", "transactionlatencycyclesmean"):
+            lines = wrapped(text, 7, 50).split("\n")
+            assert len(lines) > 1
+            assert all(text_width(line, 7) <= 50 for line in lines)
+            assert "".join(lines).replace(" ", "") == text.replace(" ", "")
