@@ -27,6 +27,7 @@ def test_the_table_has_all_tries_and_nothing_wrong():
         ("gc", "replace:1:before", False),
         ("gc", "remove:2:after", False),
         ("convert", "replace:1:before", True),
+        ("state", "replace:1:before", False),
     ],
 )
 @pytest.mark.usefixtures("real_engine")

@@ -41,6 +41,7 @@ from tests.campaigns.struck import PARTS
 from tests.campaigns.tables import ROOT, read_rows, replaced, write_rows
 
 from graven import _engine
+from graven.states import StateFile
 from graven.store import DamagedRecord, Store, StoredRecord, segments
 from graven.store.store import SEGMENTS, STATES
 from graven.store.upkeep import lines_of, verify
@@ -202,8 +203,19 @@ class Contents:
             elif STATES in inside.parts:
                 files[str(inside)] = _state(path)
             elif SEGMENTS not in inside.parts and not re.match(r"store\.json|index-", path.name):
-                files[str(inside)] = _HOST_TIME.sub(b"", path.read_bytes())
+                files[str(inside)] = _content(path)
         return Contents(files, results_of(folder / store), tuple(temporaries))
+
+
+def _content(path: Path) -> bytes:
+    """What is in a file; of a state of `--state`, whose checksum is of times, too, the state."""
+    content = path.read_bytes()
+    if content.startswith(b'{\n "sha256"'):
+        try:
+            content = (StateFile(path).read() or "").encode()
+        except _engine.ConfigError as error:
+            content = f"damaged: {error}".encode()
+    return _HOST_TIME.sub(b"", content)
 
 
 def _state(path: Path) -> bytes:
