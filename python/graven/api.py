@@ -255,7 +255,7 @@ def sweep(
         raise KeyboardInterrupt
     if done.ended.failures:
         raise SimulationError(failures_text(done.ended.failures))
-    return found.reports(keep) if found.is_crash else found.records(keep)
+    return list(found.reports(keep)) if found.is_crash else list(found.records(keep))
 
 
 @arguments.in_python

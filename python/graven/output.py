@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from graven.errors import OutputError, OutputRefusedError
-from graven.records import Record, to_csv, to_json, to_parquet
+from graven.records import Record, write_records
 
 BYTES_PER_RECORD = 64 << 10
 """Room to ask for before a run, for one record in all formats together; several times its size."""
@@ -37,11 +37,9 @@ FORMATS = ("json", "csv", "parquet")
 
 def encode(records: Sequence[Record], form: str, *, full: bool) -> bytes:
     """Records in one of `FORMATS`; `full` adds the configuration of each."""
-    if form == "json":
-        return to_json(records, full=full).encode()
-    if form == "csv":
-        return to_csv(records, full=full).encode()
-    return to_parquet(records, full=full)
+    buffer = io.BytesIO()
+    write_records(buffer, records, form, full=full)
+    return buffer.getvalue()
 
 
 @dataclass(frozen=True)
@@ -238,6 +236,22 @@ def write(path: Path, content: bytes, *, durable: bool = True) -> None:
         else:
             with destination.open() as target:
                 shutil.copyfileobj(io.BytesIO(content), target)
+
+
+@contextlib.contextmanager
+def written(path: Path) -> Iterator[BinaryIO]:
+    """A file that is written little by little: what stands there is the old content or all of it.
+
+    Raises:
+        OutputError: names the file, and why it cannot be written; the old content stands.
+    """
+    with growing(path) as place, _writing(path), place.open("wb") as file:
+        yield file
+        file.flush()
+        os.fchmod(file.fileno(), _mode(path))
+        os.fsync(file.fileno())
+    if (file_there := Destination.of(path).file) is not None:
+        _sync_folder(file_there.parent)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 
@@ -181,29 +181,68 @@ class Sweep:
                 )
             time.sleep(0.2)
 
-    def records(self, keep: Keeper) -> list[Record]:
+    def records(self, keep: Keeper) -> Stored:
         """The results of simulations that are in the store, in the order of the jobs."""
-        return list(best_of_aliases(self._found(keep)))
+        return Stored(self.jobs, keep)
 
-    def _found(self, keep: Keeper) -> Iterator[tuple[Job, Record]]:
+    def reports(self, keep: Keeper) -> Iterator[CrashReport]:
+        """The results of runs that are crashed, in the order of the jobs, one after the other."""
         reader = Keeper(keep.store)
         for job in self.jobs:
-            if isinstance(job, Job) and (found := reader.found(job)) is not None:
-                yield job, record_of(job, found[0])
-
-    def reports(self, keep: Keeper) -> list[CrashReport]:
-        """The results of runs that are crashed, in the order of the jobs."""
-        reader = Keeper(keep.store)
-        return [
-            job.report(found[0], found[1] or 0.0)
-            for job in self.jobs
-            if isinstance(job, CrashJob) and (found := reader.found(job)) is not None
-        ]
+            if isinstance(job, CrashJob) and (found := reader.found(job)) is not None:
+                yield job.report(found[0], found[1] or 0.0)
 
     @property
     def is_crash(self) -> bool:
         """Whether there are runs that are crashed."""
         return any(isinstance(job, CrashJob) for job in self.jobs)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Records of simulations that are in a store, read again whenever they are gone through.
+
+    Of designs under an alias there is one, the best of all, if every one has a result.
+    """
+
+    jobs: Sequence[Job | CrashJob]
+    keep: Keeper
+
+    def __iter__(self) -> Iterator[Record]:
+        for at, job in enumerate(self.jobs):
+            if not isinstance(job, Job):
+                continue
+            if job.alias is None:
+                record = self._record(job)
+            elif at in self._best:
+                record = self._record(self._best[at])
+            else:
+                continue
+            if record is not None:
+                yield record if job.alias is None else replace(record, design=job.alias)
+
+    def _record(self, job: Job) -> Record | None:
+        found = Keeper(self.keep.store).found(job)
+        return None if found is None else record_of(job, found[0])
+
+    @cached_property
+    def _best(self) -> dict[int, Job]:
+        """The job with the best result of each alias, by the place of its first."""
+        groups: dict[Job, list[int]] = {}
+        for at, job in enumerate(self.jobs):
+            if isinstance(job, Job) and job.alias is not None:
+                groups.setdefault(replace(job, design=job.alias), []).append(at)
+        best: dict[int, Job] = {}
+        for places in groups.values():
+            members = [job for at in places if isinstance(job := self.jobs[at], Job)]
+            pairs = [(job, record) for job in members if (record := self._record(job)) is not None]
+            if best_of_aliases(pairs):
+                best[places[0]] = max(pairs, key=lambda pair: _throughput(pair[1]))[0]
+        return best
+
+
+def _throughput(record: Record) -> float:
+    return record.number("throughput_tx_per_s") or 0.0
 
 
 @dataclass(frozen=True)

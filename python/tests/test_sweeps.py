@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import signal
 import subprocess
 import sys
 import threading
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from conftest import ENVIRONMENT, HERE, await_file
 
 import graven
-from graven import ConfigError
+from graven import ConfigError, output
 from graven.campaign import CrashJob
 from graven.executors import units
 from graven.executors.units import Misplaced, Unit, execute
 from graven.experiment import Deferred, Job, Work
 from graven.machine import Machine
+from graven.records import json_text, write_records
 from graven.store.records import Request
 from graven.sweeps import Sweep, label_of
 
@@ -316,3 +321,74 @@ def test_stopping_stops_what_runs_and_what_has_not_begun(monkeypatch):
     threading.Timer(0.3, units.stop, ["this"]).start()
     assert execute(line, None, "this") == {}
     assert execute(line, None, "this") == {}
+
+
+class Many:
+    """Records that are made whenever they are gone through, as those of a store are read."""
+
+    def __init__(self, record, count):
+        self.record, self.count = record, count
+
+    def __iter__(self):
+        for seed in range(self.count):
+            yield replace(self.record, seed=seed, stats=dict(self.record.stats))
+
+
+class Nowhere(io.RawIOBase):
+    """Counts what is written."""
+
+    size = 0
+
+    def writable(self):
+        return True
+
+    def write(self, content):
+        self.size += len(content)
+        return len(content)
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "parquet"])
+def test_results_are_written_one_after_the_other(form):
+    record = graven.run("silo", "btree", transactions=10, store=None)
+    sizes, peaks = [], []
+    for count in (2_000, 8_000):
+        sink = Nowhere()
+        tracemalloc.start()
+        write_records(sink, Many(record, count), form, full=True)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        sizes.append(sink.size)
+    assert sizes[1] > 1.5 * sizes[0]
+    assert peaks[1] < 1.2 * peaks[0] + 1e6, "memory does not follow the number of results"
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "parquet"])
+@pytest.mark.parametrize("count", [0, 1, 1500])
+def test_what_is_written_one_after_the_other_is_read_as_a_whole(form, count, tmp_path):
+    record = graven.run("silo", "btree", transactions=10, store=None)
+    file = tmp_path / f"all.{form}"
+    with output.written(file) as sink:
+        write_records(sink, Many(record, count), form, full=True)
+    if form == "json":
+        assert json.loads(file.read_text()) == [r.to_dict() for r in Many(record, count)]
+        assert file.read_text() == json_text([r.to_dict() for r in Many(record, count)])
+    elif form == "csv":
+        rows = list(csv.DictReader(file.open()))
+        assert [row["seed"] for row in rows] == [str(seed) for seed in range(count)]
+    else:
+        table = pq.read_table(file)
+        assert table.column("seed").to_pylist() == list(range(count)) if count else not len(table)
+
+
+def test_what_fails_while_it_is_written_leaves_the_old_file(tmp_path):
+    file = tmp_path / "all.json"
+    file.write_text("old")
+
+    def broken():
+        yield graven.run("silo", "btree", transactions=10, store=None)
+        raise RuntimeError("the store has gone")
+
+    with pytest.raises(RuntimeError), output.written(file) as sink:
+        write_records(sink, broken(), "json", full=True)
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]

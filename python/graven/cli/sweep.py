@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import median
 
@@ -18,7 +18,7 @@ from graven.executors.shards import Shard
 from graven.experiment import failures_text, host_cores
 from graven.figures import exact, scaled
 from graven.progress import Display, duration
-from graven.records import Record, json_text
+from graven.records import Record, write_json_list, write_records
 from graven.reports import CrashReport
 from graven.store.keeping import Keeper
 from graven.sweeps import Sweep
@@ -123,26 +123,31 @@ def sweep(
 
 
 def _write(sweep: Sweep, keep: Keeper, target: output.Target | None, form: str) -> None:
+    """Writes what is in the store, one result after the other."""
     if sweep.is_crash:
-        reports = sweep.reports(keep)
-        text = json_text([_without_seconds(report) for report in reports])
         if target is not None:
-            output.write(target.path, text.encode())
+            with output.written(target.path) as file:
+                write_json_list(file, _documents(sweep, keep))
         if form == "json":
-            sys.stdout.write(text)
+            write_json_list(sys.stdout.buffer, _documents(sweep, keep))
         else:
-            _print_reports(reports)
+            _print_reports(sweep.reports(keep))
     else:
         records = sweep.records(keep)
         if target is not None:
-            output.write(target.path, output.encode(records, target.form, full=True))
+            with output.written(target.path) as file:
+                write_records(file, records, target.form, full=True)
         if form == "table":
             _print_records(records)
         else:
-            sys.stdout.write(output.encode(records, form, full=False).decode())
+            write_records(sys.stdout.buffer, records, form, full=False)
     if target is not None:
         note(f"wrote {target.path}")
     sys.stdout.flush()
+
+
+def _documents(sweep: Sweep, keep: Keeper) -> Iterator[dict[str, object]]:
+    return (_without_seconds(report) for report in sweep.reports(keep))
 
 
 def _without_seconds(report: CrashReport) -> dict[str, object]:
@@ -150,7 +155,7 @@ def _without_seconds(report: CrashReport) -> dict[str, object]:
     return {key: value for key, value in report.to_dict().items() if key != "seconds"}
 
 
-def _print_records(records: Sequence[Record]) -> None:
+def _print_records(records: Iterable[Record]) -> None:
     from graven.cli.tables import plain_table
 
     table = plain_table()
@@ -170,7 +175,7 @@ def _print_records(records: Sequence[Record]) -> None:
     console.print(table)
 
 
-def _print_reports(reports: Sequence[CrashReport]) -> None:
+def _print_reports(reports: Iterable[CrashReport]) -> None:
     from graven.cli.tables import plain_table
 
     table = plain_table()
