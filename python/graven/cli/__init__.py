@@ -29,6 +29,7 @@ structures doing real transactions.
 
 \b
 Examples:
+  graven tour                                 two minutes with the program, step by step
   graven compare                              six designs on five micro workloads
   graven run --design silo --workload btree   one simulation: what it did
   graven crash --design silo                  power fails everywhere; is every guarantee kept?
@@ -67,6 +68,7 @@ COMMANDS = {
     "results": ("results.results", "What is in the store: list, query, check, clean, merge."),
     "run": ("run.run", "Simulate one design on one workload; every statistic."),
     "sweep": ("sweep.sweep", "Run all that a file asks for, here or on a cluster."),
+    "tour": ("tour.tour", "Two minutes with the program, step by step."),
     "trace": ("trace.trace", "Record, replay and convert program traces."),
 }
 """Each command: where it is in this package, and its line in the help of the group."""
