@@ -224,3 +224,86 @@ def test_on_paper_nothing_is_cut_off(page):
     )
     assert cut == []
     assert page.pdf(format="A4", print_background=True).startswith(b"%PDF")
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request):
+    return request.param
+
+
+@pytest.fixture(params=["paper", "index", "compare"])
+def in_scheme(request, browser, reports, size, scheme):
+    """A page in the light or in the dark."""
+    width, height = SIZES[size]
+    opened = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    opened.goto(reports[request.param].as_uri())
+    yield opened
+    opened.close()
+
+
+def test_an_accessibility_check_finds_nothing(in_scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(in_scheme)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_in_the_dark_text_of_drawings_is_light(in_scheme, scheme):
+    colours = in_scheme.eval_on_selector_all(
+        "figure svg text", "all => [...new Set(all.map(text => getComputedStyle(text).fill))]"
+    )
+    for colour in colours:
+        red, green, blue = (int(part) for part in colour[4:-1].split(","))
+        assert (red + green + blue > 384) == (scheme == "dark"), colour
+
+
+def test_a_click_on_a_heading_sorts_a_table(browser, reports):
+    page = browser.new_page()
+    page.goto(reports["compare"].as_uri())
+    table = page.locator("table.numbers").first
+    column = "trs => trs.map(tr => Number(tr.cells[1].textContent))"
+    head = table.locator("thead th").nth(1)
+    head.locator("button").click()
+    rising = table.locator("tbody tr").evaluate_all(column)
+    assert rising == sorted(rising)
+    assert len(rising) > 2
+    assert head.get_attribute("aria-sort") == "ascending"
+    head.locator("button").click()
+    assert table.locator("tbody tr").evaluate_all(column) == sorted(rising, reverse=True)
+    page.close()
+
+
+def test_keys_of_the_configuration_are_found(browser, reports):
+    page = browser.new_page()
+    page.goto(reports["compare"].as_uri())
+    every = page.locator("table.settings tbody tr").count()
+    page.get_by_label("Find a key").fill("write_ns")
+    shown = page.locator("table.settings tbody tr:not([hidden]) th").all_text_contents()
+    assert 0 < len(shown) < every
+    assert all("write_ns" in key for key in shown)
+    page.get_by_label("Find a key").fill("")
+    assert page.locator("table.settings tbody tr:not([hidden])").count() == every
+    page.close()
+
+
+def test_a_phone_shows_the_verdict_of_each_claim(browser, reports):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(reports["paper"].as_uri())
+    rows = page.locator("table.claims.all tbody tr").count()
+    badges = page.locator("table.claims.all .beside .badge:visible")
+    assert badges.count() == rows > 0
+    boxes = [badge.bounding_box() for badge in badges.all()]
+    assert all(box["x"] + box["width"] <= 390 for box in boxes)
+    page.close()
+
+
+def test_panels_of_lines_have_one_scale(browser, reports):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(reports["compare"].as_uri())
+    labels = page.eval_on_selector_all(
+        "section[aria-labelledby='h-scaling'] svg.wide [id*='matplotlib.axis_']:nth-of-type(2)",
+        "all => all.map(axis => [...axis.querySelectorAll('text')].map(t => t.textContent).join())",
+    )
+    assert len(labels) > 1
+    assert len(set(labels)) == 1
+    page.close()

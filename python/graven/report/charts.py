@@ -117,6 +117,12 @@ class Line:
     spreads: Sequence[tuple[float, float] | None] = ()
     printed: Sequence[float | None] = ()
 
+    @property
+    def top(self) -> float:
+        """The highest of what is drawn of it."""
+        highs = [spread[1] for spread in self.spreads if spread is not None]
+        return max((v for v in (*self.values, *self.printed, *highs) if v is not None), default=0.0)
+
 
 @dataclass(frozen=True)
 class LineChart:
@@ -351,6 +357,9 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> Figure:
     styles = design_styles(chart.designs)
     places = range(len(chart.places))
     cell = width / across
+    # All panels have one scale, so that they can be compared.
+    tops = [item.top for lines in chart.panels.values() for item in lines]
+    top = 1.05 * max(tops, default=1.0) or 1.0
     for number, name in enumerate(names):
         column, line = number % across, number // across
         left, bottom = column * cell + 36, height - (line + 1) * panel + 42
@@ -371,7 +380,7 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> Figure:
         axes.set_title(name, loc="left", fontsize=13, fontweight="bold")
         axes.set_xticks(list(places), list(chart.places))
         axes.set_xlim(-0.25, len(chart.places) - 0.75)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, top)
         axes.set_xlabel(chart.axis, fontsize=10.5)
         axes.locator_params(axis="y", nbins=5)
         axes.grid(axis="y", color=RULE, lw=0.8)

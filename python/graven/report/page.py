@@ -126,11 +126,13 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
     return (
         template("page.html").render(
             style=Markup(text("page.css")),
+            script=Markup(text("tables.js")),
             comparison=comparison,
             unsafe=comparison.unsafe,
             baseline=normalised.baseline,
             record=comparison.records[0],
             transactions=_range([record.transactions for record in comparison.records]),
+            most_threads=_threads(max(comparison.threads)),
             threads=", ".join(str(count) for count in comparison.threads),
             varied={key: _values(values) for key, values in comparison.varied.items()},
             designs=[(catalogue().design(name), styles[name]) for name in comparison.designs],

@@ -188,6 +188,7 @@ def render(
     return (
         template("paper.html").render(
             style=Markup(text("page.css") + text("paper.css")),
+            script=Markup(text("tables.js")),
             paper=paper,
             quick=found.wanted.quick,
             unsafe=unsafe,
@@ -434,6 +435,7 @@ def write_index(
     groups = [(f"{name}.html", titles[name], assessed[name]) for name in titles]
     content = template("index.html").render(
         style=Markup(text("page.css") + text("paper.css")),
+        script=Markup(text("tables.js")),
         papers=[
             (link, title, by_class(verdicts), three_counts(verdicts))
             for link, title, verdicts in [*groups, ("", "all papers", of_all)]
