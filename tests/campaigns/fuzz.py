@@ -188,6 +188,30 @@ class Kind:
     has_keys: bool = False
 
 
+SWEEPS = (
+    """designs = ["base", "silo"]
+workloads = ["micro"]
+threads = [1, 2]
+transactions = 20
+seeds = [1, 2]
+set = { "workload.footprint_bytes" = "1 MB" }
+vary = { "pm.write_ns" = [150, 300] }
+
+[[part]]
+workloads = ["tpcc"]
+machines = ["silo", "lalea"]
+points = [{ "pm.read_ns" = 50, "pm.write_ns" = 150 }, { "pm.read_ns" = 75, "pm.write_ns" = 300 }]
+""",
+    """designs = ["silo", "fwb"]
+workloads = ["hash", "queue"]
+machine = "cramped"
+transactions = 10
+seed = 3
+crash = { every = 4, lives = 1, garbage = true }
+""",
+)
+"""What sweeps may say."""
+
 SMALL = {"workload.footprint_bytes": "64 KB"}
 """Of programs whose traces are damaged."""
 
@@ -217,6 +241,8 @@ def make_sound(folder: Path) -> None:
         shutil.copy(path, folder / f"{path.parent.name}.toml")
     for path in (ROOT / "litmus").rglob("*.litmus"):
         shutil.copy(path, folder / f"{path.parent.name}-{path.name}")
+    for number, text in enumerate(SWEEPS):
+        (folder / f"{number}.sweep").write_text(text)
     _make_store(folder / "store")
     from graven.check import Bound, Check
     from graven.experiment import Local
@@ -287,6 +313,15 @@ def read_machine(path: Path) -> object:
 
     Machine.find(path).comparison({}, None)
     return graven.run("silo", "array", machine=path, threads=1, transactions=2, store=None)
+
+
+def read_sweep(path: Path) -> object:
+    """All that it asks for, checked; nothing runs."""
+    from graven.sweeps import Sweep
+
+    sweep = Sweep.read(path)
+    sweep.check()
+    return len(sweep.jobs)
 
 
 def read_litmus(path: Path) -> object:
@@ -435,6 +470,7 @@ KINDS = (
     Kind("machine", "m.toml", "*.toml", read_machine,
          ("run --design silo --workload array --machine ./FILE --transactions 2 --no-store",),
          TEXT, has_keys=True),
+    Kind("sweep", "s.toml", "*.sweep", read_sweep, ("sweep FILE --dry-run",), TEXT, has_keys=True),
     Kind("litmus program", "p.litmus", "*.litmus", read_litmus, ("litmus FILE --no-store",), TEXT),
     Kind("schedules", "s.json", "*.schedules", read_schedules,
          ("crash --adversary --design silo --seeds 2 --state FILE",),
