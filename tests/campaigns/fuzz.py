@@ -753,9 +753,11 @@ def main(arguments: list[str]) -> int:
     failed = 0
     with tempfile.TemporaryDirectory(prefix="graven-fuzz-") as name:
         started = time.monotonic()
+        order = [kind.name for kind in KINDS]
         for row in rows(kinds, given.inputs, given.drawn, given.commands, Path(name)):
             if not given.sample:
-                write_rows(TABLE, COLUMNS, replaced(read_rows(TABLE), [row], ("kind",)))
+                table = replaced(read_rows(TABLE), [row], ("kind",))
+                write_rows(TABLE, COLUMNS, sorted(table, key=lambda r: order.index(r["kind"])))
             print(json.dumps(row), f"{time.monotonic() - started:.0f} s", flush=True)
             failed += int(row["failed"]) + int(row["commands_failed"])
         if failed and given.keep is not None:
