@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 import graven
-from graven.campaign import PROGRAMS, Program, program_files
+from graven.campaign import own_programs
 from graven.catalogue import Named, Parameter, catalogue
 from graven.cli import COMMANDS, cli
 from graven.figures import exact
@@ -235,13 +235,12 @@ def statistics() -> str:
 
 def litmus() -> str:
     """Every litmus program that comes with Graven, whole."""
-    programs = [Program.read(path) for path in program_files([PROGRAMS])]
+    programs = own_programs()
     parts = [
         "# Litmus programs\n",
         f"The {exact(len(programs))} programs that `graven litmus all` runs; "
         "[the crash laboratory](../laboratory.md#litmus-programs) has their language.\n",
     ]
     for program in programs:
-        name = program.file.removesuffix(".litmus")
-        parts.append(f"## {name}\n\n```text\n{program.text.rstrip()}\n```\n")
+        parts.append(f"## {program.name}\n\n```text\n{program.text.rstrip()}\n```\n")
     return "\n".join(parts)

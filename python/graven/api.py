@@ -28,9 +28,9 @@ from graven.experiment import (
     Local,
     Observer,
     Result,
+    chosen,
     failures_text,
     is_binary,
-    matrix,
     run_one,
 )
 from graven.folders import store_folder
@@ -191,16 +191,7 @@ def compare(
     )
     varied = [item.key for item in choice.vary]
     metrics_shown = shown(choice.metrics, asked=is_asked(texts, varied, found))
-    plan = matrix(
-        choice.designs,
-        choice.workloads,
-        found,
-        threads=choice.threads,
-        transactions=choice.transactions,
-        seed=arguments.seed(seed),
-        settings=texts,
-        vary=choice.vary,
-    )
+    plan = chosen(choice, found, seed=arguments.seed(seed), settings=texts)
     result = Experiment.prepare(plan).run(
         keep=_keeper(store, fresh=fresh), executor=executor, observe=observe
     )

@@ -230,6 +230,11 @@ class Program:
             raise ConfigError(f"{name} is not UTF-8 text") from None
 
     @property
+    def name(self) -> str:
+        """What it is called, without its ending."""
+        return self.file.removesuffix(".litmus")
+
+    @property
     def title(self) -> str:
         """What it says of itself."""
         found = re.search(r'^title\s+"?(.*?)"?$', self.text, re.MULTILINE)
@@ -253,6 +258,11 @@ class Program:
         task = _engine.Campaign("litmus", json.dumps(spec))
         asked = {"workload": Path(self.file).name, "text": self.text, "designs": list(designs)}
         return Asked("litmus", self.file, task, asked)
+
+
+def own_programs() -> list[Program]:
+    """The programs that come with Graven, in the order of their names."""
+    return [Program.read(path) for path in program_files([PROGRAMS])]
 
 
 def program_file(path: str | PathLike[str]) -> Path:

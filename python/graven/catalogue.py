@@ -236,18 +236,22 @@ class Catalogue:
         """Names of the workloads."""
         return [workload.name for workload in self.workloads]
 
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """Every parameter by its key: of the machine's sections, of designs and of workloads."""
+        owners: tuple[Section | Design | Workload, ...] = (
+            *self.sections, *self.designs, *self.workloads,
+        )  # fmt: skip
+        return {parameter.key: parameter for owner in owners for parameter in owner.parameters}
+
     def check_key(self, key: str) -> None:
         """Refuses a configuration key that there is not.
 
         Raises:
             ConfigError: there is none.
         """
-        owners: tuple[Section | Design | Workload, ...] = (
-            *self.sections, *self.designs, *self.workloads,
-        )  # fmt: skip
-        keys = {parameter.key: None for owner in owners for parameter in owner.parameters}
-        if key not in keys:
-            raise known("key", key, keys)
+        if key not in self.parameters:
+            raise known("key", key, self.parameters)
 
     def design(self, name: str) -> Design:
         """The design of a name; of an alias, the first that it stands for, under that name.

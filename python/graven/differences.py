@@ -57,11 +57,7 @@ def of_configuration(
     left: Mapping[str, Mapping[str, Value]], right: Mapping[str, Mapping[str, Value]]
 ) -> list[Difference]:
     """Keys whose values are not the same, in the order in which they are declared."""
-    units = {
-        parameter.key: parameter.unit
-        for owner in (*catalogue().sections,)
-        for parameter in owner.parameters
-    }
+    units = {key: parameter.unit for key, parameter in catalogue().parameters.items()}
     return _unequal(_flat(left), _flat(right), units)
 
 

@@ -27,7 +27,7 @@ from graven.host_memory import Budget, refusal
 from graven.machine import Machine
 from graven.output import growing
 from graven.records import Record, parse_record
-from graven.selection import Variation
+from graven.selection import Choice, Variation
 
 POLL_SECONDS = 0.1
 """How often a waiting experiment looks at its simulations; also the longest wait after Ctrl-C."""
@@ -773,6 +773,22 @@ def best_of_aliases(found: Iterable[tuple[Job, Record]]) -> tuple[Record, ...]:
             fastest = max(candidates, key=lambda r: r.number("throughput_tx_per_s") or 0.0)
             best.append(replace(fastest, design=job.design))
     return tuple(best)
+
+
+def chosen(
+    choice: Choice, machine: Machine, *, seed: int, settings: Mapping[str, str]
+) -> list[Job]:
+    """All combinations of a choice, as `matrix` has them."""
+    return matrix(
+        choice.designs,
+        choice.workloads,
+        machine,
+        threads=choice.threads,
+        transactions=choice.transactions,
+        seed=seed,
+        settings=settings,
+        vary=choice.vary,
+    )
 
 
 def host_cores() -> int:

@@ -11,7 +11,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -38,8 +38,8 @@ from graven.experiment import (
     Observer,
     Work,
     best_of_aliases,
+    chosen,
     covering,
-    matrix,
     record_of,
 )
 from graven.machine import DEFAULT, Machine
@@ -209,40 +209,19 @@ class Stored:
     keep: Keeper
 
     def __iter__(self) -> Iterator[Record]:
-        for at, job in enumerate(self.jobs):
-            if not isinstance(job, Job):
-                continue
-            if job.alias is None:
-                record = self._record(job)
-            elif at in self._best:
-                record = self._record(self._best[at])
-            else:
-                continue
-            if record is not None:
-                yield record if job.alias is None else replace(record, design=job.alias)
+        groups: dict[Job, list[Job]] = {}
+        for job in self.jobs:
+            if isinstance(job, Job):
+                key = job if job.alias is None else replace(job, design=job.alias)
+                groups.setdefault(key, []).append(job)
+        for members in groups.values():
+            yield from best_of_aliases(self._found(members))
 
-    def _record(self, job: Job) -> Record | None:
-        found = Keeper(self.keep.store).found(job)
-        return None if found is None else record_of(job, found[0])
-
-    @cached_property
-    def _best(self) -> dict[int, Job]:
-        """The job with the best result of each alias, by the place of its first."""
-        groups: dict[Job, list[int]] = {}
-        for at, job in enumerate(self.jobs):
-            if isinstance(job, Job) and job.alias is not None:
-                groups.setdefault(replace(job, design=job.alias), []).append(at)
-        best: dict[int, Job] = {}
-        for places in groups.values():
-            members = [job for at in places if isinstance(job := self.jobs[at], Job)]
-            pairs = [(job, record) for job in members if (record := self._record(job)) is not None]
-            if best_of_aliases(pairs):
-                best[places[0]] = max(pairs, key=lambda pair: _throughput(pair[1]))[0]
-        return best
-
-
-def _throughput(record: Record) -> float:
-    return record.number("throughput_tx_per_s") or 0.0
+    def _found(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Record]]:
+        reader = Keeper(self.keep.store)
+        for job in jobs:
+            if (found := reader.found(job)) is not None:
+                yield job, record_of(job, found[0])
 
 
 @dataclass(frozen=True)
@@ -308,16 +287,7 @@ def _part(table: Table, folder: Path) -> list[Sized]:
         usual = _as_usual(machine, settings, points)
         for seed in seeds:
             for point in usual:
-                found = matrix(
-                    choice.designs,
-                    choice.workloads,
-                    machine,
-                    threads=choice.threads,
-                    transactions=choice.transactions,
-                    seed=seed,
-                    settings=settings,
-                    vary=choice.vary,
-                )
+                found = chosen(choice, machine, seed=seed, settings=settings)
                 jobs += [
                     replace(job, varied=(*job.varied, *point)) if point else job for job in found
                 ]

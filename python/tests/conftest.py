@@ -142,3 +142,12 @@ def documents(text):
 def environment():
     """Of other processes that import Graven."""
     return ENVIRONMENT
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser; what needs one is left out where there is none."""
+    from browsers import launched
+
+    with launched() as found:
+        yield found

@@ -8,43 +8,15 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 
 import pytest
+from browsers import IS_THERE
 from conftest import HERE, _command
 
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome")
-                 if (path := shutil.which(name))), None)  # fmt: skip
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 SIZES = {"desk": (1280, 900), "phone": (390, 844)}
 
-
-def _playwright():
-    try:
-        from playwright import sync_api
-    except ImportError:
-        return None
-    return sync_api
-
-
 if os.environ.get("GRAVEN_BROWSER") != "required":
-    pytestmark = pytest.mark.skipif(
-        CHROMIUM is None or _playwright() is None, reason="Playwright and Chromium are not there"
-    )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with _playwright().sync_playwright() as found:
-        chromium = found.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield chromium
-        chromium.close()
+    pytestmark = pytest.mark.skipif(not IS_THERE, reason="Playwright and Chromium are not there")
 
 
 @pytest.fixture(scope="module")

@@ -7,25 +7,15 @@ import re
 from pathlib import Path
 
 import pytest
-from test_browser import CHROMIUM, QUIET, _playwright
+from browsers import IS_THERE
 
 SITE = Path(__file__).parents[2] / "target" / "site"
 REQUIRED = os.environ.get("GRAVEN_SITE") == "required"
 
 pytestmark = [
     pytest.mark.skipif(not (REQUIRED or (SITE / "index.html").exists()), reason="make site"),
-    pytest.mark.skipif(
-        not REQUIRED and (CHROMIUM is None or _playwright() is None), reason="no browser"
-    ),
+    pytest.mark.skipif(not REQUIRED and not IS_THERE, reason="no browser"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with _playwright().sync_playwright() as found:
-        chromium = found.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

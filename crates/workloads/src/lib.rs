@@ -1,8 +1,11 @@
 //! Genuine data structures doing transactions in simulated PM, one file per workload.
 //!
 //! A workload lays out and populates its structures in an image (no time passes), then gives each
-//! thread a [`Program`](graven_machine::program::Program) whose every operation is timed. Nodes, pointers and allocator metadata all
-//! live in the image, so that [`Workload::check`](graven_machine::workload::Workload::check) can walk any image, a recovered one included.
+//! thread a [`Program`] whose every operation is timed. Nodes, pointers and allocator metadata all
+//! live in the image, so that [`Workload::check`] can walk any image, a recovered one included.
+//!
+//! [`Program`]: graven_machine::program::Program
+//! [`Workload::check`]: graven_machine::workload::Workload::check
 
 mod array;
 mod btree;

@@ -12,7 +12,7 @@ from rich.console import Console
 from graven import signals
 from graven.api import sound_designs
 from graven.check import Bound, Check, Checked, LifeBound, go_on_from
-from graven.cli import completions, options
+from graven.cli import options
 from graven.cli.keeping import go_on, keeper, say_found
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
@@ -73,13 +73,7 @@ class Words(click.ParamType[tuple[int, ...]]):
 
 
 @click.command(help=HELP)
-@click.argument(
-    "designs",
-    metavar="DESIGN...|all",
-    nargs=-1,
-    required=True,
-    shell_complete=completions.design_or_all,
-)
+@options.designs_or_all
 @click.option(
     "--threads",
     type=int,

@@ -14,7 +14,7 @@ from graven.cli import completions, options
 from graven.cli.keeping import keeper, say_found
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.comparison import Comparison, Normalised
-from graven.experiment import Experiment, Result, failures_text, matrix
+from graven.experiment import Experiment, Result, chosen, failures_text
 from graven.machine import Machine
 from graven.progress import Display
 from graven.recovery import is_asked, shown, with_recovery
@@ -148,27 +148,12 @@ def compare(
     )
     varied = [item.key for item in choice.vary]
     metrics_shown = shown(choice.metrics, asked=is_asked(settings, varied, found))
-    if baseline is not None and baseline not in choice.designs:
-        compared = ", ".join(choice.designs)
-        raise click.UsageError(
-            f"--baseline: `{baseline}` is not among the designs compared: {compared}"
-        )
+    options.check_baseline(baseline, choice.designs)
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError(
             "--format parquet is binary: give --out FILE.parquet, or redirect standard output"
         )
-    experiment = Experiment.prepare(
-        matrix(
-            choice.designs,
-            choice.workloads,
-            found,
-            threads=choice.threads,
-            transactions=choice.transactions,
-            seed=seed,
-            settings=settings,
-            vary=choice.vary,
-        )
-    )
+    experiment = Experiment.prepare(chosen(choice, found, seed=seed, settings=settings))
     targets = _targets(out, report, form, no_report=no_report)
     _check(targets, out, len(experiment.jobs))
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(experiment.jobs))

@@ -7,7 +7,6 @@ separated by commas are completed at their last name; settings up to their `=`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import chain
 
 import click
 from click.shell_completion import CompletionItem
@@ -73,11 +72,7 @@ def _machines() -> Named:
 
 
 def _keys() -> Named:
-    known = catalogue()
-    of_sections = [section.parameters for section in known.sections]
-    of_designs = [design.parameters for design in known.designs]
-    of_workloads = [workload.parameters for workload in known.workloads]
-    for parameter in chain(*of_sections, *of_designs, *of_workloads):
+    for parameter in catalogue().parameters.values():
         yield f"{parameter.key}=", f"{parameter.doc} [{parameter.default}]"
 
 
@@ -96,12 +91,10 @@ def _claims() -> Named:
 
 
 def _litmus() -> Named:
-    from graven.campaign import PROGRAMS, Program, program_files
+    from graven.campaign import own_programs
 
     yield "all", "every program that comes with Graven"
-    for path in program_files([PROGRAMS]):
-        program = Program.read(path)
-        yield program.file.removesuffix(".litmus"), program.title
+    yield from ((program.name, program.title) for program in own_programs())
 
 
 def _statistics() -> Named:
@@ -127,7 +120,7 @@ designs = _several(_designs_or_all)
 workload = _one(_workloads)
 workloads = _several(_workloads_or_groups)
 machine = _one(_machines)
-key = _one(lambda: dict(_keys()).items())
+key = _one(_keys)
 paper = _one(_papers)
 claim = _one(_claims)
 litmus = _one(_litmus)

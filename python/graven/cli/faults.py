@@ -11,7 +11,7 @@ from rich.console import Console
 
 from graven import signals
 from graven.api import sound_designs
-from graven.cli import completions, options
+from graven.cli import options
 from graven.cli.keeping import go_on, keeper, say_found
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
@@ -40,13 +40,7 @@ The exit code is 0: there is no promise to break.
 
 
 @click.command(help=HELP)
-@click.argument(
-    "designs",
-    metavar="DESIGN...|all",
-    nargs=-1,
-    required=True,
-    shell_complete=completions.design_or_all,
-)
+@options.designs_or_all
 @options.schedules("each design", 200)
 @options.keeping
 @options.jobs("Designs")

@@ -207,16 +207,11 @@ def _draws(console: Console, *, verbose: bool) -> None:
 
 
 def _litmus_programs() -> list[dict[str, Any]]:
-    from graven.campaign import PROGRAMS, Program, program_files
+    from graven.campaign import own_programs
 
-    programs = [Program.read(path) for path in program_files([PROGRAMS])]
     return [
-        {
-            "name": program.file.removesuffix(".litmus"),
-            "title": program.title,
-            "designs": program.designs,
-        }
-        for program in programs
+        {"name": program.name, "title": program.title, "designs": program.designs}
+        for program in own_programs()
     ]
 
 

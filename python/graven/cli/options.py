@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +30,26 @@ def machine(command: F) -> F:
         help="A preset (`graven list machines`), or a TOML file: anything with a folder in it "
         "or ending in .toml.",
     )(command)
+
+
+def designs_or_all(command: F) -> F:
+    """Designs as arguments, or `all`."""
+    return click.argument(
+        "designs",
+        metavar="DESIGN...|all",
+        nargs=-1,
+        required=True,
+        shell_complete=completions.design_or_all,
+    )(command)
+
+
+def check_baseline(baseline: str | None, designs: Sequence[str]) -> None:
+    """Refuses a baseline that is not among the designs compared."""
+    if baseline is not None and baseline not in designs:
+        compared = ", ".join(designs)
+        raise click.UsageError(
+            f"--baseline: `{baseline}` is not among the designs compared: {compared}"
+        )
 
 
 def settings(command: F) -> F:

@@ -15,7 +15,7 @@ from graven.api import choose
 from graven.cli import completions, options
 from graven.cli.terminal import note, refusing
 from graven.comparison import Comparison
-from graven.experiment import Job, best_of_aliases, matrix, record_of
+from graven.experiment import Job, best_of_aliases, chosen, record_of
 from graven.machine import Machine
 from graven.plots.comparisons import Asked, Chart, chart
 from graven.plots.picture import checked, save, tables
@@ -197,24 +197,8 @@ def _of_comparison(kind: str, short: str, text: str, *, relative: bool, over: bo
         choice = choose(
             designs, workloads, found, settings, vary, threads=threads, transactions=transactions
         )
-        if baseline is not None and baseline not in choice.designs:
-            compared = ", ".join(choice.designs)
-            raise click.UsageError(
-                f"--baseline: `{baseline}` is not among the designs compared: {compared}"
-            )
-        jobs = {
-            seed: matrix(
-                choice.designs,
-                choice.workloads,
-                found,
-                threads=choice.threads,
-                transactions=choice.transactions,
-                seed=seed,
-                settings=settings,
-                vary=choice.vary,
-            )
-            for seed in seeds
-        }
+        options.check_baseline(baseline, choice.designs)
+        jobs = {seed: chosen(choice, found, seed=seed, settings=settings) for seed in seeds}
 
         def made() -> Chart:
             comparison = _stored(jobs, folder)

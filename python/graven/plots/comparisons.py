@@ -238,12 +238,8 @@ def _axis(asked: Asked, source: Source) -> str:
 def _axis_title(over: str) -> str:
     if over == THREADS:
         return "Threads"
-    every = catalogue()
-    declared = [*(owner.parameters for owner in every.sections)]
-    declared += [owner.parameters for owner in every.designs]
-    declared += [owner.parameters for owner in every.workloads]
-    units = [p.unit for parameters in declared for p in parameters if p.key == over and p.unit]
-    return f"{over}, {units[0]}" if units else over
+    parameter = catalogue().parameters.get(over)
+    return f"{over}, {parameter.unit}" if parameter is not None and parameter.unit else over
 
 
 def _coordinate(place: Place, axis: str) -> Value:

@@ -9,8 +9,7 @@ use crate::machine::Machine;
 
 /// A cover point of a design: a state worth reaching in a campaign.
 pub trait CoverPoint: Copy {
-    /// Its place in
-    /// [`DesignInfo::cover_points`](crate::design::DesignInfo::cover_points)(super::DesignInfo::cover_points).
+    /// Its place in [`DesignInfo::cover_points`](super::DesignInfo::cover_points).
     fn index(self) -> usize;
 }
 
