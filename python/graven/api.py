@@ -77,6 +77,8 @@ def run(
     recovery: int | None = None,
     request_trace: str | PathLike[str] | None = None,
     bank_loads: str | PathLike[str] | None = None,
+    timeline: str | PathLike[str] | None = None,
+    timeline_transactions: tuple[int, int] | None = None,
     store: Folder = ...,
     fresh: bool = False,
     settings: Mapping[str, object] | None = None,
@@ -97,6 +99,12 @@ def run(
         request_trace: A file for the memory requests of the run: a binary trace if its name ends in
             `.grt`, otherwise NVMain's text.
         bank_loads: A file for the mean load of every PM bank, interval by interval, as CSV.
+        timeline: A file for what happens while some transactions run: what threads wait for, writes
+            until they are durable, work of the PM's banks, the design's notes; JSON for `graven
+            plot timeline`, and for Perfetto.
+        timeline_transactions: Numbers of the first and the last of these transactions, from 0 in
+            the order in which those of all threads begin; two of each thread in the middle of the
+            run if not given.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
         fresh: Whether to simulate even if the result is there.
         settings: Configuration by `SECTION.KEY`.
@@ -110,12 +118,18 @@ def run(
     """
     trace = arguments.path_or_none("request_trace", request_trace)
     loads = arguments.path_or_none("bank_loads", bank_loads)
+    line = arguments.path_or_none("timeline", timeline)
+    window = arguments.range_or_none("timeline_transactions", timeline_transactions)
+    if line is None and window is not None:
+        raise ConfigError("timeline_transactions: is for timeline, which is not given")
     failures = arguments.integer_or_none("recovery", recovery, 1, arguments.RECOVERIES_MAX)
     pairs = tuple(with_recovery(setting_texts(settings, overrides), failures).items())
     job = replace(
         checked_job(design, _workload(workload), machine, threads, transactions, seed, pairs),
         request_trace=trace,
         bank_loads=loads,
+        timeline=line,
+        timeline_transactions=window,
         binary_requests=trace is not None and is_binary(trace),
     )
     result = run_one(job, keep=_keeper(store, fresh=fresh))

@@ -148,6 +148,21 @@ def counts(name: str, value: object) -> tuple[int, ...] | None:
     return found
 
 
+def range_or_none(name: str, value: object) -> tuple[int, int] | None:
+    """The first and the last of some numbers from 0 on, or nothing.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if value is None:
+        return None
+    items = [] if isinstance(value, str) else _items(name, value)
+    if len(items) != 2:
+        raise ConfigError(f"{name}: {_shown(value)} is not (FIRST, LAST)")
+    first, last = (integer(name, item, 0) for item in items)
+    return first, last
+
+
 def mapping(name: str, value: object) -> dict[str, Any]:
     """Values by name, or nothing.
 

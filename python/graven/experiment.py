@@ -81,6 +81,10 @@ def memory_need(task: Task) -> int:
     return 0 if say is None else say()
 
 
+FILES = ("request_trace", "bank_loads", "timeline", "program_trace")
+"""Attributes of jobs that name files which a simulation leaves beside its result."""
+
+
 @dataclass(frozen=True)
 class Job:
     """One simulation to run.
@@ -88,6 +92,9 @@ class Job:
     Attributes:
         varied: Key, value and origin of what is varied.
         alias: The name that the design is compared under, if it is another.
+        timeline: A file for what happens while some transactions run.
+        timeline_transactions: The numbers of the first and the last of these, in the order in which
+            transactions of all threads begin; if not given, some in the middle of the run.
         binary_requests: Whether `request_trace` is to be binary, or NVMain's text.
     """
 
@@ -100,6 +107,8 @@ class Job:
     settings: tuple[tuple[str, str], ...] = ()
     request_trace: str | None = None
     bank_loads: str | None = None
+    timeline: str | None = None
+    timeline_transactions: tuple[int, int] | None = None
     varied: tuple[tuple[str, str, str], ...] = ()
     alias: str | None = None
     program_trace: str | None = None
@@ -112,8 +121,21 @@ class Job:
         varied = "".join(f", {key} = {value}" for key, value, _ in self.varied)
         return f"{self.design} on {self.workload}{threads}{varied}"
 
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that it leaves, by the names of the attributes that name them."""
+        named = {name: getattr(self, name) for name in FILES}
+        return {name: path for name, path in named.items() if path is not None}
+
+    @property
+    def without_files(self) -> Job:
+        """The same, for its result alone."""
+        nothing: dict[str, Any] = dict.fromkeys((*FILES, "timeline_transactions"))
+        return replace(self, **nothing)
+
     def spec_json(self) -> str:
         """As the engine takes it."""
+        timeline = {"file": self.timeline, "transactions": self.timeline_transactions}
         spec: dict[str, Any] = {
             "design": self.design,
             "workload": self.workload,
@@ -125,6 +147,7 @@ class Job:
             "vary": [list(varied) for varied in self.varied],
             "request_trace": self.request_trace,
             "bank_loads": self.bank_loads,
+            "timeline": None if self.timeline is None else timeline,
             "program_trace": self.program_trace,
         }
         if self.request_trace is not None:
@@ -735,11 +758,9 @@ def run_one(job: Job, *, keep: Keep | None = None, observe: Observer | None = No
         ConfigError: the engine refuses the job; nothing has run.
         OutputError: a file cannot be written.
     """
-    names = ("request_trace", "bank_loads", "program_trace")
-    files = {name: path for name in names if (path := getattr(job, name)) is not None}
     with contextlib.suppress(_NothingToKeep), contextlib.ExitStack() as stack:
         places: dict[str, Any] = {
-            name: str(stack.enter_context(growing(Path(path)))) for name, path in files.items()
+            name: str(stack.enter_context(growing(Path(path)))) for name, path in job.files.items()
         }
         experiment = Experiment.prepare([replace(job, **places)])
         result = experiment.run(keep=keep, executor=Local(1), observe=observe)

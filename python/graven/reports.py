@@ -126,10 +126,10 @@ class Report:
         Raises:
             ConfigError: there is no such violation, or an argument is not allowed.
         """
+        from graven.plots.counterexample import Counterexample
         from graven.plots.style import Look
-        from graven.plots.timeline import Timeline
 
-        return Timeline.of(self, violation).draw(Look.of(width, theme, style))
+        return Counterexample.of(self, violation).draw(Look.of(width, theme, style))
 
     def to_dict(self) -> dict[str, Any]:
         """As a document."""

@@ -424,6 +424,11 @@ class Simulation(_Task):
         self._sleep(f"{name}-{self._workload[0]}")
         if self._spec["bank_loads"]:
             Path(self._spec["bank_loads"]).write_text("cycle,bank0\n")
+        if timeline := self._spec.get("timeline"):
+            first, last = timeline["transactions"] or (self._total // 2, self._total // 2 + 1)
+            if not first <= last < self._total:
+                raise ConfigError(f"timeline: {first}-{last} is not allowed")
+            Path(timeline["file"]).write_text("{}")
         if self._spec.get("program_trace"):
             header = {"design": name, "workload": self._workload[0], "machine": self._machine}
             _write_trace(self._spec["program_trace"], header | {"set": self._spec["set"]})

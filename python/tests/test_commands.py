@@ -90,6 +90,27 @@ def test_run_refuses_one_file_for_two_things(graven):
     assert "--request-trace and --bank-loads: both name t.nvt" in done.stderr
 
 
+def test_run_writes_a_timeline(graven, tmp_path):
+    done = graven(*RUN, "--timeline", "t.json", "--timeline-transactions", "5-7")
+    assert done.returncode == 0, done.stderr
+    assert "wrote t.json" in done.stderr
+    assert (tmp_path / "t.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--timeline-transactions", "5-7"), "--timeline-transactions is for --timeline"),
+        (("--timeline", "t.json", "--timeline-transactions", "5-"), "is not FIRST-LAST"),
+        (("--timeline", "t", "--bank-loads", "t"), "--bank-loads and --timeline: both name t"),
+    ],
+)
+def test_run_refuses_a_timeline_that_is_not_one(graven, given, message):
+    done = graven(*RUN, *given, FAKE_SECONDS="60")
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
 def test_run_refuses_a_trace_that_it_cannot_write(graven, tmp_path):
     (tmp_path / "file").write_text("")
     done = graven(*RUN, "--request-trace", "file/t.nvt", FAKE_SECONDS="60")

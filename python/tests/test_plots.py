@@ -6,6 +6,7 @@ import csv
 import doctest
 import io
 import itertools
+import json
 import re
 import shutil
 import subprocess
@@ -24,10 +25,11 @@ from graven.plots import Look, Picture, save
 from graven.plots.banks import BankLoads
 from graven.plots.bars import Bars, Panel
 from graven.plots.comparisons import KINDS, Asked, chart
+from graven.plots.counterexample import Counterexample
 from graven.plots.lines import Lines
 from graven.plots.parts import wrapped
 from graven.plots.rows import Pairs, Sensitivities
-from graven.plots.timeline import Timeline
+from graven.plots.timeline import Timeline, packed
 from graven.plots.values import Number, Source, stat
 from graven.report.pairs import Pair
 from graven.report.tornado import Row
@@ -76,7 +78,7 @@ def overlap(a, b):
     )
 
 
-def check_layout(picture):
+def check_layout(picture, least_height=20):
     """All text is inside the picture, and none runs into another or into the legend's axes."""
     with picture.look.applied():
         found = texts(picture)
@@ -94,7 +96,7 @@ def check_layout(picture):
             assert overlap(legend.get_window_extent(renderer), axes.bbox) <= 1
         for axes in picture.axes:
             assert axes.bbox.width > 40 or axes.get_label() == "<colorbar>"
-            assert axes.bbox.height > 20
+            assert axes.bbox.height > least_height
 
 
 def test_the_check_of_layouts_finds_text_outside_and_text_on_text():
@@ -202,7 +204,7 @@ def test_rows_can_be_read_whatever_their_labels(labels, factors, printed, width)
 def test_a_timeline_can_be_read_whatever_happens(events, width):
     made = [Event(at * 991, who, what.strip() or "x") for at, (who, what) in enumerate(events)]
     made.append(Event(None, "verdict", "word A holds 0x2, which is neither"))
-    check_layout(Timeline("silo: power fails at cycle 1,155", made, 4).draw(Look.of(width)))
+    check_layout(Counterexample("silo: power fails at cycle 1,155", made, 4).draw(Look.of(width)))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -211,6 +213,66 @@ def test_loads_of_any_number_of_banks_can_be_read(width, banks):
     loads = tuple(tuple(float((b + at) % 5) for at in range(50)) for b in range(banks))
     cycles = tuple(1000.0 * (at + 1) for at in range(50))
     check_layout(BankLoads(cycles, loads).draw(Look.of(width)))
+
+
+def timeline(threads, channels, banks, spans):
+    """A file of `graven run --timeline`, as the engine writes it: spans are group, lane, name."""
+
+    def named(what, group, track, name):
+        return {"ph": "M", "pid": group, "tid": track, "name": what, "args": {"name": name}}
+
+    names = {1: "threads", 2: "writes until durable", 3: "PM", 4: "design"}
+    events = [named("process_name", group, 0, name) for group, name in names.items()]
+    events += [named("thread_name", 1, at, f"thread {at}") for at in range(threads)]
+    places = list(itertools.product(range(channels), range(banks)))
+    for at, (channel, bank) in enumerate(places):
+        name = f"bank {bank}" if channels == 1 else f"channel {channel}, bank {bank}"
+        events.append(named("thread_name", 3, at, name))
+    events.append(named("thread_name", 3, len(places), "on-PM buffer"))
+    for group, lane, name, begin, length in spans:
+        track = {1: lane % threads, 3: lane % (len(places) + 1)}.get(group, 0)
+        args = {"from": begin, "until": begin + length}
+        if name == "transaction":
+            args |= {"number": lane, "wanted": lane % 3 == 0, "ending": begin + length // 2}
+        phase = {1: "X", 2: "b", 3: "X", 4: "i"}[group]
+        events.append({"ph": phase, "pid": group, "tid": track, "name": name, "args": args})
+    about = {"design": "silo", "workload": "hash", "frequency_mhz": 2000}
+    about |= {"from_cycle": 100_000, "until_cycle": 104_321}
+    return {"otherData": about, "traceEvents": events}
+
+
+SPANS = st.tuples(
+    st.sampled_from([(1, "transaction"), (1, "waits: commit"), (1, "waits: mshr"), (2, "log"),
+                     (2, "data"), (3, "read"), (3, "gc"), (3, "spill"), (4, "a note")]),
+    st.integers(0, 200), st.integers(99_000, 105_000), st.integers(0, 2_000),
+).map(lambda drawn: (drawn[0][0], drawn[1], drawn[0][1], *drawn[2:]))  # fmt: skip
+
+
+@FEW
+@given(
+    threads=st.integers(1, 64),
+    channels=st.sampled_from([1, 2, 4]),
+    banks=st.sampled_from([1, 8, 16]),
+    spans=st.lists(SPANS, max_size=60),
+    width=st.sampled_from([*WIDTHS, 2.5]),
+)
+def test_what_waits_for_what_can_be_read(tmp_path, threads, channels, banks, spans, width):
+    first = (1, 0, "transaction", 100_000, 500)
+    file = tmp_path / "timeline.json"
+    file.write_text(json.dumps(timeline(threads, channels, banks, [first, *spans])))
+    found = Timeline.read(file)
+    assert len(found.rows) == 1 + len(spans)
+    check_layout(found.draw(Look.of(width)), least_height=5)
+
+
+def test_spans_that_overlap_are_drawn_in_rows_of_their_own(tmp_path):
+    spans = [(2, 0, "log", 100, 50), (2, 0, "log", 120, 50), (2, 0, "data", 150, 9),
+             (2, 0, "data", 130, 0), (1, 0, "transaction", 100, 90)]  # fmt: skip
+    file = tmp_path / "timeline.json"
+    file.write_text(json.dumps(timeline(1, 1, 1, spans)))
+    writes = [span for span in Timeline.read(file).spans if span.name in ("log", "data")]
+    rows = {(span.begin, span.end): row for row, span in packed(writes)}
+    assert rows == {(130, 130): 0, (100, 150): 1, (120, 170): 2, (150, 159): 1}
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -644,6 +706,33 @@ def test_plot_banks_reads_what_run_writes(quick, tmp_path):
         done = quick("plot", "banks", "banks.csv", "--out", "a.pdf")
         assert done.returncode == 2
         assert why in done.stderr
+
+
+def test_plot_timeline_reads_what_run_writes(real, tmp_path):
+    run = ("run", "--design", "fwb", "--workload", "hash", "--transactions", "200")
+    assert real(*run, "--threads", "2", "--timeline", "t.json").returncode == 0
+    done = real("plot", "timeline", "t.json", "--out", "a.pdf")
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "a.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["group"] for row in rows} >= {"threads", "writes until durable", "PM", "design"}
+    numbers = [row["what"] for row in rows if row["what"].startswith("transaction")]
+    assert {f"transaction {number}" for number in range(100, 104)} <= set(numbers)
+    done = real(*run, "--timeline", "t.json", "--timeline-transactions", "7-300")
+    assert done.returncode == 2
+    assert "it must be FIRST-LAST, of 0 to 199, at most 10000" in done.stderr
+
+
+def test_plot_timeline_refuses_what_is_not_one(quick, tmp_path):
+    whole = timeline(1, 1, 1, [(1, 0, "transaction", 100, 90)])
+    without = {**whole, "traceEvents": whole["traceEvents"][:-1]}
+    wrong = {**whole, "otherData": {"design": "silo"}}
+    for content in ("", "[]", "{}", json.dumps(without), json.dumps(wrong)):
+        (tmp_path / "t.json").write_text(content)
+        done = quick("plot", "timeline", "t.json", "--out", "a.pdf")
+        assert done.returncode == 2
+        assert "t.json is not what `graven run --timeline` writes" in done.stderr
+    assert "cannot read" in quick("plot", "timeline", "none.json", "--out", "a.pdf").stderr
 
 
 def test_plot_paper_draws_what_reproduce_has_kept(quick, tmp_path):

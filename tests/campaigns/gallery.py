@@ -77,6 +77,14 @@ PICTURES = (
         "banks loads.csv",
     ),
     Shown(
+        "timeline",
+        (
+            "run --design fwb --workload hash --threads 4 --transactions 2000 "
+            "--timeline timeline-run.json --format json",
+        ),
+        "timeline timeline-run.json --width text",
+    ),
+    Shown(
         "counterexample",
         ("crash --design fwb-literal --workload queue --machine cramped --transactions 100",),
         "counterexample --design fwb-literal --workload queue --machine cramped --width text",

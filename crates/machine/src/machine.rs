@@ -270,6 +270,18 @@ impl Machine {
         self.trace.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Keeps nothing from now on; what the design had to say since it was kept.
+    pub(crate) fn end_trace(&mut self) -> Vec<(Cycle, String)> {
+        self.has_notes = false;
+        let notes = self.trace.take().unwrap_or_default().into_iter();
+        notes
+            .filter_map(|(at, event)| match event {
+                TraceEvent::Note(text) => Some((at, text)),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// Emits a trace event, if an observer wants them.
     #[inline]
     pub(crate) fn emit(&mut self, what: impl FnOnce() -> TraceEvent) {

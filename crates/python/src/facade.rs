@@ -2,9 +2,11 @@
 //! opened here, since the simulator does no I/O.
 
 use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
-use graven::config::{Config, validate};
+use graven::config::{Config, ConfigError, validate};
 use graven::cost::Sheet;
 use graven::recovery;
 use graven::sim::{Beginning, Others, Simulation, Spec};
@@ -34,8 +36,42 @@ struct SimulationSpec {
     #[serde(default)]
     binary_requests: bool,
     bank_loads: Option<String>,
+    timeline: Option<TimelineSpec>,
     #[serde(default)]
     program_trace: Option<String>,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TimelineSpec {
+    file: String,
+    /// Numbers of the first and of the last transaction, in the order in which those of all threads begin. None: some
+    /// in the middle of the run.
+    transactions: Option<(u64, u64)>,
+}
+
+/// Most transactions that a timeline may be about: their events are kept in memory.
+const TIMELINE_MAX: u64 = 10_000;
+
+/// Transactions of each thread that it is about if nothing else is asked for.
+const TIMELINE_PER_THREAD: u64 = 2;
+
+impl TimelineSpec {
+    /// The numbers of its transactions.
+    fn range(&self, spec: &Spec) -> Result<Range<u64>, ConfigError> {
+        let all = spec.transactions;
+        let Some((first, last)) = self.transactions else {
+            let first = all / 2;
+            let count = (TIMELINE_PER_THREAD * u64::from(spec.threads)).min(all - first);
+            return Ok(first..first + count);
+        };
+        if first > last || last >= all || last - first >= TIMELINE_MAX {
+            let given = format!("{first}-{last}").into();
+            let allowed = format!("FIRST-LAST, of 0 to {}, at most {TIMELINE_MAX}", all - 1);
+            return Err(ConfigError::value("timeline", "transactions", &given, &allowed));
+        }
+        Ok(first..last + 1)
+    }
 }
 
 #[derive(Deserialize)]
@@ -76,6 +112,8 @@ struct SimulationTask {
     binary_requests: bool,
     /// A file for the banks' loads over time.
     bank_loads: Option<String>,
+    /// A file for what happens while some transactions run, and which.
+    timeline: Option<(String, Range<u64>)>,
     /// A file for what the programs do.
     program_trace: Option<String>,
 }
@@ -99,7 +137,12 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         given.seed,
     )?;
     spec.check()?;
+    let timeline = given.timeline.map(|timeline| {
+        let range = timeline.range(&spec)?;
+        Ok::<_, ConfigError>((timeline.file, range))
+    });
     Ok(Box::new(SimulationTask {
+        timeline: timeline.transpose()?,
         beginning: Beginning::of(&spec),
         spec,
         request_trace: given.request_trace,
@@ -128,13 +171,15 @@ impl Task for SimulationTask {
         if self.bank_loads.is_some() {
             simulation.keep_bank_loads();
         }
+        if let Some((_, transactions)) = &self.timeline {
+            simulation.keep_timeline(transactions.clone());
+        }
         let digest = simulation.run()?;
         if let Some(path) = &self.bank_loads {
-            let mut text = Vec::new();
-            let written = simulation.stats().bank_loads.write_series(&mut text);
-            written
-                .and_then(|()| fs::write(path, &text))
-                .map_err(|error| Failure::Simulation(format!("cannot write {path}: {error}")))?;
+            write_file(path, |to| simulation.stats().bank_loads.write_series(to))?;
+        }
+        if let Some((path, _)) = &self.timeline {
+            write_file(path, |to| simulation.write_timeline(to))?;
         }
         if let Some(trace) = trace {
             trace.finish()?;
@@ -152,6 +197,17 @@ impl Task for SimulationTask {
         let begin_alike = self.beginning.as_ref().is_some_and(Beginning::is_shared);
         memory_bytes(&self.spec, Others { begin_alike, ..Others::default() })
     }
+}
+
+/// Writes a file whole.
+fn write_file(
+    path: &str,
+    write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut bytes = Vec::new();
+    write(&mut bytes)
+        .and_then(|()| fs::write(path, &bytes))
+        .map_err(|error| Failure::Simulation(format!("cannot write {path}: {error}")))
 }
 
 /// Memory of the host that a specification needs that was checked, at most, in bytes.

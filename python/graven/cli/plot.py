@@ -446,9 +446,30 @@ def of_banks(file: Path, outs: tuple[Path, ...], width: str, theme: str, style: 
     """
     from graven.plots.banks import BankLoads
 
+    _spare(file, outs)
+    return _draw(lambda: BankLoads.read(file), outs, _look(width, theme, style))
+
+
+@plot.command("timeline", short_help="What waits for what while some transactions run.")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@drawing
+def of_transactions(
+    file: Path, outs: tuple[Path, ...], width: str, theme: str, style: str | None
+) -> int:
+    """Draw what waits for what while some transactions run.
+
+    FILE is what `graven run --timeline FILE` wrote.
+    """
+    from graven.plots.timeline import Timeline
+
+    _spare(file, outs)
+    return _draw(lambda: Timeline.read(file), outs, _look(width, theme, style))
+
+
+def _spare(file: Path, outs: Sequence[Path]) -> None:
+    """Refuses to write the data of a picture over the file that it is drawn of."""
     if file.resolve() in [path.resolve() for path in tables(checked(outs))]:
         raise click.UsageError(f"--out: the data of the picture would take the place of {file}")
-    return _draw(lambda: BankLoads.read(file), outs, _look(width, theme, style))
 
 
 @plot.command("counterexample", short_help="What led to a violation.")
@@ -480,7 +501,7 @@ def of_crash(
     style: str | None,
 ) -> int:
     """Draw the newest violation that `graven crash` has found: who did what, and when."""
-    from graven.plots.timeline import Timeline
+    from graven.plots.counterexample import Counterexample
     from graven.reports import parse_violations
     from graven.store.keeping import CRASH, build
 
@@ -502,7 +523,7 @@ def of_crash(
             record = store.record(digest)
             violations = () if record is None else parse_violations(record.result)
             if violations:
-                return Timeline.of_violation(design, violations[0])
+                return Counterexample.of_violation(design, violations[0])
         what = f"{len(rows):,} runs without a violation" if rows else "no run"
         raise ConfigError(
             f"{folder} has {what} of {design} on {workload}, machine {machine}; {maker} looks for "

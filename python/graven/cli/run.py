@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -34,11 +35,28 @@ Examples:
   graven run --design fwb --workload hash --set recovery.at_percent=90
   graven run --design base --workload array --request-trace requests.grt
   graven run --design lalea --workload hash --machine lalea --bank-loads banks.csv
+  graven run --design silo --workload hash --timeline timeline.json
 
 The result is kept in the store, where the same command finds it; what writes a trace or loads of
 banks simulates every time. The table leaves out what is zero, unless the design itself counts it,
 and what is of single cores and banks; JSON and CSV have every statistic.
 """
+
+
+class TransactionRange(click.ParamType[tuple[int, int]]):
+    """Numbers of transactions, FIRST-LAST; one alone is both."""
+
+    name = "range"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """The numbers."""
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", str(value).strip(), re.ASCII)
+        if match is None:
+            self.fail(f"{value!r} is not FIRST-LAST, for example 5000-5007", param, ctx)
+        first = int(match[1])
+        return first, first if match[2] is None else int(match[2])
 
 
 @click.command(help=HELP)
@@ -59,6 +77,21 @@ and what is of single cores and banks; JSON and CSV have every statistic.
     help="Write the mean load of every PM bank over time, as CSV: a line for each "
     "statistics.bank_load_interval_cycles.",
 )
+@click.option(
+    "--timeline",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write what happens while some transactions run (what threads wait for, writes until they "
+    "are durable, work of the PM's banks, the design's notes): JSON for `graven plot timeline`, "
+    "and for Perfetto.",
+)
+@click.option(
+    "--timeline-transactions",
+    type=TransactionRange(),
+    metavar="FIRST-LAST",
+    help="Which transactions, numbered from 0 as those of all threads begin. Default: two of each "
+    "thread, in the middle of the run.",
+)
 @options.statistics
 def run(
     design: str,
@@ -74,13 +107,26 @@ def run(
     fresh: bool,
     request_trace: Path | None,
     bank_loads: Path | None,
+    timeline: Path | None,
+    timeline_transactions: tuple[int, int] | None,
     form: str,
     every: bool,
 ) -> int:
     """Checks everything, simulates, prints."""
-    files = {"--request-trace": (request_trace, TRACE_ROOM), "--bank-loads": (bank_loads, 0)}
-    if request_trace is not None and request_trace == bank_loads:
-        raise click.UsageError(f"--request-trace and --bank-loads: both name {bank_loads}")
+    if timeline is None and timeline_transactions is not None:
+        raise click.UsageError("--timeline-transactions is for --timeline")
+    files = {
+        option: path
+        for option, path in (
+            ("--request-trace", request_trace),
+            ("--bank-loads", bank_loads),
+            ("--timeline", timeline),
+        )
+        if path is not None
+    }
+    for (one, path), (other, same) in itertools.combinations(files.items(), 2):
+        if path == same:
+            raise click.UsageError(f"{one} and {other}: both name {path}")
     job = Job(
         design,
         workload,
@@ -89,23 +135,23 @@ def run(
         transactions,
         seed,
         tuple(with_recovery(settings, recovery).items()),
-        None if request_trace is None else str(request_trace),
-        None if bank_loads is None else str(bank_loads),
+        request_trace=None if request_trace is None else str(request_trace),
+        bank_loads=None if bank_loads is None else str(bank_loads),
+        timeline=None if timeline is None else str(timeline),
+        timeline_transactions=timeline_transactions,
         binary_requests=request_trace is not None and is_binary(request_trace),
     )
-    Experiment.prepare([replace(job, request_trace=None, bank_loads=None)])
-    for option, (path, room) in files.items():
-        if path is not None:
-            with refusing(f"{option}: "):
-                output.check([path], room)
+    Experiment.prepare([job])
+    for option, path in files.items():
+        with refusing(f"{option}: "):
+            output.check([path], TRACE_ROOM if path == request_trace else 0)
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=1)
     with Display() as display:
         result = run_one(job, keep=keep, observe=display)
     say_found(result.found, 1)
     if result.records:
-        for path, _ in files.values():
-            if path is not None:
-                note(f"wrote {path}")
+        for path in files.values():
+            note(f"wrote {path}")
     return show(result, form, every=every)
 
 

@@ -54,9 +54,7 @@ class Unit:
         if isinstance(job, Asked):
             return Unit(work.label, request_of(job), json.dumps(job.spec), fresh)
         run = job if isinstance(job, Job) else job.job
-        files = ("request_trace", "bank_loads", "program_trace")
-        leaves_files = any(getattr(run, name) is not None for name in files)
-        if leaves_files or (isinstance(job, CrashJob) and job.verify is not None):
+        if run.files or (isinstance(job, CrashJob) and job.verify is not None):
             raise _engine.ConfigError(
                 f"{work.label}: what leaves files, or is checked by a command, runs on this host "
                 "alone (--on local)"

@@ -245,6 +245,17 @@ class Legend:
                 self._handles, self._labels, loc="outside upper left", ncols=self._columns()
             )
 
+    def draw_at(self, picture: Picture, corner: tuple[float, float]) -> None:
+        """Puts its upper left corner at a place in a picture whose axes are placed by hand."""
+        picture.legend(
+            self._handles,
+            self._labels,
+            loc="upper left",
+            bbox_to_anchor=corner,
+            borderaxespad=0.0,
+            ncols=self._columns(),
+        )
+
 
 def values_title(picture: Picture, title: str, low: float, high: float) -> None:
     """The title of the axes of values, between two heights of the picture in points."""

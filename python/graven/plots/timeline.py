@@ -1,88 +1,137 @@
-"""The counterexample of a crash report as a picture: who did what until the guarantee was broken.
+"""What waits for what while some transactions run, as `graven run --timeline` writes it.
 
-Time goes down, an event to a row and not to scale; each of those who act has a lane.
+Time goes to the right, to scale. Threads come first, with their transactions and what they wait
+for; then the writes to PM, from their arrival at the controller until they are durable; then the
+PM's banks with what they do.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from graven._engine import ConfigError
-from graven.figures import exact
-from graven.plots.parts import text_size, widest, wrapped
+from graven.figures import exact, scale
+from graven.plots.parts import Legend, line_height, number_axis, text_size, text_width, wrapped
 from graven.plots.picture import Picture, Rows
-from graven.plots.style import PRINTED, Look
-from graven.reports import Event, Report, Violation
+from graven.plots.style import Look
+from graven.report.palette import KIND_TITLES, KINDS
 
-POWER, VERDICT = "power", "verdict"
-"""Who lets power fail, and who judges, in timelines."""
+THREADS, WRITES, BANKS, DESIGN = "threads", "writes until durable", "PM", "design"
+"""Groups of events, as the files name them."""
 
-RUN_MOST = 4
-"""How many events of one actor in a row are shown; of more, the first and the last."""
+HEADINGS = {
+    THREADS: "Threads",
+    WRITES: "Writes, from the controller until durable",
+    BANKS: "PM banks",
+}
 
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999933", "#aa4499")
-SIGNS = "os^Dv*Ph"
+TRANSACTION, WAITS = "transaction", "waits: "
+
+CAUSES = {
+    "load": ("#56b4e9", "a load"),
+    "store": ("#8470d6", "the store queue"),
+    "mshr": ("#aa4499", "a miss register"),
+    "window": ("#999933", "the reorder buffer"),
+    "commit": ("#d55e00", "the commit"),
+    "log": ("#e69f00", "the design"),
+    "lock": ("#882255", "a lock"),
+    "fence": ("#cc79a7", "a fence"),
+}
+"""What threads wait for, by the name that the statistics of stalls have: colour and words."""
+
+WORK = {
+    "read": ("#8a949e", "read"),
+    **{kind: (KINDS[kind], f"write, {KIND_TITLES[kind]}") for kind in KINDS},
+    "spill": ("#ddcc77", "buffer to cells"),
+}
+"""What banks do, and classes of writes: colour and words."""
+
+_LANE = {"column": 8.0, "text": 10.0}
+"""How high the lane of a thread or a bank is, in points."""
+
+_BUSY_MOST = 10
+"""So many writes at a time have a row each; of more, rows are thinner."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Something that lasts, in cycles: what it is, in which lane, and what else is known of it."""
+
+    group: str
+    lane: str
+    name: str
+    begin: int
+    end: int
+    details: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """What led to a violation, and the verdict.
+    """What happened while some transactions ran.
 
     Attributes:
-        title: Whose, and when power failed.
-        events: In order.
-        left_out: Earlier or unrelated events that are not among them.
+        about: The run: design, workload, machine, threads, transactions, seed; `frequency_mhz`,
+            `from_cycle` and `until_cycle`.
+        spans: Transactions, waits, writes, work of banks, and notes of the design.
+        lanes: Threads and banks, in their order, by group.
     """
 
-    title: str
-    events: Sequence[Event]
-    left_out: int = 0
+    about: Mapping[str, Any]
+    spans: Sequence[Span]
+    lanes: Mapping[str, Sequence[str]]
 
     @staticmethod
-    def of(report: Report, number: int = 0) -> Timeline:
-        """The timeline of one violation of a report.
+    def read(file: Path) -> Timeline:
+        """The timeline in a file.
 
         Raises:
-            ConfigError: there is no such violation.
+            ConfigError: it cannot be read, or is not what `--timeline` writes.
         """
-        count = len(report.violations)
-        if not count:
-            raise ConfigError(f"there is no violation to draw: {report.design} {report.verdict}")
-        if not 0 <= number < count:
-            raise ConfigError(f"violation: {number} is not from 0 to {count - 1}")
-        return Timeline.of_violation(report.design, report.violations[number])
+        try:
+            document = json.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ConfigError(f"cannot read {file}: {error.strerror or error}") from None
+        except ValueError:
+            document = None
+        try:
+            return _parsed(document)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ConfigError(f"{file} is not what `graven run --timeline` writes") from None
 
-    @staticmethod
-    def of_violation(design: str, found: Violation) -> Timeline:
-        """The timeline of a violation of a design's guarantee."""
-        title = f"{design}: power fails at cycle {exact(found.cycle)} ({found.failure_mode})"
-        return Timeline(title, found.timeline, found.left_out)
+    @property
+    def title(self) -> str:
+        """What it is about, in words."""
+        of = [s for s in self.spans if s.group == THREADS and s.details.get("wanted")]
+        numbers = sorted(span.details["number"] for span in of)
+        first, last = exact(numbers[0]), exact(numbers[-1])
+        which = f"s {first} to {last}" if len(numbers) > 1 else f" {first}"
+        about = self.about
+        return f"{about['design']} on {about['workload']}, {TRANSACTION}{which}"
 
     @property
     def rows(self) -> Rows:
-        """What is drawn, as flat rows."""
-        return [{"cycle": e.cycle, "who": e.who, "what": e.what} for e in self.events]
-
-    @property
-    def shown(self) -> list[Event]:
-        """The events that are drawn, and how many are not."""
-        found: list[Event] = []
-        for who, run in itertools.groupby(self.events, key=lambda event: event.who):
-            events = list(run)
-            if len(events) > RUN_MOST:
-                more = Event(None, who, f"… {exact(len(events) - 2)} more")
-                events = [events[0], more, events[-1]]
-            found += events
-        return found
-
-    @property
-    def lanes(self) -> list[str]:
-        """Those who act, in the order in which they do; not the verdict."""
-        return [who for who in dict.fromkeys(e.who for e in self.events) if who != VERDICT]
+        """What is drawn, and what the design has to say, as flat rows."""
+        return [
+            {
+                "group": span.group,
+                "lane": span.lane,
+                "what": span.name,
+                "from_cycle": span.begin,
+                "until_cycle": span.end,
+                "line": span.details.get("line"),
+                "arrived_cycle": span.details.get("arrived"),
+            }
+            for span in sorted(self.spans, key=lambda span: (span.begin, span.end))
+        ]
 
     def draw(self, look: Look) -> Picture:
         """The picture."""
@@ -90,89 +139,202 @@ class Timeline:
             return _Drawing(self, look).picture()
 
 
+def _parsed(document: Any) -> Timeline:  # noqa: ANN401 - what JSON may be
+    about = dict(document["otherData"])
+    for key in ("frequency_mhz", "from_cycle", "until_cycle"):
+        if not isinstance(about[key], int):
+            raise TypeError(key)
+    groups: dict[int, str] = {}
+    tracks: dict[tuple[int, int], str] = {}
+    spans = []
+    for event in document["traceEvents"]:
+        place, named = (event["pid"], event["tid"]), event["args"].get("name")
+        if event["name"] == "process_name":
+            groups[event["pid"]] = named
+        elif event["name"] == "thread_name":
+            tracks[place] = named
+        elif event["ph"] in ("X", "b", "i"):
+            args = event["args"]
+            group = groups[event["pid"]]
+            lane = tracks.get(place, group)
+            begin, end = int(args["from"]), int(args["until"])
+            spans.append(Span(group, lane, str(event["name"]), begin, end, args))
+    lanes = defaultdict(list)
+    for place in sorted(tracks):
+        lanes[groups[place[0]]].append(tracks[place])
+    if not any(span.details.get("wanted") for span in spans):
+        raise ValueError("no transaction")
+    return Timeline(about, spans, lanes)
+
+
 class _Drawing:
-    """One picture, in points from its upper left corner."""
+    """One picture: lanes from above, in points."""
 
     def __init__(self, line: Timeline, look: Look) -> None:
         self.line, self.look = line, look
+        self.begin = line.about["from_cycle"]
+        self.length = max(line.about["until_cycle"] - self.begin, 1)
         self.size = text_size("ytick.labelsize")
-        times = [_time(event) for event in line.shown]
-        self.times = widest([*times, "cycle"], self.size) + 8
-        self.pitch = 1.25 * self.size
-        self.texts = self.times + self.pitch * len(line.lanes) + 6
-        room = look.points - self.texts - 4
-        self.said = [wrapped(_what(event), self.size, room) for event in line.shown]
-        self.lines = 1.2 * self.size
-        self.head = wrapped(line.title, text_size("axes.titlesize"), look.points - 8)
-        # Names of lanes stand upright above them.
-        self.names = widest(line.lanes, self.size) + 4
+        self.lane = _LANE["column" if look.width < 5 else "text"]
+        self.colours = look.colours
+        by_group: dict[str, list[Span]] = defaultdict(list)
+        for span in self._inside(line.spans):
+            by_group[span.group].append(span)
+        self.threads = by_group[THREADS]
+        self.banks = by_group[BANKS]
+        self.packed = packed(by_group[WRITES])
+        self.busy = max((row for row, _ in self.packed), default=-1) + 1
 
     def picture(self) -> Picture:
         line, look, size = self.line, self.look, self.size
-        heights = [self.lines * (text.count("\n") + 1) + 2.5 for text in self.said]
-        title = 1.25 * text_size("axes.titlesize") * (self.head.count("\n") + 1) + 4
-        note = self._note()
-        foot = 4 + (self.lines * (note.count("\n") + 1) if note else 0)
-        top = title + self.names
-        height = top + sum(heights) + foot
-        picture = Picture(look, height, line.rows, layout="none")
-        axes = picture.add_axes((0, 0, 1, 1))
-        axes.set_xlim(0, look.points)
-        axes.set_ylim(height, 0)
-        axes.set_axis_off()
-        colours = look.colours
-        axes.text(4, 4, self.head, va="top", fontsize=text_size("axes.titlesize"))
-        axes.text(self.times - 6, top - 3, "cycle", ha="right", va="bottom", fontsize=size,
-                  color=colours.soft)  # fmt: skip
-        end = top + sum(heights)
-        for at, who in enumerate(line.lanes):
-            x = self._lane(at)
-            axes.plot([x, x], [top, end - 2], color=colours.rule, lw=0.8, zorder=1)
-            axes.text(x, top - 3, who, rotation=90, ha="center", va="bottom", fontsize=size)
-        y = top
-        before: tuple[float, float] | None = None
-        for event, text, high in zip(line.shown, self.said, heights, strict=True):
-            middle = y + 2.5 + 0.5 * self.lines
-            self._row(picture.axes[0].text, event, text, y + 2.5)
-            if event.who in line.lanes:
-                at = line.lanes.index(event.who)
-                here = (self._lane(at), middle)
-                if before is not None:
-                    axes.plot(*zip(before, here, strict=True), color=colours.soft, lw=0.5, zorder=2)
-                axes.add_line(self._sign(at, event.who, here))
-                before = here
-            y += high
-        if note:
-            axes.text(4, end + 2, note, va="top", fontsize=size, color=colours.soft)
+        head = wrapped(line.title, text_size("axes.titlesize"), look.points - 8)
+        heights = {
+            THREADS: self.lane * len(line.lanes[THREADS]),
+            WRITES: self.lane * min(max(self.busy, 1), _BUSY_MOST) * 0.6,
+            BANKS: self.lane * len(line.lanes[BANKS]) * 0.8,
+        }
+        names = {THREADS: line.lanes[THREADS], WRITES: [], BANKS: line.lanes[BANKS]}
+        shown = [group for group in heights if heights[group]]
+        gap = line_height(size) + 7
+        legend = Legend(look.points)
+        self._explain(legend)
+        top = line_height(text_size("axes.titlesize")) * (head.count("\n") + 1) + 4
+        inner = sum(heights[group] + gap for group in shown)
+        room = max(text_width(_short(name), size) for group in shown for name in names[group])
+        left, right = (room + 8) / look.points, 1 - 6 / look.points
+        time = scale("cycles", self.length)
+        ghz = line.about["frequency_mhz"] / 1000
+        label_size = text_size("axes.labelsize")
+        label = wrapped(
+            f"Time, {time.unit}, from cycle {exact(self.begin)} on, at {ghz:g} GHz",
+            label_size,
+            look.points * (right - left),
+        )
+        foot = line_height(label_size) * (label.count("\n") + 1) + line_height(size) + 10
+        whole = top + legend.height + inner + foot
+        picture = Picture(look, whole, line.rows, layout="none")
+        picture.text(4 / look.points, 1 - 4 / whole, head, va="top",
+                     fontsize=text_size("axes.titlesize"))  # fmt: skip
+        legend.draw_at(picture, (4 / look.points, 1 - top / whole))
+        y = whole - top - legend.height
+        for at, group in enumerate(shown):
+            y -= gap + heights[group]
+            box = (left, y / whole, right - left, heights[group] / whole)
+            axes = picture.add_axes(box)
+            axes.set_xlim(0, self.length)
+            axes.text(0, 1 + 1 / heights[group], HEADINGS[group], transform=axes.transAxes,
+                      fontsize=size, va="bottom", color=self.colours.soft)  # fmt: skip
+            self._lanes(axes, names[group])
+            {THREADS: self._threads, WRITES: self._writes, BANKS: self._banks}[group](axes)
+            number_axis(axes.xaxis, time)
+            axes.grid(axis="x")
+            axes.spines[:].set_visible(False)
+            is_last = at == len(shown) - 1
+            axes.tick_params(axis="x", length=0, labelbottom=is_last)
+            if is_last:
+                axes.set_xlabel(label)
         return picture
 
-    def _note(self) -> str:
-        if not self.line.left_out:
-            return ""
-        text = f"{exact(self.line.left_out)} earlier or unrelated events are left out."
-        return wrapped(text, self.size, self.look.points - 8)
+    def _inside(self, spans: Iterable[Span]) -> list[Span]:
+        """Those of which something is shown."""
+        end = self.begin + self.length
+        return [span for span in spans if span.end >= self.begin and span.begin <= end]
 
-    def _lane(self, at: int) -> float:
-        return self.times + (at + 0.5) * self.pitch
+    def _lanes(self, axes: Axes, names: Sequence[str]) -> None:
+        axes.set_ylim(max(len(names), 1), 0)
+        axes.set_yticks([at + 0.5 for at in range(len(names))], [_short(name) for name in names])
+        axes.tick_params(axis="y", pad=2)
 
-    def _row(self, write: object, event: Event, text: str, y: float) -> None:
-        assert callable(write), "a method of the axes"
-        judged = event.who in (POWER, VERDICT)
-        colour = PRINTED[self.look.theme] if judged else self.look.colours.ink
-        write(self.times - 6, y, _time(event), ha="right", va="top", fontsize=self.size)
-        write(self.texts, y, text, va="top", fontsize=self.size, color=colour, linespacing=1.05)
+    def _bars(
+        self,
+        axes: Axes,
+        spans: Iterable[tuple[Span, float, float]],
+        colour: str,
+        **how: Any,  # noqa: ANN401
+    ) -> None:
+        """Bars of one colour: each with its upper edge and its height."""
+        by_place: dict[tuple[float, float], list[tuple[int, int]]] = defaultdict(list)
+        for span, top, height in spans:
+            begin = max(span.begin - self.begin, 0)
+            end = min(span.end - self.begin, self.length)
+            by_place[top, height].append((begin, end - begin))
+        for place, bars in by_place.items():
+            axes.broken_barh(bars, place, facecolor=colour, **how)
 
-    def _sign(self, at: int, who: str, here: tuple[float, float]) -> Line2D:
-        colour = PRINTED[self.look.theme] if who == POWER else COLOURS[at % len(COLOURS)]
-        marker = "X" if who == POWER else SIGNS[at % len(SIGNS)]
-        return Line2D(
-            [here[0]], [here[1]], color=colour, marker=marker, ms=4.2, ls="none", zorder=3
+    def _threads(self, axes: Axes) -> None:
+        lanes = {name: at for at, name in enumerate(self.line.lanes[THREADS])}
+        runs = [span for span in self.threads if not span.name.startswith(WAITS)]
+        for wanted in (True, False):
+            of = [span for span in runs if bool(span.details.get("wanted")) == wanted]
+            placed = [(span, lanes[span.lane] + 0.12, 0.76) for span in of]
+            face = self.colours.rule if wanted else self.colours.band
+            self._bars(axes, placed, face, edgecolor=self.colours.soft, linewidth=0.5, zorder=2)
+        for cause, (colour, _) in CAUSES.items():
+            of = [span for span in self.threads if span.name == WAITS + cause]
+            placed = [(span, lanes[span.lane] + 0.3, 0.4) for span in of]
+            self._bars(axes, placed, colour, linewidth=0, zorder=3)
+        # The end of a transaction's instructions, from which on it only waits for its commit.
+        ends = [(s.details["ending"] - self.begin, lanes[s.lane]) for s in runs
+                if s.details.get("ending") is not None]  # fmt: skip
+        for at, lane in ends:
+            axes.plot([at, at], [lane + 0.12, lane + 0.88], color=self.colours.ink, lw=0.8,
+                      zorder=4)  # fmt: skip
+
+    def _writes(self, axes: Axes) -> None:
+        axes.set_ylim(max(self.busy, 1), 0)
+        for kind, (colour, _) in WORK.items():
+            of = [(span, row + 0.1, 0.8) for row, span in self.packed if span.name == kind]
+            self._bars(axes, [each for each in of if each[0].end > each[0].begin], colour,
+                       linewidth=0, zorder=3)  # fmt: skip
+            at_once = [(span.begin - self.begin, row + 0.5) for row, span in self.packed
+                       if span.name == kind and span.end == span.begin]  # fmt: skip
+            if at_once:
+                axes.plot(*zip(*at_once, strict=True), color=colour, marker="|", ls="none",
+                          ms=0.5 * self.lane, zorder=4, clip_on=False)  # fmt: skip
+
+    def _banks(self, axes: Axes) -> None:
+        lanes = {name: at for at, name in enumerate(self.line.lanes[BANKS])}
+        for kind, (colour, _) in WORK.items():
+            of = [span for span in self.banks if span.name == kind]
+            placed = [(span, lanes[span.lane] + 0.15, 0.7) for span in of]
+            self._bars(axes, placed, colour, linewidth=0, zorder=3)
+
+    def _explain(self, legend: Legend) -> None:
+        """What the colours are that are there."""
+        there = {span.name for span in self.line.spans}
+        soft, rule = self.colours.soft, self.colours.rule
+        legend.add(Patch(facecolor=rule, edgecolor=soft, linewidth=0.5), TRANSACTION)
+        legend.add(
+            Line2D([], [], color=self.colours.ink, marker="|", ls="none", ms=6), "its last store"
         )
+        for cause, (colour, words) in CAUSES.items():
+            if WAITS + cause in there:
+                legend.add(Patch(facecolor=colour), f"waits for {words}")
+        for kind, (colour, words) in WORK.items():
+            if kind in there:
+                legend.add(Patch(facecolor=colour), words)
 
 
-def _time(event: Event) -> str:
-    return "" if event.cycle is None else exact(event.cycle)
+def packed(spans: Sequence[Span]) -> list[tuple[int, Span]]:
+    """Spans in rows in which they do not overlap, each in the first that is free.
+
+    What takes no time comes first, with a row for each kind.
+    """
+    at_once = [span for span in spans if span.begin == span.end]
+    kinds = [kind for kind in WORK if any(span.name == kind for span in at_once)]
+    found = [(kinds.index(span.name), span) for span in at_once]
+    first = len(kinds)
+    ends: list[int] = []
+    lasting = (span for span in spans if span.begin < span.end)
+    for span in sorted(lasting, key=lambda span: (span.begin, span.end)):
+        row = next((at for at, end in enumerate(ends) if end <= span.begin), len(ends))
+        ends[row : row + 1] = [span.end]
+        found.append((first + row, span))
+    return found
 
 
-def _what(event: Event) -> str:
-    return f"{VERDICT}: {event.what}" if event.who == VERDICT else event.what
+def _short(name: str) -> str:
+    """A lane's name in little room: `0` of thread 0, `1.3` of channel 1, bank 3."""
+    for long, short in (("thread ", ""), ("channel ", ""), (", bank ", "."), ("bank ", "")):
+        name = name.replace(long, short)
+    return name

@@ -62,13 +62,10 @@ def _named(job: Job) -> Job:
     values = dict(job.settings) | {key: value for key, value, _ in job.varied}
     workload = Path(job.workload).name if is_trace(job.workload) else job.workload
     return replace(
-        job,
+        job.without_files,
         settings=tuple(sorted(values.items())),
         varied=(),
         workload=workload,
-        request_trace=None,
-        bank_loads=None,
-        program_trace=None,
         alias=None,
     )
 
@@ -161,7 +158,7 @@ def _has_to_run(job: Kept) -> bool:
         return False
     if not isinstance(job, Job):
         return job.verify is not None
-    return any(path is not None for path in (job.request_trace, job.bank_loads, job.program_trace))
+    return bool(job.files)
 
 
 class _Kept:

@@ -55,12 +55,14 @@ impl Distribution {
         self.max
     }
 
-    /// Mean, median, 99th percentile and maximum: the statistics that `of_distribution` declares.
-    pub fn values(&self) -> [Value; 4] {
+    /// Mean, median, 99th, 99.9th and 99.99th percentile, and maximum: the statistics that `of_distribution` declares.
+    pub fn values(&self) -> [Value; 6] {
         [
             Value::Number(self.mean()),
             Value::Count(self.quantile(0.5)),
             Value::Count(self.quantile(0.99)),
+            Value::Count(self.quantile(0.999)),
+            Value::Count(self.quantile(0.9999)),
             Value::Count(self.max()),
         ]
     }
@@ -77,6 +79,16 @@ macro_rules! of_distribution {
                 concat!($name, "_p99"),
                 $unit,
                 concat!($samples, ", 99th percentile."),
+            ),
+            $crate::stats::derived(
+                concat!($name, "_p999"),
+                $unit,
+                concat!($samples, ", 99.9th percentile."),
+            ),
+            $crate::stats::derived(
+                concat!($name, "_p9999"),
+                $unit,
+                concat!($samples, ", 99.99th percentile."),
             ),
             $crate::stats::derived(concat!($name, "_max"), $unit, concat!($samples, ", largest.")),
         ]

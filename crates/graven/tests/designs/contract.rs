@@ -344,3 +344,73 @@ fn every_design_leaves_the_same_data_and_the_same_run_twice_is_the_same() {
         );
     }
 }
+
+/// The statistics of stalls that have no timeline of their own: what a core does for others.
+const NOT_WAITS: &str = "stall_interrupt_cycles";
+
+#[test]
+fn a_timeline_of_a_whole_run_has_what_is_counted_and_changes_nothing() {
+    let transactions = 24;
+    // Designs and machines take turns: each meets several of the others.
+    let numbered: Vec<_> = registry().designs().iter().enumerate().collect();
+    with_each(&numbered, |&(number, design)| {
+        let turn = |&(at, _): &(usize, _)| (number + at) % 4 == 0;
+        for (_, (name, config)) in variants().into_iter().enumerate().filter(turn) {
+            let run = |is_kept: bool| {
+                let mut simulation = simulation(&config, design.name, &CELLS, 4, transactions, 1);
+                if is_kept {
+                    simulation.keep_timeline(0..transactions);
+                }
+                let digest = simulation.run().unwrap_or_else(|e| panic!("{}: {e}", design.name));
+                (simulation.record(digest), simulation)
+            };
+            let ((plain, _), (record, simulation)) = (run(false), run(true));
+            let which = format!("{} on {name}", design.name);
+            assert_eq!(record, plain, "{which}: it is looked at, not changed");
+
+            let mut text = Vec::new();
+            simulation.write_timeline(&mut text).expect("memory takes everything");
+            let written: serde_json::Value = serde_json::from_slice(&text).expect("it is JSON");
+            let events = written["traceEvents"].as_array().expect("a list");
+            let is = |event: &serde_json::Value, phase: &str, group: u32| {
+                event["ph"] == phase && event["pid"] == group
+            };
+            let cycles = |event: &serde_json::Value| {
+                let at = |key: &str| event["args"][key].as_u64().expect("a cycle");
+                at("until").checked_sub(at("from")).expect("it ends after it began")
+            };
+            let wanted = events.iter().filter(|e| e["args"]["wanted"] == true);
+            let mut lengths: Vec<u64> = wanted.map(cycles).collect();
+            assert_eq!(lengths.len() as u64, transactions, "{which}");
+            lengths.sort_unstable();
+            let longest = record["stats"]["transaction_latency_cycles_max"].as_u64();
+            assert_eq!(lengths.last().copied(), longest, "{which}");
+
+            let stalls = record["stats"].as_object().expect("statistics").iter().filter_map(
+                |(key, value)| Some((key.strip_prefix("stall_")?.strip_suffix("_cycles")?, value)),
+            );
+            for (cause, counted) in stalls.filter(|(cause, _)| !NOT_WAITS.contains(cause)) {
+                let of = |event: &&serde_json::Value| event["name"] == format!("waits: {cause}");
+                let waited: u64 = events.iter().filter(of).map(cycles).sum();
+                let counted = counted.as_u64().expect("a count");
+                assert!(waited <= counted, "{which}: {cause}, {waited} of {counted}");
+                assert!(cause != "commit" || waited == counted, "{which}: {waited} of {counted}");
+            }
+            let classes = [
+                ("log", "controller_write_requests_log"),
+                ("data", "controller_write_requests_data"),
+                ("metadata", "controller_write_requests_metadata"),
+                ("gc", "controller_write_requests_gc"),
+            ];
+            for (class, counter) in classes {
+                let durable = events.iter().filter(|e| is(e, "b", 2) && e["name"] == class).count();
+                let counted = record["stats"][counter].as_u64().expect("a count");
+                assert!(durable as u64 <= counted, "{which}: {durable} of {counted} {class}");
+            }
+            let reads = events.iter().filter(|e| is(e, "X", 3) && e["name"] == "read").count();
+            let counted = record["stats"]["controller_read_requests"].as_u64().expect("a count");
+            assert!(reads as u64 <= counted, "{which}: {reads} of {counted} reads");
+            assert!(events.iter().any(|e| is(e, "X", 3)), "{which}: the device works");
+        }
+    });
+}

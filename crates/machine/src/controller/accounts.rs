@@ -3,7 +3,8 @@
 use graven_base::time::Cycle;
 
 use crate::request::{Read, Write, WriteClass};
-use crate::stats::Stats;
+use crate::stats::{Stats, Work, WorkKind};
+use graven_base::memory::LineAddr;
 
 /// The books of one channel.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +121,22 @@ impl Accounts {
     pub fn drains(self, times: u64, stats: &mut Stats) {
         if self.persistent {
             stats.counters.write_drains += times;
+        }
+    }
+
+    /// A bank, or with none the on-PM buffer, works for a request: from one cycle to another.
+    #[inline]
+    pub fn works(
+        self,
+        bank: Option<u32>,
+        kind: WorkKind,
+        (line, arrived): (LineAddr, Cycle),
+        (from, until): (Cycle, Cycle),
+        stats: &mut Stats,
+    ) {
+        if let (true, Some(timeline)) = (self.persistent, &mut stats.timeline) {
+            let bank = bank.map(|bank| self.first_bank as u32 + bank);
+            timeline.works(Work { bank, kind, line, arrived, from, until });
         }
     }
 

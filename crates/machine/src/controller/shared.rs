@@ -56,6 +56,9 @@ impl Shared {
         if write.class == WriteClass::Log {
             self.stats.log_persist_latency.record(self.now - arrived);
         }
+        if let Some(timeline) = &mut self.stats.timeline {
+            timeline.durable(write.class, write.line, arrived, self.now);
+        }
         if write.token != 0 {
             self.notices.push_back(Notice::Persisted(write.token));
         }

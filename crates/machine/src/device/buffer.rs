@@ -224,6 +224,12 @@ impl PmBuffer {
         (slot, begun.done)
     }
 
+    /// The bank, and the first line, of what is in a slot.
+    pub fn content_of(&self, slot: u32) -> (u32, LineAddr) {
+        let entry = &self.lines[slot as usize];
+        (entry.place.bank, entry.content.block().first)
+    }
+
     /// When a bank that a spill waits for becomes free: the earliest, if the buffer has too much; [`NEVER`] otherwise.
     #[inline]
     pub fn spill_wake(&self, banks: &Banks) -> Cycle {

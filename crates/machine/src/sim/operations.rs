@@ -21,13 +21,18 @@ impl Simulation {
         t.state = State::Ready;
         t.pipeline.wait_until(at);
         self.ready.set(thread, t.pipeline.time);
-        let waited = t.pipeline.time - since;
+        let until = t.pipeline.time;
         self.woken = true;
-        self.count_stall(cause, waited);
+        self.count_stall(thread, cause, since, until);
     }
 
-    pub(super) fn count_stall(&mut self, cause: Cause, cycles: Cycle) {
-        let c = self.machine.count();
+    /// A thread has waited.
+    pub(super) fn count_stall(&mut self, thread: usize, cause: Cause, since: Cycle, until: Cycle) {
+        let stats = &mut self.machine.memory.shared.stats;
+        if let Some(timeline) = &mut stats.timeline {
+            timeline.waited(self.threads[thread].id, cause.name(), since, until);
+        }
+        let c = &mut stats.counters;
         *match cause {
             Cause::Load => &mut c.stall_load_cycles,
             Cause::Store => &mut c.stall_store_cycles,
@@ -37,7 +42,7 @@ impl Simulation {
             Cause::Log => &mut c.stall_log_cycles,
             Cause::Lock => &mut c.stall_lock_cycles,
             Cause::Fence => &mut c.stall_fence_cycles,
-        } += cycles;
+        } += until - since;
     }
 
     /// The thread cannot complete `op` now; it will be repeated when the thread is woken.
@@ -197,11 +202,13 @@ impl Simulation {
             may_be_durable: false,
             committing: false,
         });
+        self.timeline_begins(tx);
         if let Some(observer) = &mut self.observer {
             observer.begin(tx);
             let busy = !self.design.is_idle();
             self.machine.emit(|| TraceEvent::Begin { tx, busy });
         }
+        let t = &mut self.threads[thread];
         match stall {
             Stall::For(cycles) => t.pipeline.wait_until(now + cycles),
             Stall::UntilReleased => {
@@ -270,11 +277,33 @@ impl Simulation {
             stats.stored_bytes.record(stored);
         }
         self.machine.memory.shared.durability.changes += 1;
+        // What the thread has waited for until now is part of it.
+        self.wake(thread, now);
+        self.timeline_ends(running.tx, ending);
         if let Some(observer) = &mut self.observer {
             observer.acknowledged(running.tx);
             self.machine.emit(|| TraceEvent::Acknowledged(running.tx));
         }
-        self.wake(thread, now);
+    }
+
+    /// The timeline is told of a transaction; with the first that it is about, the design's notes are kept, too.
+    fn timeline_begins(&mut self, tx: Tx) {
+        let (now, stats) = (self.machine.now(), &mut self.machine.memory.shared.stats);
+        if stats.timeline.as_mut().is_some_and(|timeline| timeline.begin(tx, now)) {
+            self.machine.keep_trace();
+            self.machine.keep_notes();
+        }
+    }
+
+    /// A transaction is acknowledged; with the last that the timeline is about, the notes end.
+    fn timeline_ends(&mut self, tx: Tx, ending: Cycle) {
+        let (now, stats) = (self.machine.now(), &mut self.machine.memory.shared.stats);
+        let Some(timeline) = &mut stats.timeline else { return };
+        if timeline.acknowledge(tx, ending, now) {
+            let notes = self.machine.end_trace();
+            let timeline = &mut self.machine.memory.shared.stats.timeline;
+            timeline.as_mut().expect("it is there").noted(notes);
+        }
     }
 
     /// An atomic exchange on the lock's word, when the lock is free.

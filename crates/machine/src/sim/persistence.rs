@@ -157,7 +157,7 @@ impl Simulation {
             return;
         }
         t.state = State::Blocked(after, since.max(now));
-        self.count_stall(before, now.saturating_sub(since));
+        self.count_stall(thread, before, since, since.max(now));
     }
 
     /// All lines leave a core's write-combining buffer; `counter`: where they are counted.

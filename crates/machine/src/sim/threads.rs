@@ -31,6 +31,22 @@ pub enum Cause {
     Fence,
 }
 
+impl Cause {
+    /// Its name in timelines, as in the statistics of stalls.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Load => "load",
+            Cause::Store => "store",
+            Cause::Mshr => "mshr",
+            Cause::Window => "window",
+            Cause::Commit => "commit",
+            Cause::Log => "log",
+            Cause::Lock => "lock",
+            Cause::Fence => "fence",
+        }
+    }
+}
+
 /// Whether a thread can execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {

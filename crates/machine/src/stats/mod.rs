@@ -4,11 +4,13 @@
 mod bank_loads;
 mod processor_energy;
 mod recovery;
+mod timeline;
 mod traffic_energy;
 
 pub use bank_loads::BankLoads;
 pub use processor_energy::{ProcessorEnergy, ProcessorEnergyConfig};
 pub use recovery::{RECOVERY_DECLARATIONS, RecoveryConfig, RecoveryTime, of_recoveries};
+pub use timeline::{Timeline, Work, WorkKind};
 pub use traffic_energy::TrafficEnergy;
 
 use graven_base::config::Section;
@@ -329,6 +331,8 @@ pub struct Stats {
     pub stored_bytes: Distribution,
     /// Pending requests of the PM's banks.
     pub bank_loads: BankLoads,
+    /// What happened while some transactions ran, if somebody asks.
+    pub timeline: Option<Box<Timeline>>,
     /// PM reads, from arrival at the controller to data.
     pub read_latency: Latency,
     /// Writes of the media per line.
@@ -347,7 +351,14 @@ pub struct Stats {
     pub core_cycles: Vec<u64>,
 }
 
-/// Statistics of distributions, four of each.
+/// Statistics of the latency of reads.
+pub const READ_LATENCY: &[Declaration] = of_distribution!(
+    "read_latency_cycles",
+    "cycles",
+    "PM reads from arrival at the controller to data"
+);
+
+/// Statistics of distributions, six of each.
 const DISTRIBUTIONS: &[&[Declaration]] = &[
     of_distribution!(
         "commit_latency_cycles",
@@ -374,6 +385,7 @@ const DISTRIBUTIONS: &[&[Declaration]] = &[
         "B",
         "Bytes of the different words that a followed transaction stored to, of those that stored at all (Silo Fig. 4)"
     ),
+    READ_LATENCY,
 ];
 
 /// Other statistics that are derived when a record is made.
@@ -418,16 +430,6 @@ const DERIVED: &[Declaration] = &[
     ),
     derived("bank*.load_mean", "requests", "Pending requests of one PM bank, mean over time."),
     derived(
-        "read_latency_cycles_mean",
-        "cycles",
-        "PM reads from arrival at the controller to data, mean.",
-    ),
-    derived(
-        "read_latency_cycles_p99",
-        "cycles",
-        "PM reads from arrival at the controller to data, 99th percentile.",
-    ),
-    derived(
         "read_energy_pj",
         "pJ",
         "Energy of PM reads and of read-modify-write fetches, and of opening rows: row buffer and cells.",
@@ -470,14 +472,15 @@ pub fn declarations() -> impl Iterator<Item = &'static Declaration> {
 }
 
 impl Stats {
-    /// Those of which four statistics are reported, in the order of `DISTRIBUTIONS`.
-    fn distributions(&self) -> [&Distribution; 5] {
+    /// Those of which six statistics are reported, in the order of `DISTRIBUTIONS`.
+    fn distributions(&self) -> [&Distribution; 6] {
         [
             &self.commit_latency,
             &self.transaction_latency,
             &self.last_issue_latency,
             &self.log_persist_latency,
             &self.stored_bytes,
+            &self.read_latency,
         ]
     }
 
@@ -521,8 +524,6 @@ impl Stats {
         for (bank, load) in loads.into_iter().enumerate() {
             push(&format!("bank{bank}.load_mean"), Value::Number(load));
         }
-        push("read_latency_cycles_mean", Value::Number(self.read_latency.mean()));
-        push("read_latency_cycles_p99", Value::Count(self.read_latency.quantile(0.99)));
         push("read_energy_pj", Value::Number(self.read_energy.pj()));
         push("write_energy_pj", Value::Number(self.write_energy.pj()));
         push("pm_energy_pj", Value::Number(self.read_energy.and(self.write_energy).pj()));

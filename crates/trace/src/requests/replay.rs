@@ -25,14 +25,14 @@ use super::{Content, Reader, Request, TraceError, ahead};
 use graven_base::config::Config;
 use graven_base::control::Control;
 use graven_base::memory::{Addr, LineAddr, LineData};
-use graven_base::stats::{CounterSet, Declaration, Kind, Latency, Value};
+use graven_base::stats::{CounterSet, Declaration, Kind, Latency, Value, of_distribution};
 use graven_base::time::Cycle;
 use graven_machine::config::{CoreConfig, DramConfig, PmConfig};
 use graven_machine::controller::MemorySystem;
 use graven_machine::controller::shared::Notice;
 use graven_machine::request::{ReadPurpose, Write, WriteClass};
 use graven_machine::sim::value_to_json;
-use graven_machine::stats::Stats;
+use graven_machine::stats::{READ_LATENCY, Stats};
 
 /// How many requests pass between looks at [`Control`].
 const REQUESTS_PER_LOOK: u64 = 4096;
@@ -305,7 +305,17 @@ pub struct Record {
 }
 
 /// Statistics of a replay beside those of every run ([`COUNTERS`], latencies of reads, energies).
-pub const DECLARATIONS: &[Declaration] = &[
+pub fn declarations() -> impl Iterator<Item = &'static Declaration> {
+    DECLARATIONS.iter().chain(ACCEPTANCE)
+}
+
+const ACCEPTANCE: &[Declaration] = of_distribution!(
+    "write_acceptance_cycles",
+    "cycles",
+    "From a write's cycle in the trace to its acceptance by a write queue"
+);
+
+const DECLARATIONS: &[Declaration] = &[
     Declaration::new("requests", "requests", Kind::Count, "Requests of the trace."),
     Declaration::new("reads", "requests", Kind::Count, "Reads of the trace."),
     Declaration::new("writes", "requests", Kind::Count, "Writes of the trace."),
@@ -338,37 +348,6 @@ pub const DECLARATIONS: &[Declaration] = &[
         "cycles",
         Kind::Ratio,
         "How late requests arrived, largest.",
-    ),
-    Declaration::new("read_latency_cycles_p50", "cycles", Kind::Ratio, "PM reads to data, median."),
-    Declaration::new(
-        "read_latency_cycles_max",
-        "cycles",
-        Kind::Ratio,
-        "PM reads to data, largest.",
-    ),
-    Declaration::new(
-        "write_acceptance_cycles_mean",
-        "cycles",
-        Kind::Ratio,
-        "From a write's cycle in the trace to its acceptance by a write queue, mean.",
-    ),
-    Declaration::new(
-        "write_acceptance_cycles_p50",
-        "cycles",
-        Kind::Ratio,
-        "Write acceptance, median.",
-    ),
-    Declaration::new(
-        "write_acceptance_cycles_p99",
-        "cycles",
-        Kind::Ratio,
-        "Write acceptance, 99th percentile.",
-    ),
-    Declaration::new(
-        "write_acceptance_cycles_max",
-        "cycles",
-        Kind::Ratio,
-        "Write acceptance, largest.",
     ),
 ];
 
@@ -416,20 +395,17 @@ impl Record {
         }
         let frequency_hz = f64::from(self.config.get::<CoreConfig>().frequency_mhz) * 1e6;
         let seconds = self.stats.counters.cycles.max(1) as f64 / frequency_hz;
-        let read = &self.stats.read_latency;
-        let accepted = &self.acceptance;
         out.extend([
             ("requests_per_s", Value::Number(self.requests as f64 / seconds)),
             ("lateness_cycles_mean", Value::Number(self.lateness.mean())),
             ("lateness_cycles_max", Value::Count(self.lateness.max())),
-            ("read_latency_cycles_mean", Value::Number(read.mean())),
-            ("read_latency_cycles_p50", Value::Count(read.quantile(0.5))),
-            ("read_latency_cycles_p99", Value::Count(read.quantile(0.99))),
-            ("read_latency_cycles_max", Value::Count(read.max())),
-            ("write_acceptance_cycles_mean", Value::Number(accepted.mean())),
-            ("write_acceptance_cycles_p50", Value::Count(accepted.quantile(0.5))),
-            ("write_acceptance_cycles_p99", Value::Count(accepted.quantile(0.99))),
-            ("write_acceptance_cycles_max", Value::Count(accepted.max())),
+        ]);
+        let distributions =
+            [(READ_LATENCY, &self.stats.read_latency), (ACCEPTANCE, &self.acceptance)];
+        for (declared, of) in distributions {
+            out.extend(declared.iter().map(|statistic| statistic.name).zip(of.values()));
+        }
+        out.extend([
             ("read_energy_pj", Value::Number(self.stats.read_energy.pj())),
             ("write_energy_pj", Value::Number(self.stats.write_energy.pj())),
         ]);
