@@ -8,6 +8,7 @@
 >>> report = graven.crash("silo-literal", "btree", machine="cramped")
 >>> report.violations[0].what
 >>> graven.cost("silo")["log-buffer"].value
+>>> graven.reproduce("silo", "fig12", quick=True)["fig12"].plot()
 """
 
 from graven import signals
@@ -44,6 +45,15 @@ if TYPE_CHECKING:
         LitmusResult,
         Report,
         Violation,
+    )
+    from graven.reproduced import (
+        Claim,
+        Explanation,
+        Moved,
+        PaperFigure,
+        Reproduction,
+        explain,
+        reproduce,
     )
     from graven.traces import (
         ThreadSummary,
@@ -82,6 +92,15 @@ _MODULES = {
         "Report",
         "Violation",
     ),
+    "reproduced": (
+        "Claim",
+        "Explanation",
+        "Moved",
+        "PaperFigure",
+        "Reproduction",
+        "explain",
+        "reproduce",
+    ),
     "traces": (
         "ThreadSummary",
         "TraceInfo",
@@ -102,20 +121,25 @@ __all__ = [
     "AdversaryReport",
     "Cancelled",
     "Catalogue",
+    "Claim",
     "Comparison",
     "ConfigError",
     "Cost",
     "CrashReport",
     "Event",
+    "Explanation",
     "Interrupted",
     "LitmusReport",
     "LitmusResult",
     "MemoryRecord",
     "Metric",
+    "Moved",
     "Normalised",
     "OutputError",
+    "PaperFigure",
     "Record",
     "Report",
+    "Reproduction",
     "Shares",
     "SimulationError",
     "StoreError",
@@ -130,6 +154,7 @@ __all__ = [
     "convert_requests",
     "cost",
     "crash",
+    "explain",
     "export_champsim",
     "import_champsim",
     "litmus",
@@ -137,6 +162,7 @@ __all__ = [
     "memory",
     "record_trace",
     "replay",
+    "reproduce",
     "run",
     "sweep",
     "trace_info",

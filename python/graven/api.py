@@ -14,7 +14,7 @@ from enum import Enum
 from os import PathLike
 from pathlib import Path
 from types import EllipsisType
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from graven import _engine, arguments
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
@@ -191,8 +191,8 @@ def compare(
     found = Machine.find(machine)
     failures = arguments.integer_or_none("recovery", recovery, 1, arguments.RECOVERIES_MAX)
     texts = with_recovery(setting_texts(settings, overrides), failures)
-    executor = _executor(on, jobs)
-    arguments.function_or_none("observe", observe)
+    executor = executor_of(on, jobs)
+    shown_by = observer(observe)
     choice = choose(
         arguments.names("designs", designs),
         arguments.names("workloads", workloads),
@@ -207,7 +207,7 @@ def compare(
     metrics_shown = shown(choice.metrics, asked=is_asked(texts, varied, found))
     plan = chosen(choice, found, seed=arguments.seed(seed), settings=texts)
     result = Experiment.prepare(plan).run(
-        keep=_keeper(store, fresh=fresh), executor=executor, observe=observe
+        keep=_keeper(store, fresh=fresh), executor=executor, observe=shown_by
     )
     comparison = Comparison(
         result.records, choice.baseline, metrics_shown, machine=found, settings=texts
@@ -249,13 +249,13 @@ def sweep(
     from graven.sweeps import Sweep
 
     found = Sweep.read(arguments.path("file", file))
-    executor = _executor(on, jobs)
-    arguments.function_or_none("observe", observe)
+    executor = executor_of(on, jobs)
+    shown_by = observer(observe)
     keep = _keeper(store, fresh=fresh)
     if not isinstance(keep, Keeper):
         raise ConfigError("store: a sweep keeps its results in one; None is not allowed")
     found.check()
-    done = found.complete(keep, executor=executor, observe=observe)
+    done = found.complete(keep, executor=executor, observe=shown_by)
     if done.ended.interrupted:
         raise KeyboardInterrupt
     if done.ended.failures:
@@ -293,11 +293,11 @@ def memory(
         TraceError: the trace cannot be read; the message names the line.
     """
     texts = setting_texts(settings, overrides)
-    arguments.function_or_none("observe", observe)
+    shown_by = observer(observe)
     is_dram = arguments.flag("dram", dram)
     name, where = arguments.path("trace", trace), Machine.find(machine)
     keep = _keeper(store, fresh=fresh)
-    return replay_requests(name, where, texts, dram=is_dram, keep=keep, observe=observe)[0]
+    return replay_requests(name, where, texts, dram=is_dram, keep=keep, observe=shown_by)[0]
 
 
 def replay_requests(
@@ -394,7 +394,7 @@ def crash(
     job = checked_job(design, _workload(workload), machine, threads, transactions, seed, pairs)
     if shares is not None and not isinstance(shares, Shares):
         raise ConfigError(f"shares: {shares!r} is not a graven.Shares")
-    arguments.function_or_none("observe", observe)
+    shown_by = observer(observe)
     how = CrashJob(
         job,
         None if mutant is None else arguments.text("mutant", mutant),
@@ -406,7 +406,7 @@ def crash(
     )
     return _only(
         CrashCampaign.prepare([how]).run(
-            keep=_keeper(store, fresh=fresh), executor=Local(1), observe=observe
+            keep=_keeper(store, fresh=fresh), executor=Local(1), observe=shown_by
         )
     )
 
@@ -452,7 +452,7 @@ def adversary(
         for name, bound in arguments.mapping("draws", draws).items()
     }
     workers = arguments.integer_or_none("jobs", jobs)
-    arguments.function_or_none("observe", observe)
+    shown_by = observer(observe)
     plan = AdversaryRequest(
         (arguments.text("design", design),),
         arguments.integer("seeds", seeds, 1, arguments.SCHEDULES_MAX),
@@ -462,7 +462,7 @@ def adversary(
         arguments.integer("violations", violations, 1, arguments.VIOLATIONS_MAX),
         tuple(bounds.items()),
     )
-    return _only(AdversaryCampaign.prepare(plan).run(workers=workers, observe=observe))
+    return _only(AdversaryCampaign.prepare(plan).run(workers=workers, observe=shown_by))
 
 
 @arguments.in_python
@@ -490,7 +490,7 @@ def litmus(
     """
     from graven.campaign import Program, program_file, run_programs
 
-    arguments.function_or_none("observe", observe)
+    shown_by = observer(observe)
     if isinstance(program, str) and "\n" in program:
         found = Program("program", program)
     else:
@@ -499,7 +499,7 @@ def litmus(
     designs = [] if names is None else design_names(names)
     asked = found.asked(designs)
     keep = _keeper(store, fresh=fresh)
-    return _only(run_programs([asked], keep=keep, workers=1, observe=observe))
+    return _only(run_programs([asked], keep=keep, workers=1, observe=shown_by))
 
 
 @arguments.in_python
@@ -552,7 +552,24 @@ def checked_job(
     )
 
 
-def _executor(on: object, jobs: object) -> Executor:
+def observer(observe: object) -> Observer | None:
+    """Who is told of the progress: the function that is given, or a bar in a notebook.
+
+    Raises:
+        ConfigError: it is no function.
+    """
+    from graven.progress import of_notebook
+
+    arguments.function_or_none("observe", observe)
+    return of_notebook() if observe is None else cast("Observer", observe)
+
+
+def executor_of(on: object, jobs: object) -> Executor:
+    """Where simulations run.
+
+    Raises:
+        ConfigError: there is no such place, or `jobs` is no number.
+    """
     from graven.executors.named import executor
 
     return executor(arguments.text("on", on), arguments.integer_or_none("jobs", jobs))
@@ -575,10 +592,11 @@ def _keeper(store: Folder, *, fresh: bool) -> Keep | None:
     is_default = isinstance(store, EllipsisType)
     folder = store_folder() if is_default else Path(arguments.path("store", store))
     fresh = arguments.flag("fresh", fresh)
-    return Keeper(Store(folder, _warn), fresh=fresh)
+    return Keeper(Store(folder, warn), fresh=fresh)
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
+    """Warns of damage in a store."""
     warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 

@@ -32,12 +32,13 @@ from graven.arguments import known as unknown
 from graven.arguments import path as path_text
 from graven.catalogue import catalogue
 from graven.figures import caption, scaled
+from graven.frames import Frames, dataset
 from graven.machine import Machine
 from graven.records import Record, Value, arrow_table, config_column, to_arrow
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
+    import xarray as xr
 
     from graven.plots.picture import Picture
 
@@ -140,7 +141,7 @@ def geometric_mean(values: Sequence[float | None]) -> float | None:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Frames):
     """Results of an experiment, in the order in which they were asked for.
 
     If parameters were varied, single results are looked up in one combination of values (`at`).
@@ -404,9 +405,22 @@ class Comparison:
         """One row for each simulation: identity, statistics, configuration."""
         return to_arrow(self.records)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """As [`to_arrow`], as a data frame (needs pandas)."""
-        return data_frame(self.to_arrow())
+    def to_xarray(self) -> xr.Dataset:
+        """Every statistic that is a number, over design, workload, threads and what is varied.
+
+        Raises:
+            ImportError: xarray is not installed.
+            ConfigError: two results differ in something else, in their seed for example.
+        """
+        varied = [config_column(key) for key in self.varied]
+        stats = dict.fromkeys(
+            name
+            for record in self.records
+            for name, value in record.stats.items()
+            if isinstance(value, int | float)
+        )
+        axes = ["design", "workload", "threads", *varied]
+        return dataset(self.to_arrow(), axes, list(stats))
 
 
 def _counted(count: int, what: str) -> str:
@@ -460,7 +474,7 @@ def _picture(
 
 
 @dataclass(frozen=True, repr=False)
-class Normalised:
+class Normalised(Frames):
     """A comparison in multiples of one design's results.
 
     Each is relative to the result with the same number of threads and the same varied values.
@@ -560,24 +574,3 @@ class Normalised:
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
         return arrow_table(self.rows(), [config_column(key) for key in self.comparison.varied])
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The rows as a data frame (needs pandas)."""
-        return data_frame(self.to_arrow())
-
-
-def data_frame(table: pa.Table) -> pd.DataFrame:
-    """An Arrow table as a data frame.
-
-    Raises:
-        ImportError: pandas is not installed.
-    """
-    try:
-        import pandas  # noqa: F401 - is it there?
-    except ImportError:
-        raise ImportError(
-            "to_pandas() needs pandas, which is not installed: pip install pandas "
-            "(to_arrow() works without it)"
-        ) from None
-    frame: pd.DataFrame = table.to_pandas()
-    return frame

@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-DEFAULT_STORE = Path("graven-results") / "store"
+RESULTS = Path("graven-results")
 """In the folder in which a command runs."""
+
+DEFAULT_STORE = RESULTS / "store"
+
+REPRODUCED = RESULTS / "reproduce"
+"""What came of the papers' experiments."""
 
 STORE_VARIABLE = "GRAVEN_STORE"
 """The environment variable that names another folder."""

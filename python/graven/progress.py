@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import html
 import os
 import sys
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graven.experiment import Snapshot
 from graven.figures import scaled
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from graven.experiment import Observer
 
 QUIET_SECONDS = 10.0
 """Without a terminal, how long to be silent between two lines."""
@@ -113,3 +116,34 @@ class Display:
             self._spoke = time.monotonic()
             parts = [done, percent(snapshot.fraction), _rate(snapshot), _left(snapshot)]
             print("graven: " + ", ".join(part for part in parts if part), file=sys.stderr)
+
+
+def of_notebook() -> Observer | None:
+    """What shows progress under the cell of a notebook that runs, if one does."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return Bar() if shell is not None and hasattr(shell, "kernel") else None
+
+
+class Bar:
+    """Shows snapshots in a notebook, as an element that changes."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        """Shows one snapshot."""
+        from IPython.display import HTML, display
+
+        page = HTML(self.html(snapshot))
+        if self._handle is None:
+            self._handle = display(page, display_id=True)
+        else:
+            self._handle.update(page)
+
+    @staticmethod
+    def html(snapshot: Snapshot) -> str:
+        """One snapshot as an element of a page."""
+        parts = [f"{snapshot.done:,} of {snapshot.total:,}", percent(snapshot.fraction)]
+        parts += [part for part in (_rate(snapshot), _left(snapshot)) if part]
+        bar = f'<progress value="{snapshot.fraction:.4f}" max="1"></progress>'
+        return f"<div>{bar} {html.escape(', '.join(parts))}</div>"

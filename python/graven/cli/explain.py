@@ -17,7 +17,7 @@ from graven.cli.terminal import note, refusing, results_console
 from graven.figures import ratio
 from graven.papers.counts import MEASURED
 from graven.papers.data import Claim, Paper
-from graven.papers.files import papers
+from graven.papers.files import claim_of
 from graven.papers.plan import jobs_of
 from graven.papers.programs import answer_with
 from graven.papers.reproduction import by_digest
@@ -59,7 +59,7 @@ def explain(
 ) -> int:
     """Simulates what is not stored, prints, and keeps the table and its drawing."""
     executor = options.executor_of(on, jobs)
-    paper, claim = find_claim(claim_id)
+    paper, claim = claim_of(claim_id)
     folder = out / ("quick" if quick else "full") / "explain"
     store = Store(out / "store")
     if stored:
@@ -75,23 +75,6 @@ def explain(
     _write(found, folder, quick=quick)
     _print(found)
     return status
-
-
-def find_claim(claim_id: str) -> tuple[Paper, Claim]:
-    """A claim that simulations answer, and its paper.
-
-    Raises:
-        UsageError: there is no such claim.
-    """
-    for paper in papers().values():
-        for claim in paper.claims:
-            if claim.id == claim_id:
-                if not claim.measures:
-                    raise click.UsageError(f"nothing is simulated for {claim_id}: nothing moves it")
-                return paper, claim
-    raise click.UsageError(
-        f"unknown claim `{claim_id}`; `graven reproduce --claims --stored` shows all"
-    )
 
 
 def _captures(

@@ -10,7 +10,7 @@ import click
 
 from graven.arguments import FIRST_SEED_MAX, RECOVERIES_MAX, SCHEDULES_MAX, SEED_MAX
 from graven.cli import completions
-from graven.folders import DEFAULT_STORE, STORE_VARIABLE
+from graven.folders import DEFAULT_STORE, REPRODUCED, STORE_VARIABLE
 from graven.machine import DEFAULT
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def reproduction(command: F) -> F:
         click.option(
             "--out",
             type=click.Path(path_type=Path, file_okay=False),
-            default=Path("graven-results") / "reproduce",
+            default=REPRODUCED,
             show_default=True,
             metavar="FOLDER",
             help="Where results are kept and reports are written.",

@@ -16,6 +16,7 @@ from graven.cli import completions, options
 from graven.cli.terminal import note, refusing
 from graven.comparison import Comparison
 from graven.experiment import Job, best_of_aliases, chosen, record_of
+from graven.folders import REPRODUCED
 from graven.machine import Machine
 from graven.plots.comparisons import Asked, Chart, chart
 from graven.plots.picture import checked, save, tables
@@ -325,7 +326,7 @@ def _reproduced(command: F) -> F:
         click.option(
             "--results",
             type=click.Path(path_type=Path, file_okay=False),
-            default=Path("graven-results") / "reproduce",
+            default=REPRODUCED,
             show_default=True,
             metavar="FOLDER",
             help="Where `graven reproduce` and `graven explain` keep results (their --out).",
@@ -395,14 +396,14 @@ def of_claim(
     style: str | None,
 ) -> int:
     """Draw what moves a claim, as `graven explain` found it: readings and open keys."""
-    from graven.cli.explain import find_claim
+    from graven.papers.files import claim_of
     from graven.papers.plan import jobs_of
     from graven.papers.reproduction import by_digest
     from graven.papers.sensitivity import alternatives_of, sensitivity
     from graven.plots.rows import Sensitivities
     from graven.report.tornado import Tornado
 
-    paper, claim = find_claim(claim_id)
+    paper, claim = claim_of(claim_id)
     maker = f"graven explain {claim.id}{' --quick' if quick else ''} --out {results}"
 
     def made() -> Chart:

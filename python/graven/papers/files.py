@@ -89,6 +89,21 @@ def paper(name: str) -> Paper:
     return known[name]
 
 
+def claim_of(claim_id: str) -> tuple[Paper, Claim]:
+    """A claim that simulations answer, and its paper.
+
+    Raises:
+        ConfigError: there is no such claim, or nothing is simulated for it.
+    """
+    for item in papers().values():
+        for claim in item.claims:
+            if claim.id == claim_id:
+                if not claim.measures:
+                    raise ConfigError(f"nothing is simulated for {claim_id}: nothing moves it")
+                return item, claim
+    raise ConfigError(f"unknown claim `{claim_id}`; `graven reproduce --claims --stored` shows all")
+
+
 def parse(name: str, experiments: str, claims: str) -> Paper:
     """Reads the two files of a paper.
 

@@ -62,7 +62,7 @@ def _means(comparison: Comparison, baseline: str) -> str:
                 number = source.number(stat(metric.stat), design, group, place)
                 cells.append(ratio(None if number is None else number.value))
             rows.append(cells)
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def record_html(record: Record) -> str:
@@ -73,10 +73,11 @@ def record_html(record: Record) -> str:
         if isinstance(value, int | float):
             rows.append([metric.title, scaled(value), catalogue().described(metric.stat).unit])
     rows.append(["All statistics", exact(len(record.stats)), "in .stats"])
-    return f"<p>{html.escape(repr(record))}</p>{_table(['statistic', 'value', 'unit'], rows)}"
+    return f"<p>{html.escape(repr(record))}</p>{table(['statistic', 'value', 'unit'], rows)}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as an element of a page; of many rows, the first."""
     cells = "".join(f"<th>{html.escape(name)}</th>" for name in head)
     shown = rows if len(rows) <= ROWS_MOST else rows[: ROWS_MOST - 1]
     lines = [

@@ -1,0 +1,392 @@
+"""The papers from Python: figures with the papers' numbers beside ours, claims, and what moves one.
+
+>>> import graven
+>>> found = graven.reproduce("silo", "fig1", quick=True)
+>>> found
+<Reproduction of silo: 1 figure, 5 claims, quick sizes>
+>>> found["fig1"].to_arrow().column_names[:3]
+['panel', 'design', 'workload']
+>>> [claim.id for claim in found.claims][:1]
+['silo-number']
+>>> moved = graven.explain("silo-depends", quick=True)
+>>> moved.verdict
+'depends on large-elements'
+>>> moved.moves[0].name
+'large-elements'
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graven import arguments
+from graven._engine import ConfigError, SimulationError
+from graven.api import executor_of, observer, warn
+from graven.experiment import Observer, failures_text
+from graven.figures import MISSING, ratio, scaled
+from graven.folders import REPRODUCED
+from graven.frames import Frames
+from graven.papers.drawn import Drawn, drawn
+from graven.papers.files import claim_of, paper
+from graven.papers.plan import READINGS, Wanted, jobs_of
+from graven.papers.reproduction import by_digest, collect, needed, run
+from graven.papers.sensitivity import alternatives_of, sensitivity
+from graven.papers.verdicts import Verdict, verdicts
+from graven.records import Value, arrow_table
+from graven.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from graven.campaign import CrashJob
+    from graven.experiment import Job
+    from graven.papers.sensitivity import Sensitivity
+    from graven.plots.picture import Picture
+
+Names = str | Iterable[str] | None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper, and what came of it.
+
+    Attributes:
+        id: Its name, as `graven explain` takes it.
+        where: Section, figure or table.
+        says: What the paper says.
+        paper: What it prints, as a person reads it.
+        ours: What came out by default; empty if nothing is simulated for it.
+        verdict: `met within 10%`, `direction only`, `contradicted`, …, and the reading that it
+            depends on.
+    """
+
+    id: str
+    where: str
+    says: str
+    paper: str
+    ours: str
+    verdict: str
+
+    @staticmethod
+    def of(found: Verdict) -> Claim:
+        """A claim with its verdict."""
+        claim = found.claim
+        return Claim(claim.id, claim.where, claim.says, found.paper, found.ours, found.text)
+
+
+@dataclass(frozen=True, repr=False)
+class PaperFigure(Frames):
+    """A figure or table of a paper, with the paper's numbers beside ours."""
+
+    found: Drawn
+    verdicts: Sequence[Verdict]
+
+    def __repr__(self) -> str:
+        figure = self.found.figure
+        return f"<Figure {figure.id}: {figure.title} ({figure.where})>"
+
+    @property
+    def rows(self) -> list[dict[str, Value]]:
+        """A row for each number: `value` with its `low` and `high`, and what is `printed`."""
+        axis = self.found.axis
+        return [
+            {
+                "panel": panel.caption,
+                "design": design,
+                axis: column,
+                "value": point.value,
+                "low": point.low,
+                "high": point.high,
+                "printed": point.printed,
+                "claim": point.claim,
+            }
+            for panel in self.found.panels
+            for design, points in panel.rows.items()
+            for column, point in zip(panel.columns, points, strict=True)
+        ]
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        return arrow_table(self.rows, ())
+
+    def plot(
+        self, *, width: str | float = "column", theme: str = "light", style: object = None
+    ) -> Picture:
+        """The numbers that the paper prints about it, each beside ours.
+
+        Args:
+            width: `column` (3.3 in), `text` (7 in), or inches.
+            theme: `light` or `dark`.
+            style: A style of matplotlib that applies on top.
+
+        Raises:
+            ConfigError: the paper prints no such number, or an argument is not allowed.
+        """
+        from graven.plots.rows import Pairs
+        from graven.plots.style import Look
+        from graven.report.paper import pair_chart
+
+        pairs = pair_chart(self.found.figure, self.verdicts)
+        if pairs is None:
+            figure = self.found.figure.id
+            raise ConfigError(f"no ratio is printed about {figure}; `rows` has our numbers")
+        return Pairs(pairs.pairs).draw(Look.of(width, theme, style))
+
+    def _repr_html_(self) -> str:
+        figure = self.found.figure
+        show = ratio if figure.relative or figure.first else scaled
+        parts = [f"<p>{html.escape(repr(self)[1:-1])}</p>"]
+        for panel in self.found.panels:
+            head = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *panel.columns))
+            rows = []
+            for design, points in panel.rows.items():
+                cells = [
+                    f"<td>{show(p.value)}"
+                    + (f" <small>(paper {show(p.printed)})</small>" if p.printed else "")
+                    + "</td>"
+                    for p in points
+                ]
+                rows.append(f"<tr><th>{html.escape(design)}</th>{''.join(cells)}</tr>")
+            caption = html.escape(panel.caption)
+            parts.append(
+                f"<table><caption>{caption}</caption><tr>{head}</tr>{''.join(rows)}</table>"
+            )
+        return "".join(parts)
+
+
+@dataclass(frozen=True, repr=False)
+class Reproduction(Frames):
+    """What came of a paper's experiments.
+
+    Attributes:
+        paper: The paper's name.
+        quick: Whether sizes are those for minutes, instead of the paper's.
+        figures: By name, in the paper's order.
+        claims: Those that were assessed.
+    """
+
+    paper: str
+    quick: bool
+    figures: Mapping[str, PaperFigure]
+    claims: Sequence[Claim]
+
+    def __repr__(self) -> str:
+        many = len(self.figures)
+        sizes = "quick sizes" if self.quick else "the paper's sizes"
+        figures = f"{many} figure{'' if many == 1 else 's'}"
+        return f"<Reproduction of {self.paper}: {figures}, {len(self.claims)} claims, {sizes}>"
+
+    def __getitem__(self, figure: str) -> PaperFigure:
+        found = self.figures.get(arguments.text("figure", figure))
+        if found is None:
+            raise arguments.known("figure", figure, self.figures)
+        return found
+
+    def __iter__(self) -> Iterator[PaperFigure]:
+        return iter(self.figures.values())
+
+    def __len__(self) -> int:
+        return len(self.figures)
+
+    def to_arrow(self) -> pa.Table:
+        """The claims as an Arrow table."""
+        return arrow_table([vars(claim) for claim in self.claims], ())
+
+    def _repr_html_(self) -> str:
+        from graven.plots.notebook import table
+
+        rows = [[c.id, c.where, c.paper, c.ours or MISSING, c.verdict] for c in self.claims]
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>" + table(
+            ["claim", "where", "paper", "ours", "verdict"], rows
+        )
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What one change does to a claim.
+
+    Attributes:
+        name: A reading of the paper's text, its authors' combination, or a value of an open key.
+        ours: What comes out then.
+        outcome: How that compares with what is printed.
+        factor: By how much it moves the claim's number; `None` if there is none.
+        grounds: The sentence that allows it, or what makes a value sensible.
+    """
+
+    name: str
+    ours: str
+    outcome: str
+    factor: float | None
+    grounds: str
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Frames):
+    """A claim, and everything that may move it, most first."""
+
+    found: Sensitivity
+
+    def __repr__(self) -> str:
+        return f"<Explanation of {self.claim.id}: {self.verdict}; {len(self.moves)} changes tried>"
+
+    @property
+    def claim(self) -> Claim:
+        """The claim."""
+        return Claim.of(self.found.verdict)
+
+    @property
+    def verdict(self) -> str:
+        """What came of it."""
+        return self.found.verdict.text
+
+    @property
+    def moves(self) -> list[Moved]:
+        """What each change does, most first."""
+        return [
+            Moved(move.name, move.found.ours, move.found.verdict, move.factor, move.sentence)
+            for move in self.found.moves
+        ]
+
+    def to_arrow(self) -> pa.Table:
+        """The changes as an Arrow table."""
+        return arrow_table([vars(move) for move in self.moves], ())
+
+    def plot(
+        self, *, width: str | float = "column", theme: str = "light", style: object = None
+    ) -> Picture:
+        """What moves it by a factor, most first; arguments as of `PaperFigure.plot`.
+
+        Raises:
+            ConfigError: nothing does, or an argument is not allowed.
+        """
+        from graven.plots.rows import Sensitivities
+        from graven.plots.style import Look
+        from graven.report.tornado import Tornado
+
+        chart = Tornado.of(self.found)
+        if not chart.rows:
+            raise ConfigError(f"nothing that was tried moves {self.claim.id} by a factor")
+        return Sensitivities(chart.rows, chart.printed).draw(Look.of(width, theme, style))
+
+    def _repr_html_(self) -> str:
+        from graven.plots.notebook import table
+
+        claim = self.claim
+        rows = [
+            [move.name, move.ours, move.outcome, ratio(move.factor), move.grounds]
+            for move in self.moves
+        ]
+        said = (
+            f"{claim.where}: {claim.says} Paper: {claim.paper}; ours: {claim.ours}. {self.verdict}"
+        )
+        return f"<p>{html.escape(said)}</p>" + table(
+            ["what is changed", "what comes out", "outcome", "factor", "grounds"], rows
+        )
+
+
+@arguments.in_python
+def reproduce(
+    paper_name: str,
+    figures: Names = None,
+    *,
+    quick: bool = False,
+    readings: str = READINGS[0],
+    folder: str | PathLike[str] = REPRODUCED,
+    jobs: int | None = None,
+    on: str = "local",
+    observe: Observer | None = None,
+) -> Reproduction:
+    """Reproduces a paper's figures and claims, as `graven reproduce` does.
+
+    Args:
+        paper_name: `silo`, `morlog`, `fwb`, `hoop` or `lalea`.
+        figures: Names of figures and tables, or a list separated by commas; all if not given.
+        quick: Sizes for minutes and one seed, instead of the paper's sizes and three seeds.
+        readings: `none`: the default readings of the paper's text; `authors`: the combination that
+            its methodology describes, too; `all`: each reading alone, too.
+        folder: Where results are kept, and found: the `--out` of the command.
+        jobs: Simulations at a time on this host; its cores if not given.
+        on: Where simulations run: `local`, `local:N`, `dask://HOST:PORT`, `slurm`.
+        observe: Called with the progress several times a second.
+
+    Raises:
+        ConfigError: something was refused; nothing has run.
+        SimulationError: a simulation failed; the results of the others are kept.
+        KeyboardInterrupt: Ctrl-C; what had finished is kept.
+    """
+    source = paper(arguments.text("paper_name", paper_name))
+    if readings not in READINGS:
+        raise arguments.known("readings", str(readings), READINGS)
+    names = arguments.names("figures", figures)
+    given = names.split(",") if isinstance(names, str) else names
+    chosen = None if given is None else tuple(dict.fromkeys(name.strip() for name in given))
+    for name in chosen or ():
+        if name not in source.figures:
+            raise arguments.known("figure", name, source.figures)
+    is_quick = arguments.flag("quick", quick)
+    wanted = Wanted(source, is_quick, chosen, readings, (), None)
+    store = _complete(folder, needed([wanted]), on, jobs, observe)
+    found = collect(wanted, store)
+    assessed = verdicts(found)
+    shown = {
+        name: PaperFigure(drawn(figure, found), assessed)
+        for name, figure in source.figures.items()
+        if chosen is None or name in chosen
+    }
+    return Reproduction(source.name, is_quick, shown, [Claim.of(verdict) for verdict in assessed])
+
+
+@arguments.in_python
+def explain(
+    claim_id: str,
+    *,
+    quick: bool = False,
+    folder: str | PathLike[str] = REPRODUCED,
+    jobs: int | None = None,
+    on: str = "local",
+    observe: Observer | None = None,
+) -> Explanation:
+    """What moves a claim of a paper, as `graven explain` finds it.
+
+    Args:
+        claim_id: The name of a claim that simulations answer.
+        quick: As of `reproduce`, and so are the others.
+        folder: Where results are kept, and found.
+        jobs: Simulations at a time on this host.
+        on: Where simulations run.
+        observe: Called with the progress several times a second.
+
+    Raises:
+        ConfigError: there is no such claim, or nothing is simulated for it; nothing has run.
+        SimulationError: a simulation failed; the results of the others are kept.
+        KeyboardInterrupt: Ctrl-C; what had finished is kept.
+    """
+    source, claim = claim_of(arguments.text("claim_id", claim_id))
+    is_quick = arguments.flag("quick", quick)
+    jobs_needed = by_digest(jobs_of(alternatives_of(claim, source, quick=is_quick)))
+    store = _complete(folder, jobs_needed, on, jobs, observe)
+    return Explanation(sensitivity(claim, source, store, quick=is_quick))
+
+
+def _complete(
+    folder: str | PathLike[str],
+    wanted: Mapping[str, Job | CrashJob],
+    on: str,
+    jobs: int | None,
+    observe: Observer | None,
+) -> Store:
+    """The store of a folder, when it has all of some jobs."""
+    executor = executor_of(on, jobs)
+    shown = observer(observe)
+    store = Store(Path(arguments.path("folder", folder)) / "store", warn)
+    done = run(wanted, store, executor=executor, observe=shown)
+    if done.interrupted:
+        raise KeyboardInterrupt
+    if done.failures:
+        raise SimulationError(failures_text(done.failures))
+    return store
