@@ -292,7 +292,7 @@ def test_a_bar_leads_to_the_page_of_its_simulation_and_back(browser, reports, at
     shown = page.locator(".simulation:visible")
     shown.locator("table.statistics").first.wait_for()
     assert shown.count() == 1
-    assert page.locator("h1").is_hidden()
+    assert page.locator("header h1").is_hidden()
     rows = shown.locator("table.statistics tbody tr:visible")
     every = rows.count()
     shown.get_by_label("Filter statistics").fill("cycles")
@@ -304,6 +304,6 @@ def test_a_bar_leads_to_the_page_of_its_simulation_and_back(browser, reports, at
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     shown.locator("a.back").click()
-    page.locator("h1").wait_for()
+    page.locator("header h1").wait_for()
     assert page.locator(".simulation:visible").count() == 0
     page.close()

@@ -42,7 +42,7 @@
   const pairs = (list) => Array.from({ length: list.length / 2 }, (_, at) => list.slice(2 * at, 2 * at + 2));
   const fill = (section, { headings, statistics, parameters, pages }) => {
     const page = pages[Number(section.id.slice(2))];
-    const title = section.querySelector("h2").textContent;
+    const title = section.querySelector("h1").textContent;
     const facts = page.facts.map(([name, value]) => element("div", [element("dt", name), element("dd", value)]));
     const parts = [element("dl", facts, "facts")];
     for (const [heading, cells] of page.groups) {
@@ -51,14 +51,14 @@
         return [[name], [value], [unit], [description, "text"]];
       });
       const [name] = headings[heading];
-      parts.push(element("h3", name), table(`${title}: ${name}`, "statistics", ["statistic", "value", "unit", "description"], rows));
+      parts.push(element("h2", name), table(`${title}: ${name}`, "statistics", ["statistic", "value", "unit", "description"], rows));
     }
     parts.push(element("p", `${page.zero} statistics are zero and left out.`, "note"));
     const changed = pairs(page.changed).map(([at, value]) => {
       const [key, unit, usual, doc] = parameters[at];
       return [[key], [`${value} ${unit}`], [usual], [doc, "origin"]];
     });
-    parts.push(element("h3", "Configuration that is not the default"));
+    parts.push(element("h2", "Configuration that is not the default"));
     parts.push(changed.length
       ? table(`${title}: configuration`, "settings", ["key", "value", "default", "what it is"], changed)
       : element("p", "All of it is the default."));

@@ -44,7 +44,7 @@ window.gravenTables = (root) => {
     label.append(field);
     const first = tables[0].closest("details") || tables[0].closest(".scroll") || tables[0];
     const heading = first.previousElementSibling;
-    (heading && heading.tagName === "H3" ? heading : first).before(label);
+    (heading && heading.matches("h3, .simulation h2") ? heading : first).before(label);
     field.addEventListener("input", () => {
       const wanted = field.value.toLowerCase().split(",").map((text) => text.trim()).filter((text) => text);
       for (const table of tables) {
@@ -57,7 +57,7 @@ window.gravenTables = (root) => {
         const part = table.closest(".scroll") || table;
         part.hidden = !found;
         const above = part.previousElementSibling;
-        if (above && above.tagName === "H3") above.hidden = !found;
+        if (above && above.matches("h3, .simulation h2")) above.hidden = !found;
         const folded = table.closest("details");
         if (folded && folded.hasAttribute("data-unfolds")) {
           folded.hidden = !found;
