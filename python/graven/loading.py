@@ -58,7 +58,7 @@ def load(
     if is_store:
         _require_one("machine", records)
         _require_one("transactions", records)
-        records = _varied(records)
+        records = varying(records)
     return Comparison(tuple(records))
 
 
@@ -85,19 +85,23 @@ def _stored(folder: Path) -> list[Record]:
     finally:
         store.close()
     return [
-        replace(simulation_of(record), varied=_set(record))
+        replace(simulation_of(record), varied=set_in(record))
         for record in stored
         if record is not None
     ]
 
 
-def _set(record: StoredRecord) -> dict[str, Value]:
+def set_in(record: StoredRecord) -> dict[str, Value]:
     """What was set, by `SECTION.KEY`, as the text that was given."""
     return dict(record.request.asked["spec"].get("set", ()))
 
 
-def _varied(records: Iterable[Record]) -> list[Record]:
-    """Records whose varied values are those of settings in which they differ."""
+def varying(records: Iterable[Record]) -> list[Record]:
+    """Records whose varied values are those of settings in which they differ.
+
+    Args:
+        records: Records whose `varied` is what was set (`set_in`).
+    """
     records = list(records)
     keys = sorted({key for record in records for key in record.varied})
     differing = [key for key in keys if len({_value(record, key) for record in records}) > 1]

@@ -279,3 +279,31 @@ def test_panels_of_lines_have_one_scale(browser, reports):
     assert len(labels) > 1
     assert len(set(labels)) == 1
     page.close()
+
+
+@pytest.mark.parametrize("at", SIZES)
+def test_a_bar_leads_to_the_page_of_its_simulation_and_back(browser, reports, at):
+    from axe_playwright_python.sync_playwright import Axe
+
+    width, height = SIZES[at]
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.goto(reports["compare"].as_uri())
+    page.locator("[data-simulation]:visible").first.click()
+    shown = page.locator(".simulation:visible")
+    shown.locator("table.statistics").first.wait_for()
+    assert shown.count() == 1
+    assert page.locator("header h1").is_hidden()
+    rows = shown.locator("table.statistics tbody tr:visible")
+    every = rows.count()
+    shown.get_by_label("Filter statistics").fill("cycles")
+    assert 0 < rows.count() < every
+    wide = page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    assert wide <= 0
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    shown.locator("a.back").click()
+    page.locator("header h1").wait_for()
+    assert page.locator(".simulation:visible").count() == 0
+    page.close()

@@ -659,7 +659,7 @@ def test_plot_of_several_seeds_names_the_command_of_the_missing_one(quick):
     done = quick("plot", "bars", *CHOICE, "--seeds", "1,2", "--out", "a.pdf")
     assert "6 of 12 results" in done.stderr
     assert done.stderr.count("graven compare") == 1
-    assert "--seed 2 makes" in done.stderr
+    assert "--seed 2 --store" in done.stderr
 
 
 @pytest.mark.parametrize(

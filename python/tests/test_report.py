@@ -14,7 +14,7 @@ from graven.machine import Machine
 from graven.report import render
 from graven.report.palette import design_styles
 
-VOID = {"meta", "link", "br", "hr", "img", "input"}
+VOID = {"meta", "link", "br", "hr", "img", "input", "source"}
 
 
 class Page(HTMLParser):

@@ -43,6 +43,7 @@ from tests.campaigns.tables import ROOT, read_rows, replaced, write_rows
 from graven import _engine
 from graven.states import StateFile
 from graven.store import DamagedRecord, Store, StoredRecord, segments
+from graven.store.running import FOLDER as RUNNING
 from graven.store.store import SEGMENTS, STATES
 from graven.store.upkeep import lines_of, verify
 
@@ -174,6 +175,7 @@ def graven(arguments: Sequence[str], folder: Path) -> subprocess.CompletedProces
 
 # ---- what a folder has in it ---------------------------------------------------------------------
 
+_OF_STORE = re.compile(r"store\.json|index-")
 _HOST_TIME = re.compile(rb'"seconds": ?[0-9.e-]+')
 
 
@@ -202,7 +204,7 @@ class Contents:
                 temporaries.append(str(inside))
             elif STATES in inside.parts:
                 files[str(inside)] = _state(path)
-            elif SEGMENTS not in inside.parts and not re.match(r"store\.json|index-", path.name):
+            elif {SEGMENTS, RUNNING}.isdisjoint(inside.parts) and not _OF_STORE.match(path.name):
                 files[str(inside)] = _content(path)
         return Contents(files, results_of(folder / store), tuple(temporaries))
 

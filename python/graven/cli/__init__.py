@@ -43,6 +43,7 @@ Examples:
   graven sweep sweep.toml --on slurm          thousands of simulations, on a cluster
   graven plot bars --out throughput.pdf       a figure for a paper, from what compare has kept
   graven results list                         what has been simulated; also query, verify, merge
+  graven serve --open                         the same in the browser, with plots
   graven new design my-log                    a crate with a design of your own
   graven COMMAND --help                       options and examples of a command
 """
@@ -67,6 +68,7 @@ COMMANDS = {
     "reproduce": ("reproduce.reproduce", "Reproduce the papers: figures, tables, claims."),
     "results": ("results.results", "What is in the store: list, query, check, clean, merge."),
     "run": ("run.run", "Simulate one design on one workload; every statistic."),
+    "serve": ("serve.serve", "Show the store in the browser: plots, results, progress."),
     "sweep": ("sweep.sweep", "Run all that a file asks for, here or on a cluster."),
     "tour": ("tour.tour", "Two minutes with the program, step by step."),
     "trace": ("trace.trace", "Record, replay and convert program traces."),

@@ -13,12 +13,11 @@ from graven import signals
 from graven.api import sound_designs
 from graven.check import Bound, Check, Checked, LifeBound, go_on_from
 from graven.cli import options
-from graven.cli.keeping import go_on, keeper, say_found
+from graven.cli.keeping import go_on, keeper, say_found, watched
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.experiment import failures_text
 from graven.figures import exact
-from graven.progress import Display
 from graven.records import json_text
 from graven.states import StateFile
 
@@ -181,7 +180,7 @@ def check(
         if kept is not None:
             kept.write(text)
 
-    with Display("parts") as display:
+    with watched(keep, "parts") as display:
         failures, interrupted = plan.run(keep=keep, executor=executor, observe=display, save=save)
     say_found(plan.found, plan.part_count)
     results = plan.results

@@ -11,12 +11,11 @@ import click
 from graven import output, signals
 from graven.api import choose
 from graven.cli import completions, options
-from graven.cli.keeping import keeper, say_found
+from graven.cli.keeping import keeper, say_found, watched
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.comparison import Comparison, Normalised
 from graven.experiment import Experiment, Result, chosen, failures_text
 from graven.machine import Machine
-from graven.progress import Display
 from graven.recovery import is_asked, shown, with_recovery
 
 DEFAULT_REPORT = Path("report.html")
@@ -158,7 +157,7 @@ def compare(
     _check(targets, out, len(experiment.jobs))
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(experiment.jobs))
 
-    with Display() as display:
+    with watched(keep) as display:
         result = experiment.run(keep=keep, executor=executor, observe=display)
     say_found(result.found, len(experiment.jobs))
     comparison = Comparison(result.records, metrics=metrics_shown)

@@ -17,7 +17,7 @@ from graven.api import design_names, sound_designs, workload_names
 from graven.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SCHEDULES_MAX, VIOLATIONS_MAX
 from graven.campaign import TRANSACTIONS, CrashCampaign, CrashJob, Shares
 from graven.cli import completions, options
-from graven.cli.keeping import InFile, State, UnderWay, keeper, say_found
+from graven.cli.keeping import InFile, State, UnderWay, keeper, say_found, watched
 from graven.cli.terminal import (
     REFUSED,
     complain,
@@ -27,10 +27,17 @@ from graven.cli.terminal import (
 )
 from graven.cli.verdicts import print_campaigns
 from graven.errors import OutputError
-from graven.experiment import Executor, Failure, Local, Snapshot, failures_text, matrix
+from graven.experiment import (
+    Executor,
+    Failure,
+    Local,
+    Observer,
+    Snapshot,
+    failures_text,
+    matrix,
+)
 from graven.figures import exact, scaled
 from graven.machine import Machine
-from graven.progress import Display
 from graven.records import json_text
 from graven.reports import Campaign
 from graven.schedules import AdversaryCampaign, AdversaryRequest, Blocks
@@ -312,15 +319,14 @@ def crash(
             failure_modes.get("structures", 0),
         )
         campaigns = len(runs)
-        task = _Runs(
-            CrashCampaign.prepare(
-                [
-                    CrashJob(run, mutant, sample, shares, lives, garbage, violations, verify)
-                    for run in runs
-                ]
-            ),
-            keeper(folder, no_store=no_store, fresh=fresh, results=len(runs)),
+        campaign = CrashCampaign.prepare(
+            [
+                CrashJob(run, mutant, sample, shares, lives, garbage, violations, verify)
+                for run in runs
+            ]
         )
+        keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(runs))
+        task = _Runs(campaign, keep)
     if replay is not None:
         if campaigns != 1:
             raise click.UsageError(
@@ -330,7 +336,7 @@ def crash(
         with refusing("--replay: "):
             output.check([replay], ROOM)
     started = time.monotonic()
-    with Display(task.noun) as display:
+    with watched(keep, task.noun) as display:
         done = task.run(executor, display)
     seconds = time.monotonic() - started
     try:
@@ -381,7 +387,7 @@ class _Task:
 
     noun: str
 
-    def run(self, executor: Executor, display: Display) -> _Done:
+    def run(self, executor: Executor, display: Observer) -> _Done:
         """Runs it."""
         raise NotImplementedError
 
@@ -392,7 +398,7 @@ class _Runs(_Task):
     keep: Keeper | None
     noun: str = "runs"
 
-    def run(self, executor: Executor, display: Display) -> _Done:
+    def run(self, executor: Executor, display: Observer) -> _Done:
         total = len(self.campaign.jobs)
         checked = self.campaign.run(keep=self.keep, executor=executor, observe=display)
         say_found(checked.found, total)
@@ -414,7 +420,7 @@ class _Blocks(_Task):
     keep: Keeper | None
     noun: str = "blocks of schedules"
 
-    def run(self, executor: Executor, display: Display) -> _Done:
+    def run(self, executor: Executor, display: Observer) -> _Done:
         total = len(self.blocks.plan.designs) * len(self.blocks.blocks)
         checked = self.blocks.run(keep=self.keep, executor=executor, observe=display)
         say_found(checked.found, total)
@@ -452,7 +458,7 @@ class _Schedules(_Task):
         note(f"{state.where}: {done} of {total} schedules were done")
         return _Schedules(campaign, state, _judged(campaign))
 
-    def run(self, executor: Executor, display: Display) -> _Done:
+    def run(self, executor: Executor, display: Observer) -> _Done:
         def observe(snapshot: Snapshot) -> None:
             display(snapshot)
             has_grown = self.campaign.growth > self._saved_growth

@@ -12,12 +12,11 @@ from rich.console import Console
 from graven import signals
 from graven.api import sound_designs
 from graven.cli import options
-from graven.cli.keeping import go_on, keeper, say_found
+from graven.cli.keeping import go_on, keeper, say_found, watched
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
 from graven.experiment import failures_text
 from graven.faults import Fate, FaultReport, survey
-from graven.progress import Display
 from graven.records import json_text
 
 HELP = """Have power fail while the machine does not work as it should, and say what becomes of it.
@@ -59,7 +58,7 @@ def faults(
     """Runs, prints."""
     names = sound_designs() if designs == ("all",) else designs
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(names))
-    with Display("designs") as display:
+    with watched(keep, "designs") as display:
         result = survey(
             names,
             schedules,

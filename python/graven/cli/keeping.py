@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +14,11 @@ import click
 from graven import _engine, output
 from graven.cli.terminal import note, refusing
 from graven.errors import OutputRefusedError
+from graven.progress import Display
 from graven.states import StateFile
 
 if TYPE_CHECKING:
+    from graven.experiment import Observer, Snapshot
     from graven.schedules import AdversaryRequest
     from graven.store import Request
     from graven.store.keeping import Keeper
@@ -40,6 +44,29 @@ def keeper(folder: Path, *, no_store: bool, fresh: bool, results: int) -> Keeper
             raise OutputRefusedError(f"{error} (--no-store keeps no results)") from None
     click.get_current_context().call_on_close(store.close)
     return Keeper(store, fresh=fresh)
+
+
+@contextmanager
+def watched(keep: Keeper | None, noun: str = "simulations") -> Iterator[Observer]:
+    """Shows how far a command is: on standard error, and to whoever looks at its store.
+
+    Args:
+        keep: What keeps the results, if anything does.
+        noun: What the command counts.
+    """
+    with Display(noun) as display:
+        if keep is None:
+            yield display
+            return
+        from graven.store.running import Announcement
+
+        with Announcement(keep.store.folder, noun) as announcement:
+
+            def observe(snapshot: Snapshot) -> None:
+                display(snapshot)
+                announcement(snapshot)
+
+            yield observe
 
 
 def say_found(found: int, total: int) -> None:

@@ -12,7 +12,7 @@ from graven import _engine, signals
 from graven.api import design_names
 from graven.campaign import Program, program_files, run_programs
 from graven.cli import completions, options
-from graven.cli.keeping import go_on, keeper, say_found
+from graven.cli.keeping import go_on, keeper, say_found, watched
 from graven.cli.terminal import (
     REFUSED,
     complain,
@@ -21,7 +21,6 @@ from graven.cli.terminal import (
 )
 from graven.cli.verdicts import print_litmus
 from graven.experiment import failures_text
-from graven.progress import Display
 from graven.records import json_text
 
 HELP = """Run litmus programs: what they do, where power fails, and what may be there afterwards.
@@ -94,7 +93,7 @@ def litmus(
             complain(refusal)
         return REFUSED
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(checked))
-    with Display("programs") as display:
+    with watched(keep, "programs") as display:
         results = run_programs(checked, keep=keep, workers=jobs, observe=display)
     say_found(results.found, len(checked))
     if form == "json":

@@ -10,11 +10,10 @@ import click
 
 from graven import api
 from graven.cli import options
-from graven.cli.keeping import keeper, say_found
+from graven.cli.keeping import keeper, say_found, watched
 from graven.cli.terminal import note, results_console
 from graven.figures import scaled
 from graven.machine import Machine
-from graven.progress import Display
 from graven.records import MemoryRecord, json_text
 
 HELP = """Drive the memory controller and device alone from a trace of requests.
@@ -62,7 +61,7 @@ def memory(
         raise click.UsageError(f"TRACE: {trace}: {what}")
     where = Machine.find(machine)
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=1)
-    with Display("replays") as display:
+    with watched(keep, "replays") as display:
         record, was_there = api.replay_requests(
             str(trace), where, settings, dram=dram, keep=keep, observe=display
         )

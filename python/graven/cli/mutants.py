@@ -14,7 +14,7 @@ from rich.console import Console
 from graven import signals
 from graven.campaign import CampaignResult, Program, program_files
 from graven.cli import completions, options
-from graven.cli.keeping import go_on, keeper, say_found
+from graven.cli.keeping import go_on, keeper, say_found, watched
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
 from graven.experiment import failures_text
@@ -29,7 +29,6 @@ from graven.mutants import (
     show_mutants,
     try_mutants,
 )
-from graven.progress import Display
 from graven.records import json_text
 
 HELP = """Give mutants of a design to the adversary, and print which it kills, and by what.
@@ -99,7 +98,7 @@ def mutants(
         return 2
     library = [] if programs is None else list(map(Program.read, program_files([programs])))
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(found))
-    with Display("mutants") as display:
+    with watched(keep, "mutants") as display:
         result = try_mutants(
             design,
             found,
@@ -115,7 +114,7 @@ def mutants(
         shown = show_mutants(result.reports, library, keep=keep, workers=jobs)
         result = _with_failures_of(result, shown)
     if check and not result.interrupted:
-        with Display("survivors") as display:
+        with watched(keep, "survivors") as display:
             checked = check_mutants(
                 result.reports, SMALL_BOUND, keep=keep, workers=jobs, observe=display
             )

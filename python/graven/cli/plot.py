@@ -12,13 +12,14 @@ import click
 from graven import output
 from graven._engine import ConfigError
 from graven.api import choose
+from graven.asking import compare_command
 from graven.cli import completions, options
 from graven.cli.terminal import note, refusing
 from graven.comparison import Comparison
 from graven.experiment import Job, best_of_aliases, chosen, record_of
 from graven.folders import REPRODUCED
-from graven.machine import Machine
-from graven.plots.comparisons import Asked, Chart, chart
+from graven.machine import DEFAULT, Machine
+from graven.plots.comparisons import RELATIVE, Asked, Chart, chart
 from graven.plots.picture import checked, save, tables
 from graven.plots.style import THEMES, WIDTHS, Look
 from graven.store import Store
@@ -169,7 +170,7 @@ def selecting(command: F) -> F:
     return command
 
 
-def _of_comparison(kind: str, short: str, text: str, *, relative: bool, over: bool = False) -> None:
+def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> None:
     """Adds the command of a kind of pictures of comparisons."""
 
     def command(
@@ -204,7 +205,7 @@ def _of_comparison(kind: str, short: str, text: str, *, relative: bool, over: bo
         def made() -> Chart:
             comparison = _stored(jobs, folder)
             relative_to = None
-            if baseline is not None or (relative and not absolute):
+            if baseline is not None or (kind in RELATIVE and not absolute):
                 relative_to = comparison.normalised(baseline or choice.baseline).baseline
             return chart(kind, Asked(comparison, relative_to, metric, over))
 
@@ -225,14 +226,12 @@ _of_comparison(
     "Grouped bars, and their mean.",
     "Draw grouped bars: workloads and their geometric mean, a bar for each design.\n\n"
     "Relative to the baseline unless --absolute is given.",
-    relative=True,
 )
 _of_comparison(
     "lines",
     "Lines over threads or a varied key.",
     "Draw lines over the number of threads or a varied key, a panel for each workload.\n\n"
     "All panels have the same scales. Absolute unless --baseline is given.",
-    relative=False,
     over=True,
 )
 _of_comparison(
@@ -241,7 +240,6 @@ _of_comparison(
     "Draw writes in stacks: data, log, metadata, garbage collection.\n\n"
     "--metric is media_write_requests, controller_write_requests or written_bytes. Relative to the "
     "baseline unless --absolute is given.",
-    relative=True,
 )
 _of_comparison(
     "energy",
@@ -249,7 +247,6 @@ _of_comparison(
     "Draw the energy of PM in stacks: writes and reads.\n\n"
     "--metric processor_energy_pj adds that of the processor. Relative to the baseline unless "
     "--absolute is given.",
-    relative=True,
 )
 _of_comparison(
     "latency",
@@ -257,7 +254,6 @@ _of_comparison(
     "Draw the distribution of a latency, by its percentiles.\n\n"
     "--metric is a statistic without its percentile, as commit_latency_cycles. Absolute unless "
     "--baseline is given.",
-    relative=False,
 )
 
 
@@ -300,19 +296,22 @@ _OF_COMPARE = ("designs", "workloads", "machine", "threads", "transactions")
 def _makers(jobs: dict[int, list[Job]], seeds: Sequence[int]) -> str:
     """The commands that make the results of some seeds, with the options that were given."""
     given = click.get_current_context().params
-    words = ["graven", "compare"]
-    for name in _OF_COMPARE:
-        value = given[name]
-        if value is not None and not (name == "machine" and value == Machine.find("silo").name):
-            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            words += [f"--{name}", text]
-    for key, value in given["settings"].items():
-        words += ["--set", f"{key}={value}"]
-    for key, values in (given["vary"] or {}).items():
-        words += ["--vary", f"{key}={','.join(values)}"]
-    words += ["--store", str(given["folder"]), "--no-report"]
+    asked = {
+        name: given[name]
+        for name in _OF_COMPARE
+        if not (name == "machine" and given[name] == DEFAULT)
+    }
     commands = [
-        shlex.join([*words, *(["--seed", str(seed)] if list(jobs) != [1] else [])])
+        compare_command(
+            {
+                **asked,
+                "seed": seed if list(jobs) != [1] else None,
+                "store": given["folder"],
+            },
+            settings=given["settings"],
+            vary=given["vary"],
+            flags=["no-report"],
+        )
         for seed in seeds
     ]
     return f"{' && '.join(commands)} makes what is missing"

@@ -17,6 +17,7 @@ from graven.campaign import CrashJob
 from graven.catalogue import catalogue
 from graven.cli import completions, options
 from graven.cli.claims import print_claims, print_counts
+from graven.cli.keeping import watched
 from graven.cli.programs import CAPTURES, capture_programs, check_readings, print_programs
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
@@ -29,8 +30,8 @@ from graven.papers.laboratory import findings
 from graven.papers.plan import READINGS, Wanted, jobs_of
 from graven.papers.reproduction import Reproduction, collect, needed, run
 from graven.papers.verdicts import Verdict, to_csv, to_json, unexplained, verdicts
-from graven.progress import Display
 from graven.store import Store
+from graven.store.keeping import Keeper
 
 HELP = """Reproduce what the papers measured: figures, tables, and every claim.
 
@@ -196,7 +197,7 @@ def _readings(of: Paper) -> Table:
 
 def simulate(everything: Mapping[str, Job | CrashJob], store: Store, executor: Executor) -> int:
     """Runs what is not stored, with a display; returns the exit code."""
-    with Display() as display:
+    with watched(Keeper(store)) as display:
         ran = run(everything, store, executor=executor, observe=display)
     if ran.stored:
         note(f"{ran.stored:,} of {ran.stored + ran.new:,} results were there already")

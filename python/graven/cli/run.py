@@ -12,11 +12,10 @@ import click
 from graven import output, signals
 from graven._engine import ConfigError
 from graven.cli import options
-from graven.cli.keeping import keeper, say_found
+from graven.cli.keeping import keeper, say_found, watched
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.experiment import Experiment, Job, Result, failures_text, is_binary, run_one
 from graven.machine import Machine
-from graven.progress import Display
 from graven.records import Record
 from graven.recovery import with_recovery
 
@@ -146,7 +145,7 @@ def run(
         with refusing(f"{option}: "):
             output.check([path], TRACE_ROOM if path == request_trace else 0)
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=1)
-    with Display() as display:
+    with watched(keep) as display:
         result = run_one(job, keep=keep, observe=display)
     say_found(result.found, 1)
     if result.records:

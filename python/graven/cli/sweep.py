@@ -11,13 +11,13 @@ import click
 
 from graven import output, signals
 from graven.cli import options
-from graven.cli.keeping import keeper, say_found
+from graven.cli.keeping import keeper, say_found, watched
 from graven.cli.terminal import Refusal, complain, note, refusing, results_console
 from graven.executors import estimates
 from graven.executors.shards import Shard
 from graven.experiment import failures_text, host_cores
 from graven.figures import exact, scaled
-from graven.progress import Display, duration
+from graven.progress import duration
 from graven.records import Record, write_json_list, write_records
 from graven.reports import CrashReport
 from graven.store.keeping import Keeper
@@ -104,7 +104,7 @@ def sweep(
     if dry_run:
         _say_plan(whole, mine, part, keep)
         return 0
-    with Display() as display:
+    with watched(keep) as display:
         done = mine.complete(keep, executor=executor, observe=display)
     say_found(done.found, len(mine.jobs))
     for failure in done.ended.failures[:SHOWN]:

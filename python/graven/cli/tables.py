@@ -10,9 +10,9 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from graven.catalogue import catalogue
 from graven.comparison import MEAN, Metric, Normalised
 from graven.figures import exact, ratio, scaled
+from graven.headings import Headings
 from graven.records import Value
 
 UNSAFE_MARK = "†"
@@ -166,28 +166,20 @@ def print_statistics(
         every: All of them; otherwise without those of single cores and banks, and without what is
             zero and is not the design's own, and with a line that says how many these are.
     """
-    known = catalogue()
-    own = "" if design is None else f"What {design} did"
-    order = list(dict.fromkeys([own, *(statistic.group for statistic in known.stats)]))
-    groups: dict[str, list[tuple[str, str, str, str]]] = {group: [] for group in order}
-    left_out = 0
-    for name, value in stats.items():
-        statistic = known.described(name)
-        is_own = design is not None and design in statistic.designs
-        if not (every or is_own or (value and "." not in name)):
-            left_out += 1
-            continue
-        row = (name, exact(value), statistic.unit, statistic.description)
-        groups.setdefault(own if is_own else statistic.group, []).append(row)
+    found = Headings.of(stats, design=design, every=every)
+    groups = {
+        title: [(item.name, exact(value), item.unit, item.description) for item, value in rows]
+        for title, rows in found.groups.items()
+    }
     columns: list[tuple[str, JustifyMethod]] = [
         ("statistic", "left"),
         ("value", "right"),
         ("unit", "left"),
         ("description", "left"),
     ]
-    console.print(grouped_table(columns, {g: rows for g, rows in groups.items() if rows}))
-    if left_out:
+    console.print(grouped_table(columns, groups))
+    if found.left_out:
         console.print(
-            f"{left_out} statistics are left out, which are zero, or of single cores and banks: "
-            "--all shows them."
+            f"{found.left_out} statistics are left out, which are zero, or of single cores and "
+            "banks: --all shows them."
         )

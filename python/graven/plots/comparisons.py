@@ -348,6 +348,9 @@ KINDS: Mapping[str, Callable[[Asked], Chart]] = {
 }
 """Kinds of pictures of a comparison."""
 
+RELATIVE = frozenset({"bars", "traffic", "energy"})
+"""Kinds that are of multiples of a baseline's values if nothing else is said."""
+
 
 def chart(kind: str, asked: Asked) -> Chart:
     """What is drawn of a comparison.

@@ -20,6 +20,7 @@ from graven.report.drawing import (
     POINTS,
     PRINTED,
     WIDE,
+    Tip,
     as_files,
     as_svg,
     axes_of,
@@ -66,6 +67,8 @@ class BarChart:
     bars: Mapping[tuple[str, str], Bar]
     baseline: str | None
     unsafe: Collection[str] = ()
+    simulations: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Of bars that are of one simulation, its place in the report's list."""
 
     @property
     def top(self) -> float:
@@ -86,14 +89,14 @@ class BarChart:
     def wide(self) -> str:
         """Standing bars, groups side by side."""
         with look():
-            figure, titles = _draw_wide(self)
-            return as_svg(figure, self.key + "-wide", self.description, "wide", titles)
+            figure, tips = _draw_wide(self)
+            return as_svg(figure, self.key + "-wide", self.description, "wide", tips)
 
     def narrow(self) -> str:
         """Lying bars, groups one below the other."""
         with look():
-            figure, titles = _draw_narrow(self)
-            return as_svg(figure, self.key + "-narrow", self.description, "narrow", titles)
+            figure, tips = _draw_narrow(self)
+            return as_svg(figure, self.key + "-narrow", self.description, "narrow", tips)
 
     def files(self) -> dict[str, bytes]:
         """The wide drawing as files that stand alone, by their endings."""
@@ -165,7 +168,7 @@ def _pieces(chart: BarChart, design: str, group: str) -> list[tuple[str, float, 
     return [("", bar.value, style.colour, "////" if style.hatched else "")]
 
 
-def _tooltip(chart: BarChart, design: str, group: str, kind: str, length: float) -> str:
+def _tip(chart: BarChart, design: str, group: str, kind: str, length: float) -> Tip:
     bar = chart.bars[design, group]
     show = chart.number
     text = f"{design}, {group}: {show(bar.value)}"
@@ -175,10 +178,12 @@ def _tooltip(chart: BarChart, design: str, group: str, kind: str, length: float)
         text += f", of which {kind} {show(length)}"
     if bar.spread is not None:
         text += f", between {show(bar.spread[0])} and {show(bar.spread[1])}"
-    return text if bar.printed is None else f"{text}; the paper: {show(bar.printed)}"
+    if bar.printed is not None:
+        text += f"; the paper: {show(bar.printed)}"
+    return Tip(text, chart.simulations.get((design, group)))
 
 
-def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, str]]:
+def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
     count = len(chart.designs)
     names = text_width(chart.labels, 11.5) + 8
     bottom, height = names + 32, 290 + names + 32
@@ -188,7 +193,7 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, str]]:
     axes.set_xlim(-_GAP / 2 - 0.5, total - _GAP / 2 - 0.5)
     axes.set_ylim(0, chart.top)
     pitch = (WIDE - 42) / total
-    titles: dict[str, str] = {}
+    tips: dict[str, Tip] = {}
     # Names of groups do not run into each other.
     widest = text_width([*chart.groups], 13) + 6
     size = 13 * min(1.0, pitch * span / widest)
@@ -208,7 +213,7 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, str]]:
                     (x - 0.43, base), 0.86, length, facecolor=colour, hatch=hatch, lw=0
                 )
                 gid = f"bar-{number}-{place}-{kind}"
-                titles[gid] = _tooltip(chart, design, group, kind, length)
+                tips[gid] = _tip(chart, design, group, kind, length)
                 patch.set_gid(gid)
                 axes.add_patch(patch)
                 base += length
@@ -230,7 +235,7 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, str]]:
         places, chart.labels * len(chart.groups), rotation=90, fontsize=min(11.5, pitch)
     )
     _value_axis(axes, chart, vertical=True)
-    return figure, titles
+    return figure, tips
 
 
 def _extras(axes: Axes, bar: Bar, at: float, *, vertical: bool) -> None:
@@ -282,7 +287,7 @@ def _value_axis(axes: Axes, chart: BarChart, *, vertical: bool) -> None:
     axes.spines["left" if vertical else "bottom"].set_visible(False)
 
 
-def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, str]]:
+def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
     count = len(chart.designs)
     row, head = 20.0, 30.0
     block = count * row + head
@@ -292,7 +297,7 @@ def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, str]]:
     figure, axes = axes_of(NARROW, inner + top + bottom, left, right=4, top=top, bottom=bottom)
     axes.set_xlim(0, chart.top * 1.06)
     axes.set_ylim(inner, 0)
-    titles: dict[str, str] = {}
+    tips: dict[str, Tip] = {}
     places: list[float] = []
     for number, group in enumerate(chart.groups):
         start = number * block
@@ -315,7 +320,7 @@ def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, str]]:
                     continue
                 patch = Rectangle((base, y + 2), length, row - 4, fc=colour, hatch=hatch, lw=0)
                 gid = f"bar-{number}-{place}-{kind}"
-                titles[gid] = _tooltip(chart, design, group, kind, length)
+                tips[gid] = _tip(chart, design, group, kind, length)
                 patch.set_gid(gid)
                 axes.add_patch(patch)
                 base += length
@@ -332,7 +337,7 @@ def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, str]]:
     axes.set_yticks(places, chart.labels * len(chart.groups), fontsize=12)
     axes.locator_params(axis="x", nbins=5)
     _value_axis(axes, chart, vertical=False)
-    return figure, titles
+    return figure, tips
 
 
 _MARKERS = dict(zip("osD^vP*XpH<>", "●■◆▲▼✚★✖⬟⬢◀▶", strict=True))

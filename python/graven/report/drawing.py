@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
@@ -86,7 +87,25 @@ def as_files(figure: Figure) -> dict[str, bytes]:
     return found
 
 
-def as_svg(figure: Figure, key: str, description: str, kind: str, titles: Mapping[str, str]) -> str:
+@dataclass(frozen=True)
+class Tip:
+    """What a part of a drawing says when it is pointed at.
+
+    Attributes:
+        text: What it says.
+        simulation: The simulation that it is of, by its place in the report's list.
+    """
+
+    text: str
+    simulation: int | None = None
+
+    def element(self, gid: str) -> str:
+        """The beginning of the element."""
+        link = "" if self.simulation is None else f' data-simulation="{self.simulation}"'
+        return f'<g id="{gid}"{link}><title>{html.escape(self.text)}</title>'
+
+
+def as_svg(figure: Figure, key: str, description: str, kind: str, tips: Mapping[str, Tip]) -> str:
     """The drawing as an element of a page, with identifiers that are unique in that page."""
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -95,9 +114,8 @@ def as_svg(figure: Figure, key: str, description: str, kind: str, titles: Mappin
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    for gid, title in titles.items():
-        element = f'<g id="{gid}">'
-        text = text.replace(element, f"{element}<title>{html.escape(title)}</title>", 1)
+    for gid, tip in tips.items():
+        text = text.replace(f'<g id="{gid}">', tip.element(gid), 1)
     text = re.sub(r'\bid="', f'id="{key}-', text)
     text = re.sub(r"url\(#", f"url(#{key}-", text)
     text = re.sub(r'xlink:href="#', f'href="#{key}-', text)

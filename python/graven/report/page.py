@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from importlib import resources
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from graven.asking import compare_command
 from graven.catalogue import catalogue
 from graven.comparison import MEAN, METRICS, Comparison, Metric, Normalised
 from graven.figures import exact, ratio, scaled
@@ -17,6 +18,7 @@ from graven.machine import Machine
 from graven.records import Value
 from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
 from graven.report.palette import KIND_TITLES, KINDS, design_styles
+from graven.report.simulations import Run, Simulations, places_of
 
 ARITHMETIC = "arithmetic mean"
 """The last column of a table of ratios."""
@@ -31,6 +33,8 @@ class Cell:
 
     text: str
     best: bool = False
+    simulation: int | None = None
+    """The simulation that it is of, by its place in the report's list."""
 
 
 @dataclass(frozen=True)
@@ -102,31 +106,49 @@ class Setting:
     kind: str
 
 
-def text(name: str) -> str:
-    """A file of this folder."""
-    return resources.files("graven.report").joinpath(name).read_text("utf-8")
+HERE = "graven.report"
+"""The package whose files pages are made of."""
 
 
-def template(name: str) -> Template:
-    """A page's template."""
-    environment = Environment(
-        loader=FunctionLoader(text),
+def text(name: str, package: str = HERE) -> str:
+    """A file of a package's folder."""
+    return resources.files(package).joinpath(name).read_text("utf-8")
+
+
+@cache
+def environment(package: str = HERE) -> Environment:
+    """What makes pages of a package's files, which may have parts of this one's."""
+    loaders = [FunctionLoader(partial(_text_or_none, package=each)) for each in (package, HERE)]
+    return Environment(
+        loader=ChoiceLoader(loaders),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(name)
+
+
+def template(name: str) -> Template:
+    """A page's template."""
+    return environment().get_template(name)
+
+
+def _text_or_none(name: str, package: str) -> str | None:
+    try:
+        return text(name, package)
+    except FileNotFoundError:
+        return None
 
 
 def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]) -> str:
     """The whole report."""
     comparison = normalised.comparison
     styles = design_styles(comparison.designs)
+    places = places_of(comparison)
     return (
         template("page.html").render(
             style=Markup(text("page.css")),
-            script=Markup(text("tables.js")),
+            script=Markup(text("tables.js") + text("simulations.js")),
             comparison=comparison,
             unsafe=comparison.unsafe,
             baseline=normalised.baseline,
@@ -139,7 +161,8 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
             workloads=[w for w in catalogue().workloads if w.name in comparison.workloads],
             markers=marker_signs(comparison.designs),
             highlights=[found for part in normalised.parts() if (found := _highlights(part)).items],
-            parts=[part_of(normalised, metric) for metric in comparison.metrics],
+            parts=[part_of(normalised, metric, places) for metric in comparison.metrics],
+            simulations=Simulations.of(comparison),
             scaling=_scaling(normalised),
             kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in _kinds_present(comparison)],
             missing=_missing(comparison),
@@ -204,8 +227,12 @@ def _highlights(normalised: Normalised) -> Highlights:
     return Highlights(comparison.caption, found)
 
 
-def part_of(normalised: Normalised, metric: Metric) -> Part:
-    """The section about one metric."""
+NOWHERE: Mapping[Run, int] = {}
+"""The places of simulations in a report that has no list of them."""
+
+
+def part_of(normalised: Normalised, metric: Metric, places: Mapping[Run, int] = NOWHERE) -> Part:
+    """The section about one metric, with links to the simulations that have a place."""
     parts = normalised.parts()
     lead = (
         f"{catalogue().statistic(metric.stat).description.rstrip('.')}. "
@@ -214,22 +241,23 @@ def part_of(normalised: Normalised, metric: Metric) -> Part:
     counts = {max(part.comparison.threads) for part in parts}
     if len(counts) == 1 and any(len(part.comparison.threads) > 1 for part in parts):
         lead += f" The chart shows {max(counts)} threads."
-    groups = [_group(part, metric, number) for number, part in enumerate(parts)]
+    groups = [_group(part, metric, number, places) for number, part in enumerate(parts)]
     return Part(metric.stat, metric.title, lead, metric.stat == KIND_STAT, groups)
 
 
-def _group(normalised: Normalised, metric: Metric, number: int) -> Group:
+def _group(normalised: Normalised, metric: Metric, number: int, places: Mapping[Run, int]) -> Group:
     comparison = normalised.comparison
     threads = max(comparison.threads)
     kinds = metric.stat == KIND_STAT
-    chart = _bar_chart(normalised, metric, threads, _key(metric.stat, number), kinds=kinds)
+    key = _key(metric.stat, number)
+    chart = _bar_chart(normalised, metric, threads, key, places, kinds=kinds)
     return Group(
         comparison.caption,
         Markup(chart.wide()),
         Markup(chart.narrow()),
-        _ratio_table(normalised, metric, threads),
-        [_ratio_table(normalised, metric, n) for n in comparison.threads if n != threads],
-        _absolute_tables(comparison, metric, kinds=kinds),
+        _ratio_table(normalised, metric, threads, places),
+        [_ratio_table(normalised, metric, n, places) for n in comparison.threads if n != threads],
+        _absolute_tables(comparison, metric, places, kinds=kinds),
         comparison.deferred_note() if kinds else None,
     )
 
@@ -239,8 +267,22 @@ def _key(stat: str, number: int) -> str:
     return f"{stat}-{number}" if number else stat
 
 
+def _place(
+    comparison: Comparison, places: Mapping[Run, int], design: str, workload: str, threads: int
+) -> int | None:
+    """The place of a simulation of one combination in the report's list."""
+    [combination] = comparison.combinations
+    return places.get((design, workload, threads, tuple(combination.items())))
+
+
 def _bar_chart(
-    normalised: Normalised, metric: Metric, threads: int, key: str, *, kinds: bool
+    normalised: Normalised,
+    metric: Metric,
+    threads: int,
+    key: str,
+    places: Mapping[Run, int],
+    *,
+    kinds: bool,
 ) -> BarChart:
     comparison, stat = normalised.comparison, metric.stat
     bars: dict[tuple[str, str], Bar] = {}
@@ -263,6 +305,12 @@ def _bar_chart(
         bars=bars,
         baseline=normalised.baseline,
         unsafe=comparison.unsafe,
+        simulations={
+            (design, workload): place
+            for design in comparison.designs
+            for workload in comparison.workloads
+            if (place := _place(comparison, places, design, workload, threads)) is not None
+        },
     )
 
 
@@ -288,7 +336,9 @@ def _split(value: float | None, shares: Mapping[str, float]) -> dict[str, float]
     return {} if value is None else {kind: value * share for kind, share in shares.items()}
 
 
-def _ratio_table(normalised: Normalised, metric: Metric, threads: int) -> NumberTable:
+def _ratio_table(
+    normalised: Normalised, metric: Metric, threads: int, places: Mapping[Run, int]
+) -> NumberTable:
     comparison = normalised.comparison
     values = {
         design: [
@@ -302,39 +352,51 @@ def _ratio_table(normalised: Normalised, metric: Metric, threads: int) -> Number
     choose = max if metric.higher_is_better else min
     columns = list(zip(*safe, strict=True)) or [()] * (len(comparison.workloads) + 2)
     best = [choose((v for v in column if v is not None), default=None) for column in columns]
+    names = [*comparison.workloads, MEAN, ARITHMETIC]
     rows = [
         TableRow(
             design,
             [
-                Cell(ratio(v), v is not None and v == top and design not in comparison.unsafe)
-                for v, top in zip(row, best, strict=True)
+                Cell(
+                    ratio(v),
+                    v is not None and v == top and design not in comparison.unsafe,
+                    _place(comparison, places, design, column, threads),
+                )
+                for v, top, column in zip(row, best, names, strict=True)
             ],
         )
         for design, row in values.items()
     ]
     caption = _with(f"Relative to {normalised.baseline}, {_threads(threads)}", comparison.caption)
-    return NumberTable(caption, [*comparison.workloads, MEAN, ARITHMETIC], rows)
+    return NumberTable(caption, names, rows)
 
 
-def _absolute_tables(comparison: Comparison, metric: Metric, *, kinds: bool) -> list[NumberTable]:
+def _absolute_tables(
+    comparison: Comparison, metric: Metric, places: Mapping[Run, int], *, kinds: bool
+) -> list[NumberTable]:
     stats = [metric.stat, *(f"{KIND_STAT}_{kind}" for kind in KINDS if kinds)]
     if metric.stat.endswith("_mean"):
         stats += [metric.stat.removesuffix("mean") + end for end in ("p50", "p99", "max")]
     present = {name for record in comparison.records for name in record.stats}
     return [
-        _absolute_table(comparison, stat, threads)
+        _absolute_table(comparison, stat, threads, places)
         for stat in stats
         if stat in present
         for threads in comparison.threads
     ]
 
 
-def _absolute_table(comparison: Comparison, stat: str, threads: int) -> NumberTable:
+def _absolute_table(
+    comparison: Comparison, stat: str, threads: int, places: Mapping[Run, int]
+) -> NumberTable:
     rows = [
         TableRow(
             design,
             [
-                Cell(scaled(comparison.number(stat, design, workload, threads)))
+                Cell(
+                    scaled(comparison.number(stat, design, workload, threads)),
+                    simulation=_place(comparison, places, design, workload, threads),
+                )
                 for workload in comparison.workloads
             ],
         )
@@ -413,31 +475,19 @@ def _command(normalised: Normalised, machine: Machine, settings: Mapping[str, st
     """The command that gives the same results."""
     comparison = normalised.comparison
     record = comparison.records[0]
-    words = [
-        "graven",
-        "compare",
-        "--designs",
-        ",".join(comparison.designs),
-        "--workloads",
-        ",".join(comparison.workloads),
-        "--machine",
-        machine.name if machine.text is None else f"./{machine.name}",
-    ]
     counts = {tuple(comparison.at(varied).threads) for varied in comparison.combinations}
-    if len(counts) == 1:  # else there was one thread per core, and the cores are varied
-        words += ["--threads", ",".join(str(count) for count in comparison.threads)]
-    if len({r.transactions for r in comparison.records}) == 1:
-        words += ["--transactions", str(record.transactions)]
-    words += ["--seed", str(record.seed), "--baseline", normalised.baseline]
-    for key, value in settings.items():
-        words += ["--set", f"{key}={value}"]
-    for key, values in comparison.varied.items():
-        words += ["--vary", f"{key}={','.join(_plain(value) for value in values)}"]
-    if comparison.metrics != METRICS:
-        words += ["--metrics", ",".join(metric.stat for metric in comparison.metrics)]
-    return shlex.join(words)
-
-
-def _plain(value: Value) -> str:
-    """A value as `--set` takes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    # Without one count for all there was one thread per core, and the cores are varied.
+    threads = comparison.threads if len(counts) == 1 else None
+    has_one = len({r.transactions for r in comparison.records}) == 1
+    usual = comparison.metrics == METRICS
+    asked: dict[str, object] = {
+        "designs": comparison.designs,
+        "workloads": comparison.workloads,
+        "machine": machine.name if machine.text is None else f"./{machine.name}",
+        "threads": threads,
+        "transactions": record.transactions if has_one else None,
+        "seed": record.seed,
+        "baseline": normalised.baseline,
+        "metrics": None if usual else [metric.stat for metric in comparison.metrics],
+    }
+    return compare_command(asked, settings=settings, vary=comparison.varied)

@@ -1,6 +1,6 @@
 "use strict";
-// Tables of numbers and claims are sorted by a click on a heading, and settings searched. Without scripts all is there as well.
-(() => {
+// Tables are sorted by a click on a heading, and the rows of a section's tables filtered. Without scripts all is there as well.
+window.gravenTables = (root) => {
   const value = (row, at) => {
     const cell = row.cells[at];
     const text = cell ? cell.textContent.trim() : "";
@@ -12,7 +12,7 @@
     if (Number.isNaN(a.number) !== Number.isNaN(b.number)) return Number.isNaN(a.number) ? 1 : -1;
     return Number.isNaN(a.number) ? a.text.localeCompare(b.text) : a.number - b.number;
   };
-  for (const table of document.querySelectorAll("table.numbers:not(.papers), table.claims")) {
+  for (const table of root.querySelectorAll("table.numbers:not(.papers), table.claims")) {
     const body = table.tBodies[0];
     if (!body || body.rows.length < 2 || body.querySelector("[rowspan]")) continue;
     const heads = [...table.tHead.rows[0].cells];
@@ -31,28 +31,40 @@
       });
     });
   }
-  const settings = [...document.querySelectorAll("table.settings")];
-  const part = settings.length && settings[0].closest("section");
-  if (part && part.querySelector("details")) {
+  // A section says what its filter is called. A row is shown that has one of the texts, which commas separate.
+  const filtered = root.matches && root.matches("[data-filter]") ? [root] : [];
+  for (const section of [...filtered, ...root.querySelectorAll("[data-filter]")]) {
+    const tables = [...section.querySelectorAll("table")].filter((table) => table.tBodies[0]);
+    if (!tables.some((table) => table.tBodies[0].rows.length > 1)) continue;
     const label = document.createElement("label");
     label.className = "search";
-    label.textContent = "Find a key";
+    label.textContent = section.dataset.filter;
     const field = document.createElement("input");
     field.type = "search";
     label.append(field);
-    part.querySelector("details").before(label);
+    const first = tables[0].closest("details") || tables[0].closest(".scroll") || tables[0];
+    const heading = first.previousElementSibling;
+    (heading && heading.matches("h3, .simulation h2") ? heading : first).before(label);
     field.addEventListener("input", () => {
-      const wanted = field.value.trim().toLowerCase();
-      for (const table of settings) {
+      const wanted = field.value.toLowerCase().split(",").map((text) => text.trim()).filter((text) => text);
+      for (const table of tables) {
         let found = 0;
         for (const row of table.tBodies[0].rows) {
-          row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
+          const text = row.textContent.toLowerCase();
+          row.hidden = wanted.length > 0 && !wanted.some((each) => text.includes(each));
           found += !row.hidden;
         }
-        const section = table.closest("details");
-        section.hidden = !found;
-        if (wanted) section.open = found > 0;
+        const part = table.closest(".scroll") || table;
+        part.hidden = !found;
+        const above = part.previousElementSibling;
+        if (above && above.matches("h3, .simulation h2")) above.hidden = !found;
+        const folded = table.closest("details");
+        if (folded && folded.hasAttribute("data-unfolds")) {
+          folded.hidden = !found;
+          if (wanted.length) folded.open = found > 0;
+        }
       }
     });
   }
-})();
+};
+window.gravenTables(document);

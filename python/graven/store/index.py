@@ -104,10 +104,16 @@ class Answer:
 class Index:
     """Where the records of a folder of segments are."""
 
-    def __init__(self, folder: Path, file: Path) -> None:
-        """`folder` has the segments; the index is in `file`, or in memory if that cannot be."""
+    def __init__(self, folder: Path, file: Path, *, read_only: bool = False) -> None:
+        """`folder` has the segments; the index is in `file`, or in memory if that cannot be.
+
+        One that is `read_only` is in memory, begins with what the file has, and leaves it as it is.
+        It has no statistics, which are nearly all of an index.
+        """
         self._folder = folder
         self._file = file
+        self._read_only = read_only
+        self._takes_over = read_only
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
 
@@ -249,7 +255,8 @@ class Index:
                 place = Place(name, offset, len(line))
                 end = offset + len(line)
                 try:
-                    rows.append(row_of(StoredRecord.parse(line), place))
+                    row = row_of(StoredRecord.parse(line), place)
+                    rows.append((*row[:-1], None) if self._read_only else row)
                 except DamagedRecord as error:
                     damaged.append((place, str(error)))
                 except (ValueError, TypeError, AttributeError, RecursionError):
@@ -292,6 +299,11 @@ class Index:
         connection.commit()
 
     def _connected(self) -> sqlite3.Connection:
+        if self._connection is None and self._read_only:
+            self._connection = _opened(":memory:", uri=True)
+            if self._takes_over:
+                with contextlib.suppress(*BROKEN):
+                    _take_over(self._connection, self._file)
         if self._connection is None:
             try:
                 self._connection = _opened(str(self._file))
@@ -308,6 +320,9 @@ class Index:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()
         self._connection = None
+        if self._read_only:
+            self._takes_over = False
+            return
         for ending in ("", "-journal", "-wal", "-shm"):
             with contextlib.suppress(OSError):
                 self._file.with_name(self._file.name + ending).unlink(missing_ok=True)
@@ -343,9 +358,38 @@ def _is_place(row: Sequence[object]) -> bool:
 _OF_SEGMENT = (("records", "segment"), ("damaged", "segment"), ("segments", "name"))
 
 
-def _opened(where: str) -> sqlite3.Connection:
+def _take_over(connection: sqlite3.Connection, file: Path) -> None:
+    """Copies what an index in a file knows, but for statistics; the file is only read.
+
+    Raises:
+        DatabaseError: it is not there, or is no index of this version.
+    """
+    connection.execute("ATTACH ? AS known", [f"{file.absolute().as_uri()}?mode=ro"])
+    try:
+        if connection.execute("PRAGMA known.user_version").fetchone()[0] != VERSION:
+            return
+        columns = ", ".join(COLUMNS[:-1])
+        connection.execute("BEGIN")
+        try:
+            connection.execute("INSERT INTO segments SELECT name, indexed FROM known.segments")
+            connection.execute(
+                f"INSERT INTO records ({columns}) SELECT {columns} FROM known.records "
+                "ORDER BY known.records.rowid"
+            )
+            connection.execute(
+                "INSERT INTO damaged SELECT segment, offset, length, why FROM known.damaged"
+            )
+        except BaseException:
+            connection.rollback()
+            raise
+        connection.commit()
+    finally:
+        connection.execute("DETACH known")
+
+
+def _opened(where: str, *, uri: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        where, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        where, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=uri
     )
     try:
         # What a power failure takes from the index is looked for again in the segments.

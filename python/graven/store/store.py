@@ -41,6 +41,13 @@ def identity_of(folder: Path) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def unindexed_bytes(folder: Path) -> int:
+    """The bytes that are read before the first answer: of all segments, or none with an index."""
+    if file_of(folder).exists() or not (folder / SEGMENTS).is_dir():
+        return 0
+    return sum(segments.names(folder / SEGMENTS).values())
+
+
 class Store:
     """Results in a folder, which is made when the first is kept.
 
@@ -48,8 +55,8 @@ class Store:
     was read. What is damaged is reported once to `warn`, and is as if it were not there.
     """
 
-    def __init__(self, folder: Path, warn: Warn | None = None) -> None:
-        """Finds what is there.
+    def __init__(self, folder: Path, warn: Warn | None = None, *, read_only: bool = False) -> None:
+        """Finds what is there; if it is only to be read, the index is left as it is, too.
 
         Raises:
             StoreError: the folder is something else, or of a schema that is not known.
@@ -58,7 +65,7 @@ class Store:
         self._segments = folder / SEGMENTS
         self._warn = warn or (lambda _: None)
         self._writer = Writer(self._segments)
-        self._index = Index(self._segments, file_of(folder))
+        self._index = Index(self._segments, file_of(folder), read_only=read_only)
         self._own: dict[str, Place] = {}
         self._lock = threading.Lock()
         self._looked = 0.0

@@ -1,0 +1,44 @@
+"""Commands as text: the `graven compare` that makes some results."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+
+
+def compare_command(
+    options: Mapping[str, object],
+    *,
+    settings: Mapping[str, object] | None = None,
+    vary: Mapping[str, Iterable[object]] | None = None,
+    flags: Iterable[str] = (),
+) -> str:
+    """The command with these options, as a shell takes it.
+
+    Args:
+        options: By name; several values in a list or a tuple, and nothing of what is `None`.
+        settings: By `SECTION.KEY`.
+        vary: The same with several values each.
+        flags: Options that have no value.
+    """
+    words = ["graven", "compare"]
+    for name, value in options.items():
+        if value is not None:
+            words += [
+                f"--{name}",
+                _listed(value) if isinstance(value, list | tuple) else str(value),
+            ]
+    for key, value in (settings or {}).items():
+        words += ["--set", f"{key}={_plain(value)}"]
+    for key, values in (vary or {}).items():
+        words += ["--vary", f"{key}={_listed(values)}"]
+    return shlex.join([*words, *(f"--{flag}" for flag in flags)])
+
+
+def _listed(values: Iterable[object]) -> str:
+    return ",".join(map(_plain, values))
+
+
+def _plain(value: object) -> str:
+    """A value as `--set` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,207 @@
+"""What is running: a small file beside the results for each command that makes some.
+
+A command replaces its file every second or so and takes it away as it ends; one that was killed
+leaves a file that soon counts no more. Nothing depends on these files: what cannot be written is
+left out, and results are the same with and without them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import shlex
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from graven import output
+from graven.errors import OutputError
+from graven.store import segments
+
+if TYPE_CHECKING:
+    from graven.experiment import Snapshot
+
+FOLDER = "running"
+"""The folder of a store that has these files."""
+
+EVERY_SECONDS = 1.0
+"""How often a command says how far it is."""
+
+EXPIRES_SECONDS = 60.0
+"""How long what was said last counts; longer than clocks of hosts are apart."""
+
+NAMED = 16
+"""So many of those that run are named."""
+
+_ENDING = ".json"
+
+
+@dataclass(frozen=True)
+class Running:
+    """How far a command is.
+
+    Attributes:
+        command: As it was typed.
+        noun: What it counts.
+        host: Where it runs.
+        process: Its number there.
+        started_at: When it began to run jobs, UTC.
+        said_at: When it said this, UTC.
+        done: How many jobs are done.
+        total: Of how many; without those that had a result before.
+        fraction: How much is done, with a share of what is running.
+        jobs: Some of those that run.
+        elapsed_s: For how long it has been running jobs, in seconds.
+        left_s: How long it is going to take, about, in seconds; nothing if that is not known yet.
+        checked: Power failures that were checked, where power fails.
+    """
+
+    command: str
+    noun: str
+    host: str
+    process: int
+    started_at: str
+    said_at: str
+    done: int
+    total: int
+    fraction: float
+    jobs: tuple[str, ...]
+    elapsed_s: float
+    left_s: float | None
+    checked: int | None
+
+    @property
+    def per_second(self) -> float | None:
+        """How many jobs it has done in a second, since it began."""
+        return self.done / self.elapsed_s if self.done and self.elapsed_s > 0 else None
+
+    @staticmethod
+    def parse(text: str) -> Running:
+        """What a file says.
+
+        Raises:
+            ValueError: it is not what a command has written.
+        """
+        raw = json.loads(text)
+        try:
+            found = Running(**{**raw, "jobs": tuple(map(str, raw["jobs"]))})
+            if datetime.fromisoformat(found.said_at).tzinfo is None:
+                raise ValueError("said_at has no time zone")
+            datetime.fromisoformat(found.started_at)
+            numbers = (found.done, found.total, found.fraction, found.elapsed_s, found.process)
+            optional = (found.left_s, found.checked)
+            if not all(isinstance(number, int | float) for number in numbers):
+                raise TypeError(numbers)
+            if not all(isinstance(number, int | float | None) for number in optional):
+                raise TypeError(optional)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(str(error)) from None
+        return found
+
+    def age_s(self, now: datetime) -> float:
+        """How long ago it was said, in seconds."""
+        return (now - datetime.fromisoformat(self.said_at)).total_seconds()
+
+    def counts(self, now: datetime) -> bool:
+        """Whether it may still run: it was said not long ago, and here its process is there."""
+        if abs(self.age_s(now)) > EXPIRES_SECONDS:
+            return False
+        return self.host != platform.node() or _is_process(self.process)
+
+
+def running(store: Path) -> list[Running]:
+    """The commands that make results for a store, the first that began first."""
+    now = datetime.now(UTC)
+    found = [said for _, said in _files(store) if said is not None and said.counts(now)]
+    return sorted(found, key=lambda said: (said.started_at, said.host, said.process))
+
+
+class Announcement:
+    """Says beside a store how far a command is, until it ends; use it as a context.
+
+    While there is no store yet, nothing is said.
+    """
+
+    def __init__(self, store: Path, noun: str) -> None:
+        self._store = store
+        self._noun = noun
+        name = f"{segments.host(32)}-{os.getpid()}-{uuid.uuid4().hex[:8]}{_ENDING}"
+        self._file = store / FOLDER / name
+        self._started = datetime.now(UTC)
+        self._said = -EVERY_SECONDS
+
+    def __enter__(self) -> Announcement:
+        _forget_expired(self._store)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with contextlib.suppress(OSError):
+            self._file.unlink(missing_ok=True)
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        """Says how far it is, unless it has just done so."""
+        if time.monotonic() - self._said < EVERY_SECONDS or not self._store.is_dir():
+            return
+        self._said = time.monotonic()
+        said = Running(
+            shlex.join(["graven", *sys.argv[1:]]),
+            self._noun,
+            platform.node(),
+            os.getpid(),
+            self._started.isoformat(timespec="seconds"),
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            snapshot.done,
+            snapshot.total,
+            snapshot.fraction,
+            snapshot.running[:NAMED],
+            snapshot.elapsed_seconds,
+            snapshot.seconds_left,
+            snapshot.checked,
+        )
+        with contextlib.suppress(OSError, OutputError):
+            self._file.parent.mkdir(exist_ok=True)
+            output.write(self._file, json.dumps(asdict(said)).encode(), durable=False)
+
+
+def _files(store: Path) -> Iterator[tuple[Path, Running | None]]:
+    """The files that are there, and what they say; nothing of one that is no such file."""
+    with contextlib.suppress(OSError):
+        for path in sorted((store / FOLDER).glob(f"[!.]*{_ENDING}")):
+            with contextlib.suppress(OSError):
+                try:
+                    yield path, Running.parse(path.read_text(encoding="utf-8"))
+                except ValueError:
+                    yield path, None
+
+
+def _forget_expired(store: Path) -> None:
+    """Takes away what commands have left that were killed."""
+    now = datetime.now(UTC)
+    for path, said in _files(store):
+        if said is None or not said.counts(now):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _is_process(number: int) -> bool:
+    """Whether there is a process of this host with a number."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
