@@ -1,13 +1,21 @@
 //! Names this build: a digest of everything that a simulation's result depends on, so that stored results are found
 //! again by the engine that made them and by no other.
+//!
+//! In a checkout and in the source distribution of the Python package these are the sources of the engine's crates, and
+//! give the same digest. A published crate has no others beside it: it stands for them with its version, which its
+//! dependencies have, too.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{env, fs, io};
+
+/// Folders of the crates that the engine is made of.
+const CRATES: [&str; 9] =
+    ["base", "capture", "designs", "graven", "lab", "machine", "python", "trace", "workloads"];
 
 /// Machines that ship with the simulator, and versions of its dependencies.
-const OTHERS: [&str; 3] = ["../../papers", "../../machines", "../../Cargo.lock"];
+const OTHERS: [&str; 3] = ["../graven/papers", "../graven/machines", "../../Cargo.lock"];
 
 /// Files below a folder that the engine is built from.
 fn files(path: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -24,10 +32,12 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 fn main() -> io::Result<()> {
-    let mut sources: Vec<PathBuf> = OTHERS.iter().map(PathBuf::from).collect();
-    for entry in fs::read_dir("..")? {
-        sources.push(entry?.path().join("src"));
-    }
+    let sources: Vec<PathBuf> = if Path::new("../graven/Cargo.toml").is_file() {
+        let crates = CRATES.iter().map(|name| Path::new("..").join(name).join("src"));
+        crates.chain(OTHERS.iter().map(PathBuf::from)).collect()
+    } else {
+        vec![PathBuf::from("src")]
+    };
     let mut all = Vec::new();
     for source in &sources {
         println!("cargo::rerun-if-changed={}", source.display());
@@ -35,6 +45,7 @@ fn main() -> io::Result<()> {
     }
     all.sort();
     let mut digest = DefaultHasher::new();
+    env::var("CARGO_PKG_VERSION").expect("cargo sets it").hash(&mut digest);
     for file in &all {
         file.hash(&mut digest);
         fs::read(file)?.hash(&mut digest);
