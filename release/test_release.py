@@ -62,7 +62,7 @@ def test_this_tree_agrees_with_itself(checkout):
         ("Cargo.toml", f'version = "{VERSION}"', 'version = "9.9"', "those like 1.2.0"),
         ("Cargo.toml", f'"={VERSION}"', '"=9.9.9"', f'not version = "={VERSION}"'),
         ("Cargo.toml", f', version = "={VERSION}"', "", "has version None"),
-        ("Cargo.lock", f'"graven"\nversion = "{VERSION}"', '"graven"\nversion = "9.9"', "graven is"),
+        ("Cargo.lock", f'"graven"\nversion = "{VERSION}"', '"graven"\nversion = "9.9"', "is 9.9"),
         ("crates/lab/Cargo.toml", "version.workspace = true", 'version = "9.9"', "lab/Cargo.toml"),
         ("pyproject.toml", 'dynamic = ["version"]', 'version = "9.9.9"', "is not dynamic"),
         ("CHANGELOG.md", "## Unreleased", "## 9.9.9", "allowed are `## Unreleased` and"),
