@@ -9,10 +9,13 @@ from pathlib import Path
 LARGEST_BYTES = 4_000_000
 """Of a source distribution: what is larger has something by mistake."""
 
-SUPERFLUOUS = re.compile(
-    r"(^|/)(tests|examples|benches|docs|target|\.venv|__pycache__)/|\.(so|pyc|lock|gvt)$"
-)
-"""Of files in it: what no build needs. `Cargo.lock` at its root is needed."""
+BUILT = re.compile(r"(^|/)(__pycache__|target|\.venv)/|\.(so|pyc|gvt)$")
+"""Of files in it: what is made of others."""
+
+SUPERFLUOUS = re.compile(r"(^|/)(tests|examples|benches|docs)/|\.lock$")
+"""Of files in it that are neither the package's nor a crate's sources: what no build needs."""
+
+SOURCES = re.compile(r"(python/graven|crates/\w+/src)/")
 
 OUTSIDE = re.compile(r"include_(?:str|bytes)!\([^)]*?\"(?P<path>[^\"]*\.\./\.\./[^\"]*)\"")
 """What is included from outside of a crate: from its `src`, more than one folder up."""
@@ -33,7 +36,8 @@ def sdist_problems(archive: Path, version: str) -> list[str]:
         if name not in inside:
             found.append(f"{name} is missing")
     for name in sorted(inside - {"Cargo.lock"}):
-        if SUPERFLUOUS.search(_without_unit_tests(name)):
+        is_source = SOURCES.match(name) is not None
+        if BUILT.search(name) or (SUPERFLUOUS.search(name) and not is_source):
             found.append(f"{name} is superfluous")
     return [f"{archive.name}: {problem}" for problem in found]
 
@@ -57,11 +61,6 @@ def crate_problems(archive: Path) -> list[str]:
                 for match in OUTSIDE.finditer(text)
             ]
     return [f"{archive.name}: {problem}" for problem in found]
-
-
-def _without_unit_tests(name: str) -> str:
-    """Tests of a crate's modules are among its sources."""
-    return re.sub(r"^crates/\w+/src/.*\.rs$", "", name)
 
 
 def _is_for_tests(name: str) -> bool:

@@ -204,6 +204,7 @@ NEEDED = ("PKG-INFO", "Cargo.lock", "Cargo.toml", "LICENSE", "README.md", "pypro
     [
         (NEEDED, []),
         ((*NEEDED, "crates/lab/src/litmus/tests/mod.rs"), []),
+        ((*NEEDED, "python/graven/templates/design/tests/contract.rs.jinja"), []),
         (NEEDED[1:], ["PKG-INFO is missing"]),
         ((*NEEDED, "python/tests/test_x.py"), ["python/tests/test_x.py is superfluous"]),
         ((*NEEDED, PLUGIN), [f"{PLUGIN} is superfluous"]),
