@@ -93,7 +93,7 @@ def _first(commit: Commit, version: str) -> _Made:
     with _step("plugin"):
         plugin = building.plugin(sources, environment)
     with _step("wheel"):
-        wheel = building.wheel(sources, plugin, dist, environment)
+        wheel = building.wheel(sources, plugin, dist, environment, locked=True)
     _refuse(wheels.problems(wheel, version, sources / "litmus"))
     _refuse(wheels.native_problems(wheel, [ROOT, Path.home()]))
     for file in (sdist, wheel):
@@ -117,7 +117,7 @@ def _second(commit: Commit, first: _Made) -> None:
     unpacked = building.unpacked(first.sdist, folder / "unpacked")
     environment = building.environment(unpacked, folder / "compiled", commit)
     with _step("wheel of the source distribution"):
-        wheel = building.wheel(unpacked, plugin, dist, environment)
+        wheel = building.wheel(unpacked, plugin, dist, environment, locked=False)
     _refuse(differences(first.files(), [sdist, wheel, *crates]))
 
 

@@ -115,12 +115,19 @@ def plugin(sources: Path, environment: Mapping[str, str]) -> Path:
     return Path(environment["CARGO_TARGET_DIR"], TARGET, "release/libgraven_qemu_plugin.so")
 
 
-def wheel(sources: Path, plugin: Path, into: Path, environment: Mapping[str, str]) -> Path:
-    """The wheel, from a checkout or an unpacked source distribution, with the plugin."""
+def wheel(
+    sources: Path, plugin: Path, into: Path, environment: Mapping[str, str], *, locked: bool
+) -> Path:
+    """The wheel, from a checkout or an unpacked source distribution, with the plugin.
+
+    A checkout's versions are locked. The lock file of a source distribution has packages of crates
+    that are not in it; cargo removes them, and keeps the versions of the others.
+    """
     shutil.copyfile(plugin, sources / PLUGIN)
-    options = ("--release", "--locked", "--quiet", "--zig", "--auditwheel", "check")
+    options = ("--release", "--quiet", "--zig", "--auditwheel", "check")
     compatibility = ("--compatibility", f"manylinux_{GLIBC.replace('.', '_')}")
-    words = ("maturin", "build", *options, *compatibility, "--out", into)
+    frozen = ("--locked",) if locked else ()
+    words = ("maturin", "build", *options, *compatibility, *frozen, "--out", into)
     run(*words, folder=sources, environment=environment)
     return _only(into, "*.whl")
 
