@@ -36,10 +36,16 @@ def run(*words: str | Path, folder: Path, environment: Mapping[str, str] | None 
     Raises:
         ReleaseError: It failed; the message has the command, the folder and the end of its output.
     """
+    variables = dict(os.environ if environment is None else environment)
+    # The release's own tools, zig and maturin among them, are beside this Python.
+    path = os.pathsep.join([str(Path(sys.executable).parent), variables["PATH"]])
+    program = shutil.which(str(words[0]), path=path)
+    if program is None:
+        raise ReleaseError(f"{words[0]} is not installed; `make release` installs what is needed")
     done = subprocess.run(
-        list(map(str, words)),
+        [program, *map(str, words[1:])],
         cwd=folder,
-        env=None if environment is None else dict(environment),
+        env={**variables, "PATH": path},
         capture_output=True,
         text=True,
         check=False,
@@ -83,13 +89,10 @@ def environment(sources: Path, compiled: Path, commit: Commit) -> dict[str, str]
     flags = [f"--remap-path-prefix={path}={name}" for path, name in remapped.items()]
     return {
         **os.environ,
-        # zig and maturin are beside this Python.
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "SOURCE_DATE_EPOCH": str(commit.time),
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
         "CARGO_TARGET_DIR": str(compiled),
         "CARGO_INCREMENTAL": "0",
-        "CARGO_PROFILE_RELEASE_STRIP": "symbols",
     }
 
 
@@ -110,7 +113,9 @@ def unpacked(archive: Path, into: Path) -> Path:
 def plugin(sources: Path, environment: Mapping[str, str]) -> Path:
     """The plugin that captures programs, from a checkout."""
     package = ("--package", "graven-qemu-plugin", "--target", f"{TARGET}.{GLIBC}")
-    words = ("cargo-zigbuild", "zigbuild", "--quiet", "--locked", "--release", *package)
+    options = ("--quiet", "--locked", "--release", *package)
+    # As maturin strips the engine; zig's own files would bring the folder of the environment.
+    words = ("cargo-zigbuild", "rustc", *options, "--", "-C", "strip=symbols")
     run(*words, folder=sources, environment=environment)
     return Path(environment["CARGO_TARGET_DIR"], TARGET, "release/libgraven_qemu_plugin.so")
 
