@@ -16,7 +16,7 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 
 .DEFAULT_GOAL := help
 EXAMPLES := $(wildcard examples/*/Cargo.toml)
-.PHONY: help install dev demo demo-real captures prepare test test-all examples recorded counts browser clusters site lint format bench campaigns soak clean
+.PHONY: help install dev demo demo-real captures prepare test test-all examples recorded counts browser clusters site release containers lint format bench campaigns soak clean
 
 # Without benchmarks, so that what tests and the native module share is compiled once.
 CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
@@ -58,7 +58,7 @@ test-all: test ## The longer tests too, and simulations with checks of overflow;
 	$(CARGO_TEST) --release --tests -- --ignored
 	cargo test --locked --package graven --tests
 	$(PYTEST) --numprocesses 0 -m long python/tests
-	$(PYTEST) tests/recorded tests/counts
+	$(PYTEST) tests/recorded tests/counts release
 	$(MAKE) counts
 	$(MAKE) examples
 	$(MAKE) recorded
@@ -84,6 +84,12 @@ clusters: $(VENV)/.clusters ## Install what tests on a Dask cluster need; those 
 site: install $(VENV)/.site ## Build the documentation as a site: target/site/index.html
 	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --no-deps --lib $(addprefix --package ,$(DOCUMENTED))
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+release: $(VENV)/.release ## Make a release and check it: target/release-VERSION; OPTIONS=--rehearsal before its changes are final
+	$(BIN)/python -m release $(OPTIONS)
+
+containers: $(VENV)/.release ## Check the file that containers are built from
+	$(BIN)/hadolint Containerfile
 
 lint: install ## Check format, lints and types, Rust and Python
 	cargo fmt --all --check
@@ -152,6 +158,10 @@ $(VENV)/.clusters: $(REQUIREMENTS) python/requirements-clusters.lock
 
 $(VENV)/.site: $(REQUIREMENTS) python/requirements-site.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-site.lock
+	@touch $@
+
+$(VENV)/.release: $(REQUIREMENTS) python/requirements-release.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-release.lock
 	@touch $@
 
 # The crates are compiled while packages are fetched. What each start of the command imports is compiled, too, since an

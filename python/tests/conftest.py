@@ -15,6 +15,8 @@ import pytest
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
+# Campaigns, which tests import, are beside the package, wherever the tests run.
+sys.path.append(str(HERE.parents[1]))
 
 import fake_engine  # noqa: E402
 
@@ -31,6 +33,8 @@ from capturing import (  # noqa: E402, F401 - fixtures
     tools_for_arm,
 )
 
+import graven as package  # noqa: E402
+
 # A run in the background may have been started with interrupts ignored, which its children inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -38,6 +42,9 @@ _STORES = tempfile.TemporaryDirectory(prefix="graven-tests-")
 
 # Simulations all take equally long: they begin in the order in which they are asked for.
 os.environ["GRAVEN_PACES"] = str(HERE / "paces.csv")
+
+PACKAGE = Path(package.__file__).parent
+"""Of the code that is tested: in the checkout, or installed."""
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HERE.parent), "NO_COLOR": "1", "COLUMNS": "100"}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from capturing import ARM_CXX, PROGRAMS, TX, explained, refused
+from conftest import PACKAGE
 from test_capture import KERNEL
 from test_capture_memory import HEAPS
 from test_capture_parts import MARKERS, REGIONS, SECTIONS
@@ -255,7 +256,7 @@ def test_the_header_compiles(tmp_path, compiler, options):
     path = tmp_path / f"x.{'cc' if compiler == ARM_CXX else 'c'}"
     path.write_text(source)
     standards = ("98", "17", "20") if compiler == ARM_CXX else ("89", "99", "17")
-    include = Path(__file__).parents[1] / "graven/include"
+    include = PACKAGE / "include"
     for standard in standards:
         strict = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-c", "-o", tmp_path / "x.o")
         name = f"-std=c{'++' if compiler == ARM_CXX else ''}{standard}"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from conftest import ENVIRONMENT, documents
+from conftest import ENVIRONMENT, PACKAGE, documents
 from test_compare import FIXED_STATS
 
 from graven.comparison import METRICS
@@ -237,10 +236,9 @@ def test_mutants_are_killed_and_survivors_are_named(real):
 
 
 def test_programs_kill_the_mutants_that_they_are_for(real, tmp_path):
-    library = Path(__file__).parents[2] / "litmus"
     arguments = ("mutants", "redo-clwb", "--only", "slots-used", "--schedules", "1")
     assert real(*arguments).returncode == 1
-    done = real(*arguments, "--programs", str(library), "--format", "json")
+    done = real(*arguments, "--programs", str(PACKAGE / "litmus_programs"), "--format", "json")
     assert done.returncode == 0, done.stderr
     [trial] = documents(done.stdout)
     assert (trial["kill"]["by"], trial["kill"]["seed"]) == ("litmus program", None)

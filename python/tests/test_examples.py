@@ -44,6 +44,7 @@ def test_the_lock_file_of_a_crate_is_current(name):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.checkout
 @pytest.mark.parametrize(("kind", "name"), [("design", "proteus"), ("workload", "skip-list")])
 def test_a_crate_has_the_layout_that_graven_new_writes(graven, tmp_path, kind, name):
     done = graven("new", kind, name)

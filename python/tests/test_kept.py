@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ENVIRONMENT, HERE
+from conftest import ENVIRONMENT, PACKAGE
 
 import graven as package
 from graven.store import Store
 from graven.store.upkeep import verify
 
-LIBRARY = HERE.parents[1] / "litmus"
+LIBRARY = PACKAGE / "litmus_programs"
 PROGRAM = LIBRARY / "silo" / "silent-store.litmus"
 
 COMMANDS = {

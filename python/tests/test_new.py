@@ -16,6 +16,9 @@ ROOT = HERE.parent.parent
 
 BUILT = ROOT / "target/out-of-tree"
 
+# The crates that a new one depends on are those beside the package.
+pytestmark = pytest.mark.checkout
+
 TUTORIAL = "## A design in a repository of one's own"
 
 

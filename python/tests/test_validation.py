@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 from conftest import ENVIRONMENT
+from tests.validation import champsim, comparison, dramsim, lru, nvmain, programs
+from tests.validation.comparison import Outcome, Peer, Run
+from tests.validation.traces import BANKS, TRACES
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tests.validation import champsim, comparison, dramsim, lru, nvmain, programs  # noqa: E402
-from tests.validation.comparison import Outcome, Peer, Run  # noqa: E402
-from tests.validation.traces import BANKS, TRACES  # noqa: E402
 
 PEER = Peer.read()
 MEASURED = comparison.measured()

@@ -6,14 +6,14 @@ import json
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
+from release import agreement, wheels
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.checkout]
 
 
 def done(*words, cwd, **environment):
@@ -51,23 +51,8 @@ def program(wheel, tmp_path_factory):
     return folder / "bin" / "graven"
 
 
-def test_the_wheel_says_what_it_is(wheel):
-    with zipfile.ZipFile(wheel) as files:
-        names = files.namelist()
-        [metadata] = [name for name in names if name.endswith(".dist-info/METADATA")]
-        text = files.read(metadata).decode()
-    assert "License-Expression: MIT" in text
-    assert "Summary: Simulator and crash laboratory" in text
-    assert "Classifier: Operating System :: POSIX :: Linux" in text
-    assert "\n# Graven\n" in text, "the description"
-    assert any(name.endswith("licenses/LICENSE") for name in names)
-    programs = {name for name in names if name.endswith(".litmus")}
-    tree = {
-        f"graven/litmus_programs/{file.relative_to(ROOT / 'litmus').as_posix()}"
-        for file in (ROOT / "litmus").rglob("*.litmus")
-    }
-    assert programs == tree
-    assert not [name for name in names if name.startswith(("graven/tests", "python/"))]
+def test_the_wheel_is_what_a_release_demands(wheel):
+    assert wheels.problems(wheel, agreement.version_of(ROOT), ROOT / "litmus") == []
 
 
 def test_the_wheel_simulates_crashes_and_reproduces(program, tmp_path):

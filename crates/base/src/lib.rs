@@ -30,3 +30,8 @@ pub mod time;
 
 /// The version of the simulator, part of every record.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The README, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -101,3 +101,8 @@ mod tests {
         assert!(same < 1000, "{same} of 100,000");
     }
 }
+
+/// The README, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -95,3 +95,8 @@ const ALIASES: &[Alias] = &[
         of: &["unsafe-redo", "unsafe-undo"],
     },
 ];
+
+/// The README, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -49,3 +49,8 @@ pub fn standard() -> Registry {
     registry.other_table(comparison::TABLE);
     registry
 }
+
+/// The README, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

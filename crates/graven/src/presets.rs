@@ -14,7 +14,7 @@ macro_rules! presets {
             name: $name,
             title: $title,
             file: concat!($folder, "/", $name, "/machine.toml"),
-            text: include_str!(concat!("../../../", $folder, "/", $name, "/machine.toml")),
+            text: include_str!(concat!("../", $folder, "/", $name, "/machine.toml")),
         },)*];
     };
 }

@@ -30,3 +30,8 @@ mod recording;
 pub mod timeline;
 
 pub use graven_machine::sim::Crash;
+
+/// The README, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

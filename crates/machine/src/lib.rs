@@ -39,3 +39,8 @@ pub mod trace_event;
 pub mod workload;
 
 pub use machine::Machine;
+
+/// The README, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

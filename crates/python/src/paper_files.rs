@@ -7,8 +7,8 @@ macro_rules! papers {
         /// Name, experiments and claims of each paper.
         const PAPERS: &[(&str, &str, &str)] = &[$((
             $name,
-            include_str!(concat!("../../../papers/", $name, "/experiments.toml")),
-            include_str!(concat!("../../../papers/", $name, "/claims.toml")),
+            include_str!(concat!("../papers/", $name, "/experiments.toml")),
+            include_str!(concat!("../papers/", $name, "/claims.toml")),
         ),)*];
     };
 }

@@ -15,3 +15,8 @@ mod frames;
 mod framing;
 pub mod program;
 pub mod requests;
+
+/// The README, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -243,3 +243,8 @@ const WORKLOADS: &[WorkloadInfo] = &[
         build: ycsb::build,
     },
 ];
+
+/// The README, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

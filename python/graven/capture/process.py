@@ -17,7 +17,7 @@ from graven.capture.guests import CaptureError, Guest, guest_of, sysroot_of
 from graven.capture.request import Request, Served
 
 PLUGIN = Path(__file__).parent.with_name("_capture.so")
-"""What it loads. `make install` builds it."""
+"""What it loads. A release's wheel has it, and `make install` builds it in a checkout."""
 
 SERVES_SECONDS = 60
 """How long it may take until a program that serves listens."""
@@ -42,7 +42,10 @@ def command(arguments: Sequence[str], sysroot: Path | None = None) -> list[str]:
     if not arguments:
         raise CaptureError("there is no program to run")
     if not PLUGIN.exists():
-        raise CaptureError(f"{PLUGIN} is missing: `make install` builds it")
+        raise CaptureError(
+            f"{PLUGIN} is missing: `make install` in a checkout builds it, "
+            "and the wheel of a release has it"
+        )
     guest, resolved = _resolved(arguments)
     qemu = shutil.which(guest.qemu)
     if qemu is None:

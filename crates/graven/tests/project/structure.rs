@@ -63,6 +63,15 @@ fn crates_depend_downwards_only() {
     assert_eq!(folders, LAYERS.len(), "a new crate has a place among the layers");
 }
 
+#[test]
+fn the_digest_of_a_build_covers_the_engine() {
+    let text =
+        fs::read_to_string(crates().join("python/build.rs")).expect("the checkout is complete");
+    let missing = LAYERS.iter().filter(|(name, _)| !text.contains(&format!("\"{name}\"")));
+    let missing: Vec<_> = missing.map(|(name, _)| *name).collect();
+    assert_eq!(missing, ["qemu-plugin"], "of these a simulation's result does not depend");
+}
+
 /// A file's module path.
 fn module(source: &Path, file: &Path) -> Vec<String> {
     let relative = file.strip_prefix(source).expect("it is below").with_extension("");
