@@ -81,6 +81,11 @@ browser: $(VENV)/.browser ## Install what tests of reports in a real browser nee
 
 clusters: $(VENV)/.clusters ## Install what tests on a Dask cluster need; those on Slurm need the distribution's
 
+jupyter: $(VENV)/.jupyter ## Install what the notebooks in examples/ need, and their tests
+
+notebooks: install jupyter clusters ## Run the notebooks in examples/, and keep what comes out in them
+	$(BIN)/python -m tests.campaigns.notebooks
+
 site: install $(VENV)/.site ## Build the documentation as a site: target/site/index.html
 	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --no-deps --lib $(addprefix --package ,$(DOCUMENTED))
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -154,6 +159,10 @@ $(VENV)/.browser: $(REQUIREMENTS) python/requirements-browser.lock
 
 $(VENV)/.clusters: $(REQUIREMENTS) python/requirements-clusters.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-clusters.lock
+	@touch $@
+
+$(VENV)/.jupyter: $(REQUIREMENTS) python/requirements-notebooks.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-notebooks.lock
 	@touch $@
 
 $(VENV)/.site: $(REQUIREMENTS) python/requirements-site.lock

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from graven.comparison import METRICS, Comparison, Metric, Normalised
     from graven.costs import Cost
     from graven.loading import load
+    from graven.plots.timeline import Timeline
     from graven.records import MemoryRecord, Record
     from graven.reports import (
         AdversaryReport,
@@ -82,6 +83,7 @@ _MODULES = {
     "comparison": ("METRICS", "Comparison", "Metric", "Normalised"),
     "costs": ("Cost",),
     "loading": ("load",),
+    "plots.timeline": ("Timeline",),
     "records": ("MemoryRecord", "Record"),
     "reports": (
         "AdversaryReport",
@@ -144,6 +146,7 @@ __all__ = [
     "SimulationError",
     "StoreError",
     "ThreadSummary",
+    "Timeline",
     "TraceError",
     "TraceInfo",
     "Violation",

@@ -100,8 +100,8 @@ def run(
             `.grt`, otherwise NVMain's text.
         bank_loads: A file for the mean load of every PM bank, interval by interval, as CSV.
         timeline: A file for what happens while some transactions run: what threads wait for, writes
-            until they are durable, work of the PM's banks, the design's notes; JSON for `graven
-            plot timeline`, and for Perfetto.
+            until they are durable, work of the PM's banks, the design's notes; JSON for
+            `graven.Timeline`, and for Perfetto.
         timeline_transactions: Numbers of the first and the last of these transactions, from 0 in
             the order in which those of all threads begin; two of each thread in the middle of the
             run if not given.

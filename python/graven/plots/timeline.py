@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from graven._engine import ConfigError
+from graven.arguments import path as path_text
 from graven.figures import exact, scale
 from graven.plots.parts import Legend, line_height, number_axis, text_size, text_width, wrapped
 from graven.plots.picture import Picture, Rows
@@ -90,12 +92,13 @@ class Timeline:
     lanes: Mapping[str, Sequence[str]]
 
     @staticmethod
-    def read(file: Path) -> Timeline:
-        """The timeline in a file.
+    def read(path: str | PathLike[str]) -> Timeline:
+        """The timeline in a file that `graven run --timeline`, or `graven.run`, has written.
 
         Raises:
-            ConfigError: it cannot be read, or is not what `--timeline` writes.
+            ConfigError: it cannot be read, or is something else.
         """
+        file = Path(path_text("path", path))
         try:
             document = json.loads(file.read_text(encoding="utf-8"))
         except OSError as error:
@@ -132,6 +135,21 @@ class Timeline:
             }
             for span in sorted(self.spans, key=lambda span: (span.begin, span.end))
         ]
+
+    def plot(
+        self, *, width: str | float = "column", theme: str = "light", style: object = None
+    ) -> Picture:
+        """What waits for what.
+
+        Args:
+            width: `column` (3.3 in), `text` (7 in), or inches.
+            theme: `light` or `dark`.
+            style: A style of matplotlib that applies on top.
+
+        Raises:
+            ConfigError: one of them is not allowed.
+        """
+        return self.draw(Look.of(width, theme, style))
 
     def draw(self, look: Look) -> Picture:
         """The picture."""

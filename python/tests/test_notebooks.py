@@ -1,0 +1,118 @@
+"""The notebooks in examples/, run by Jupyter's own machinery, on the real engine."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import HERE
+
+REQUIRED = os.environ.get("GRAVEN_NOTEBOOKS") == "required"
+EXAMPLES = HERE.parent.parent / "examples"
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
+PAGES = ("README.md", "docs/start.md", "docs/usage.md", "docs/plots.md", "docs/sweeps.md")
+"""Pages with code of Python."""
+
+NEEDED = {
+    "dask": lambda: importlib.util.find_spec("distributed") is not None,
+    "qemu": lambda: shutil.which("qemu-x86_64") is not None and shutil.which("cc") is not None,
+    "cargo": lambda: shutil.which("cargo") is not None,
+}
+"""What notebooks need beside the package, by what their metadata calls it."""
+
+LONG = {"capture", "claim", "design"}
+"""Notebooks that take more than a minute."""
+
+
+@pytest.fixture
+def machinery(monkeypatch):
+    if not REQUIRED:
+        pytest.importorskip("nbclient")
+        pytest.importorskip("ipykernel")
+    monkeypatch.syspath_prepend(str(EXAMPLES.parent))
+    from tests.campaigns import notebooks
+
+    return notebooks
+
+
+def marked(name):
+    return pytest.param(name, marks=[pytest.mark.long] if name in LONG else [])
+
+
+@pytest.mark.checkout
+@pytest.mark.usefixtures("real_engine")
+@pytest.mark.parametrize("name", [marked(name) for name in NAMES])
+def test_a_notebook_gives_what_is_in_it(machinery, name, tmp_path):
+    path = EXAMPLES / f"{name}.ipynb"
+    kept = machinery.nbformat.read(path, as_version=4)
+    for need in kept.metadata["graven"]["needs"]:
+        if not NEEDED[need]() and not REQUIRED:
+            pytest.skip(f"{name} needs {need}")
+    found = machinery.executed(path, tmp_path)
+    assert machinery.came_out(found) == machinery.came_out(kept)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_was_run_and_speaks_of_no_machine(name):
+    text = (EXAMPLES / f"{name}.ipynb").read_text()
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    counts = [cell["execution_count"] for cell in cells]
+    assert counts == list(range(1, len(cells) + 1))
+    assert "/home/" not in text
+    assert "/work/" not in text
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    pictures = [output for output in outputs if "image/svg+xml" in output.get("data", {})]
+    assert pictures or name == "capture"
+
+
+def codes():
+    """The code of notebooks, and of pages, by the name of a module for it."""
+    for name in NAMES:
+        cells = json.loads((EXAMPLES / f"{name}.ipynb").read_text())["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        yield f"notebook_{name}", "\n".join(code)
+    for name in PAGES:
+        text = (EXAMPLES.parent / name).read_text()
+        code = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        yield f"page_{Path(name).stem}", "\n".join(code)
+
+
+@pytest.fixture
+def modules(tmp_path):
+    for name, code in codes():
+        (tmp_path / f"{name}.py").write_text(code + "\n")
+    return tmp_path
+
+
+@pytest.mark.checkout
+def test_mypy_understands_the_examples(modules):
+    config = EXAMPLES.parent / "pyproject.toml"
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--config-file",
+        config,
+        *modules.iterdir(),
+    ]
+    done = subprocess.run(command, cwd=modules, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.checkout
+def test_pyright_understands_the_examples(modules):
+    if not REQUIRED:
+        pytest.importorskip("basedpyright")
+    command = [sys.executable, "-m", "basedpyright", "--level", "error", modules]
+    command += ["--pythonpath", sys.executable]
+    done = subprocess.run(command, cwd=modules, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
