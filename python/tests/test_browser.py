@@ -27,7 +27,13 @@ def reports(tmp_path_factory):
     for arguments in (["reproduce", "all", "--out", "."], ["compare", "--threads", "1,4"]):
         done = call(*arguments, cwd=folder)
         assert done.returncode == 0, done.stderr
+    sets = ("a.json", "b.json")
+    for name, time in zip(sets, ("100", "300"), strict=True):
+        slow = ("--set", f"pm.write_ns={time}", "--no-report", "--out", name)
+        assert call("compare", "--threads", "4", *slow, cwd=folder).returncode == 0
+    assert call("diff", *sets, "--report", "changes.html", cwd=folder).returncode == 0
     return {
+        "changes": folder / "changes.html",
         "paper": folder / "full" / "silo.html",
         "index": folder / "full" / "index.html",
         "compare": folder / "report.html",
@@ -39,7 +45,7 @@ def size(request):
     return request.param
 
 
-@pytest.fixture(params=["paper", "index", "compare"])
+@pytest.fixture(params=["paper", "index", "compare", "changes"])
 def page(request, browser, reports, size):
     """A page that is open, with what it complained of and asked for."""
     width, height = SIZES[size]
@@ -76,7 +82,7 @@ def test_one_drawing_of_each_chart_is_shown(page, size):
         shown
         == {"desk": {"wide": charts, "narrow": 0}, "phone": {"wide": 0, "narrow": charts}}[size]
     )
-    assert charts > 0 or page.kind == "index"
+    assert charts > 0 or page.kind in ("index", "changes")
 
 
 TEXT_OUTSIDE = """
@@ -203,7 +209,7 @@ def scheme(request):
     return request.param
 
 
-@pytest.fixture(params=["paper", "index", "compare"])
+@pytest.fixture(params=["paper", "index", "compare", "changes"])
 def in_scheme(request, browser, reports, size, scheme):
     """A page in the light or in the dark."""
     width, height = SIZES[size]

@@ -6,7 +6,10 @@ import json
 
 import pytest
 
+from graven.changes import Change, Changes
+from graven.comparison import METRICS
 from graven.differences import Difference, of_configuration, of_statistics
+from graven.report.changes import render
 
 RUN = ("run", "--design", "silo", "--workload", "btree", "--transactions", "50")
 
@@ -74,7 +77,7 @@ def test_two_machines_differ_key_by_key(real, tmp_path):
         (("silo", "none-such"), "unknown machine"),
         (("silo", "missing.toml"), "cannot read missing.toml"),
         (("a.json", "silo"), "A is a result and B is a machine"),
-        (("a.json", "two.json"), "two.json has 2 records"),
+        (("a.json", "two.json"), "is not what Graven writes with the configuration"),
         (("a.json", "empty.json"), "no record of a simulation"),
         (("a.json", "bad.json"), "no JSON document"),
         (("a.json", "missing.json"), "cannot read missing.json"),
@@ -101,3 +104,77 @@ def test_what_is_on_one_side_alone_is_a_difference():
     assert of_statistics({"cycles": 100}, {"cycles": 101}, least_percent=2.0) == []
     assert Difference("x", "", 0, 5).ratio is None
     assert Difference("x", "", True, 5).ratio is None
+
+
+# ---- sets of results ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sets(quick):
+    of = ("--designs", "base,silo", "--workloads", "array,btree", "--transactions", "100")
+    slow = (*of[:1], "base,silo,ideal", *of[2:], "--set", "pm.write_ns=300")
+    assert quick("compare", *of, "--no-report", "--out", "a.json").returncode == 0
+    assert quick("compare", *slow, "--no-report", "--out", "b.parquet").returncode == 0
+
+
+@pytest.mark.usefixtures("sets")
+def test_what_changed_between_two_sets_comes_simulation_by_simulation(quick):
+    done = quick("diff", "a.json", "b.parquet", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["simulations"] == 4
+    assert found["only_left"] == []
+    assert [name.split(" on ")[0] for name in found["only_right"]] == ["ideal", "ideal"]
+    [key] = [item for item in found["configuration"] if item["name"] == "pm.write_ns"]
+    assert (key["right"], key["simulations"]) == (300, 4)
+    table = quick("diff", "a.json", "b.parquet").stdout
+    for words in ("4 simulations are in both", "2 only in B", "Throughput (higher is better)"):
+        assert words in table
+
+
+@pytest.mark.usefixtures("sets")
+def test_what_changed_is_a_page_that_loads_nothing(quick, tmp_path):
+    done = quick("diff", "a.json", "b.parquet", "--report", "c.html", "--metrics", "ipc")
+    assert done.returncode == 0, done.stderr
+    assert "wrote c.html" in done.stderr
+    page = (tmp_path / "c.html").read_text()
+    assert "<title>Graven: what changed from a.json to b.parquet</title>" in page
+    assert "Only in B:" in page
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+
+
+def test_changes_are_sorted_by_their_size_up_and_down_alike():
+    metric, less = METRICS[0], METRICS[1]
+    made = [
+        Change("a", "x", metric, 10.0, 12.0),
+        Change("b", "x", metric, 10.0, 2.0),
+        Change("c", "y", metric, 10.0, 10.0),
+        Change("d", "y", less, 0.0, 1.0),
+    ]
+    ordered = sorted(made, key=lambda change: -change.size)
+    assert [change.simulation for change in ordered] == ["d", "b", "a", "c"]
+    assert [change.is_better for change in made] == [True, False, None, False]
+    changes = Changes(4, (), ordered, (), (), (metric, less))
+    assert changes.mean(metric, "x") == pytest.approx((1.2 * 0.2) ** 0.5)
+    assert changes.mean(less) is None
+    page = render(changes, ("A", "B"))
+    assert page.count('class="better"') == 1
+    assert page.count('class="worse"') == 2
+    assert "1 simulation did not change" in page
+
+
+@pytest.mark.usefixtures("sets")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a.json", "silo"), "A is a set of results and B is none"),
+        (("silo", "fwb", "--report", "c.html"), "--report is of two sets"),
+        (("silo", "fwb", "--metrics", "ipc"), "--metrics is of two sets"),
+        (("a.json", "b.parquet", "--metrics", "ipcs"), "unknown statistic `ipcs`"),
+        (("a.json", "none.csv"), "none.csv"),
+    ],
+)
+def test_sets_that_cannot_be_compared_are_refused(quick, arguments, message):
+    done = quick("diff", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr

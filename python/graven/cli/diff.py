@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
+from graven import output
 from graven._engine import ConfigError
+from graven.changes import Changes
 from graven.cli import completions, options
 from graven.cli.stored import opened, stored
 from graven.cli.tables import plain_table
-from graven.cli.terminal import results_console
+from graven.cli.terminal import note, results_console
+from graven.comparison import Comparison, metrics_of
 from graven.differences import Difference, of_configuration, of_identity, of_statistics
 from graven.experiment import Job
-from graven.figures import MISSING, exact, ratio
-from graven.loading import simulation_of
+from graven.figures import MISSING, exact, ratio, scaled
+from graven.loading import load, simulation_of
 from graven.machine import Machine
 from graven.records import Record, Value, json_text, parse_record
 from graven.store.keeping import SIMULATION
 
-HELP = """Show in what A and B differ: two results of simulations, or two machines.
+HELP = """Show in what A and B differ: two results of simulations, two sets of them, two machines.
 
 A and B are digests of results in the store (`graven results list`; the first digits do), or files
-with one record as `graven run --format json` writes it, or machines: presets, or TOML files.
+with one record as `graven run --format json` writes it, or machines: presets, or TOML files. Or
+they are sets of results: files of several records that `graven compare` and `graven sweep` write
+(.json, .csv, .parquet), or folders of stores. Of sets, what changed is shown simulation by
+simulation, what changes most first, and --report writes it as a page.
 
 \b
 Examples:
@@ -37,6 +45,7 @@ Examples:
   graven diff before.json after.json
   graven diff silo lalea                    two machines, key by key
   graven diff silo mine.toml --format json
+  graven diff before.csv after.csv --report changed.html
 """
 
 
@@ -60,10 +69,42 @@ class Side:
     metavar="PERCENT",
     help="Leave out statistics that differ by less, of the larger of the two.",
 )
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Of two sets of results: a page with what changed, one HTML file.",
+)
+@click.option(
+    "--metrics",
+    metavar="NAME,...",
+    help="Of two sets of results: the statistics that are compared (`graven list stats`).",
+)
 @options.store
 @options.form("table", "json")
-def diff(left: str, right: str, least: float, folder: Path, form: str) -> int:
+def diff(
+    left: str,
+    right: str,
+    least: float,
+    report: Path | None,
+    metrics: str | None,
+    folder: Path,
+    form: str,
+) -> int:
     """Finds both, and prints what is not the same."""
+    sets = _set(left), _set(right)
+    if sets[0] is not None and sets[1] is not None:
+        found = Changes.of(
+            sets[0], sets[1], metrics_of(None if metrics is None else metrics.split(","))
+        )
+        return _show(found, (Path(left).name, Path(right).name), least, report, form)
+    if sets != (None, None):
+        kinds = ["none" if each is None else "a set of results" for each in sets]
+        raise ConfigError(f"A is {kinds[0]} and B is {kinds[1]}; two of a kind are compared")
+    if report is not None:
+        raise click.UsageError("--report is of two sets of results; A and B are single ones")
+    if metrics is not None:
+        raise click.UsageError("--metrics is of two sets of results; A and B are single ones")
     sides = _found(left, folder), _found(right, folder)
     if (sides[0].record is None) != (sides[1].record is None):
         kinds = ["a machine" if side.record is None else "a result" for side in sides]
@@ -80,6 +121,67 @@ def diff(left: str, right: str, least: float, folder: Path, form: str) -> int:
         sys.stdout.write(json_text(document))
     else:
         _print(results_console(), [side.name for side in sides], parts)
+    return 0
+
+
+SHOWN_MOST = 20
+"""So many changes of each metric are shown in the terminal."""
+
+
+def _set(given: str) -> Comparison | None:
+    """Several results, if they are some."""
+    path = Path(given)
+    is_several = path.suffix in (".csv", ".parquet") or path.is_dir()
+    if path.suffix == ".json":
+        is_several = len(_documents(path)) != 1
+    return load(path) if is_several else None
+
+
+def _show(
+    found: Changes, names: tuple[str, str], least: float, report: Path | None, form: str
+) -> int:
+    """Prints what changed between two sets, and writes its page."""
+    if not found.both:
+        raise ConfigError("A and B have no simulation in common")
+    if report is not None:
+        from graven.report.changes import render
+
+        output.write(report, render(found, names).encode())
+        note(f"wrote {report}")
+    if form == "json":
+        sys.stdout.write(json_text(found.to_dict()))
+        return 0
+    console = results_console()
+    console.print(f"{found.both:,} simulations are in both")
+    for which, only in (("A", found.only_left), ("B", found.only_right)):
+        if only:
+            console.print(f"{len(only):,} only in {which}: {'; '.join(only[:3])}", markup=False)
+    table = plain_table()
+    for column in ("", *names, "B/A", "unit", "simulations"):
+        table.add_column(Text(column), justify="left" if not column else "right")
+    table.add_row(Text("configuration", style="bold"))
+    for item in found.configuration:
+        one = item.difference
+        part = "" if one.ratio is None else ratio(one.ratio)
+        values = [Text(exact(value)) for value in (one.left, one.right)]
+        table.add_row(f"  {one.name}", *values, part, one.unit, exact(item.simulations))
+    if not found.configuration:
+        table.add_row(f"  {MISSING}", "the same")
+    for metric in found.metrics:
+        table.add_row()
+        title = f"{metric.title} ({metric.direction})"
+        mean = ratio(found.mean(metric))
+        table.add_row(Text(title, style="bold"), "", "", Text(mean, style="bold"), "mean", "")
+        lowest = -math.log(1 - least / 100) if least < 100 else math.inf
+        shown = [c for c in found.of_metric(metric) if c.size > 0 and c.size >= lowest]
+        for change in shown[:SHOWN_MOST]:
+            values = [Text(scaled(value)) for value in (change.left, change.right)]
+            table.add_row(f"  {change.simulation}", *values, ratio(change.factor), metric.unit, "")
+        if not shown:
+            table.add_row(f"  {MISSING}", "the same")
+        elif len(shown) > SHOWN_MOST:
+            table.add_row(f"  and {len(shown) - SHOWN_MOST:,} more")
+    console.print(table)
     return 0
 
 
@@ -104,18 +206,21 @@ def _is_digest(given: str) -> bool:
     return len(given) >= 4 and all(letter in "0123456789abcdef" for letter in given)
 
 
-def _in_file(path: Path) -> Record:
+def _documents(path: Path) -> list[Any]:
+    """The records in a file of JSON, as documents."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is no JSON document: {error}") from None
-    records = document if isinstance(document, list) else [document]
-    if len(records) != 1:
-        raise ConfigError(f"{path} has {len(records)} records; one is compared with one")
+    return document if isinstance(document, list) else [document]
+
+
+def _in_file(path: Path) -> Record:
+    [document] = _documents(path)
     try:
-        raw = {"config": {}, "version": "", **records[0]}
+        raw = {"config": {}, "version": "", **document}
         return parse_record(json.dumps(raw), raw["machine"])
     except (KeyError, TypeError) as error:
         raise ConfigError(f"{path}: no record of a simulation ({error})") from None
