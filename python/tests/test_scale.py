@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.campaigns import scale, tables
 from tests.campaigns.scale import KEY, MEASURED, Store
@@ -105,7 +107,13 @@ def test_page_and_plots_are_those_of_the_table():
     hint = "python -m tests.campaigns.scale --stored"
     assert page == tables.page_with(page, *scale.blocks(STORED)), hint
     for path, content in scale.plots(STORED).items():
-        assert path.read_bytes() == content, f"{path.name}: {hint}"
+        assert drawn(path.read_bytes()) == drawn(content), f"{path.name}: {hint}"
+
+
+def drawn(content):
+    """A picture without the names of its clip paths: those are digests of all digits of numbers,
+    of which the last depends on the host's processor."""
+    return re.sub(rb"\bp[0-9a-f]{10}\b", b"p", content)
 
 
 def test_no_time_grows_faster_than_the_size():
