@@ -637,7 +637,7 @@ def choose(
         said.transactions if transactions is None else transactions,
         said.baseline if said.baseline in names else None,
         said.vary or (),
-        said.metrics if metrics is None else tuple(_unique("stats", _split(metrics))),
+        said.metrics if metrics is None else tuple(_unique("stats", split_names(metrics))),
     )
 
 
@@ -662,20 +662,21 @@ def design_names(given: Names) -> list[str]:
     if given is None:
         return [design.name for design in known if design.default]
     groups = {"all": [design.name for design in known]}
-    return _unique("designs", [n for name in _split(given) for n in groups.get(name, [name])])
+    return _unique("designs", [n for name in split_names(given) for n in groups.get(name, [name])])
 
 
 def workload_names(given: Names) -> list[str]:
     """Workloads by name or group; nothing stands for `micro`."""
     groups = catalogue().workload_groups()
-    names = _split("micro" if given is None else given)
+    names = split_names("micro" if given is None else given)
     for name in names:
         if name in groups and not groups[name]:
             raise ConfigError(f"workloads: the group `{name}` has no members yet")
     return _unique("workloads", [n for name in names for n in groups.get(name, [name])])
 
 
-def _split(given: str | Iterable[str]) -> list[str]:
+def split_names(given: str | Iterable[str]) -> list[str]:
+    """Names of a list, of several lists, or of one in which commas separate them."""
     texts = [given] if isinstance(given, str) else list(given)
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 

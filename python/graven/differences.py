@@ -75,11 +75,11 @@ def of_statistics(
     return [
         item
         for item in _unequal(left, right, units)
-        if _percent(item.left, item.right) >= least_percent
+        if percent(item.left, item.right) >= least_percent
     ]
 
 
-def _percent(left: Value, right: Value) -> float:
+def percent(left: Value, right: Value) -> float:
     """By how much numbers differ, of the larger; what is none differs by all."""
     if not isinstance(left, int | float) or not isinstance(right, int | float):
         return 100.0

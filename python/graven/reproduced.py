@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from graven import arguments
 from graven._engine import ConfigError, SimulationError
-from graven.api import executor_of, observer, warn
+from graven.api import executor_of, observer, split_names, warn
 from graven.experiment import Observer, failures_text
 from graven.figures import MISSING, ratio, scaled
 from graven.folders import REPRODUCED
@@ -37,6 +37,7 @@ from graven.papers.plan import READINGS, Wanted, jobs_of
 from graven.papers.reproduction import by_digest, collect, needed, run
 from graven.papers.sensitivity import alternatives_of, sensitivity
 from graven.papers.verdicts import Verdict, verdicts
+from graven.plotted import Plotted
 from graven.records import Value, arrow_table
 from graven.store import Store
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from graven.campaign import CrashJob
     from graven.experiment import Job
     from graven.papers.sensitivity import Sensitivity
-    from graven.plots.picture import Picture
+    from graven.plots.comparisons import Chart
 
 Names = str | Iterable[str] | None
 
@@ -80,7 +81,7 @@ class Claim:
 
 
 @dataclass(frozen=True, repr=False)
-class PaperFigure(Frames):
+class PaperFigure(Frames, Plotted):
     """A figure or table of a paper, with the paper's numbers beside ours."""
 
     found: Drawn
@@ -114,28 +115,20 @@ class PaperFigure(Frames):
         """The rows as an Arrow table."""
         return arrow_table(self.rows, ())
 
-    def plot(
-        self, *, width: str | float = "column", theme: str = "light", style: object = None
-    ) -> Picture:
+    def chart(self) -> Chart:
         """The numbers that the paper prints about it, each beside ours.
 
-        Args:
-            width: `column` (3.3 in), `text` (7 in), or inches.
-            theme: `light` or `dark`.
-            style: A style of matplotlib that applies on top.
-
         Raises:
-            ConfigError: the paper prints no such number, or an argument is not allowed.
+            ConfigError: the paper prints no such number.
         """
         from graven.plots.rows import Pairs
-        from graven.plots.style import Look
         from graven.report.paper import pair_chart
 
         pairs = pair_chart(self.found.figure, self.verdicts)
         if pairs is None:
             figure = self.found.figure.id
             raise ConfigError(f"no ratio is printed about {figure}; `rows` has our numbers")
-        return Pairs(pairs.pairs).draw(Look.of(width, theme, style))
+        return Pairs(pairs.pairs)
 
     def _repr_html_(self) -> str:
         figure = self.found.figure
@@ -226,7 +219,7 @@ class Moved:
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Frames):
+class Explanation(Frames, Plotted):
     """A claim, and everything that may move it, most first."""
 
     found: Sensitivity
@@ -256,22 +249,19 @@ class Explanation(Frames):
         """The changes as an Arrow table."""
         return arrow_table([vars(move) for move in self.moves], ())
 
-    def plot(
-        self, *, width: str | float = "column", theme: str = "light", style: object = None
-    ) -> Picture:
-        """What moves it by a factor, most first; arguments as of `PaperFigure.plot`.
+    def chart(self) -> Chart:
+        """What moves it by a factor, most first.
 
         Raises:
-            ConfigError: nothing does, or an argument is not allowed.
+            ConfigError: nothing does.
         """
         from graven.plots.rows import Sensitivities
-        from graven.plots.style import Look
         from graven.report.tornado import Tornado
 
-        chart = Tornado.of(self.found)
-        if not chart.rows:
+        drawn = Tornado.of(self.found)
+        if not drawn.rows:
             raise ConfigError(f"nothing that was tried moves {self.claim.id} by a factor")
-        return Sensitivities(chart.rows, chart.printed).draw(Look.of(width, theme, style))
+        return Sensitivities(drawn.rows, drawn.printed)
 
     def _repr_html_(self) -> str:
         from graven.plots.notebook import table
@@ -323,8 +313,7 @@ def reproduce(
     if readings not in READINGS:
         raise arguments.known("readings", str(readings), READINGS)
     names = arguments.names("figures", figures)
-    given = names.split(",") if isinstance(names, str) else names
-    chosen = None if given is None else tuple(dict.fromkeys(name.strip() for name in given))
+    chosen = None if names is None else tuple(dict.fromkeys(split_names(names)))
     for name in chosen or ():
         if name not in source.figures:
             raise arguments.known("figure", name, source.figures)

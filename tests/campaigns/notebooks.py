@@ -9,10 +9,8 @@ compares what comes out with what is in the files: texts as they are, and the ki
 from __future__ import annotations
 
 import argparse
-import contextlib
-import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +22,6 @@ FOLDER = ROOT / "examples"
 
 SECONDS_MOST = 900
 """How long a cell may take."""
-
-_PROGRESS = re.compile(r"<progress ")
 
 
 def notebooks() -> list[Path]:
@@ -58,7 +54,7 @@ def executed(path: Path, work: Path) -> Any:  # noqa: ANN401 - nbformat has no t
 
 def _is_progress(output: Any) -> bool:  # noqa: ANN401
     text = output.get("data", {}).get("text/html", "")
-    return bool(_PROGRESS.search("".join(text)))
+    return "<progress " in text
 
 
 def came_out(book: Any) -> list[list[tuple[str, str]]]:  # noqa: ANN401
@@ -80,12 +76,6 @@ def came_out(book: Any) -> list[list[tuple[str, str]]]:  # noqa: ANN401
     return found
 
 
-@contextlib.contextmanager
-def _work() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="graven-notebook-") as name:
-        yield Path(name)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs all, or what is named."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.notebooks")
@@ -94,8 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     for path in notebooks():
         if not given.names or path.stem in given.names:
-            with _work() as work:
-                nbformat.write(executed(path, work), path)
+            with tempfile.TemporaryDirectory(prefix="graven-notebook-") as work:
+                nbformat.write(executed(path, Path(work)), path)
             print(path)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,20 @@ from rich.text import Text
 
 from graven import output
 from graven._engine import ConfigError
+from graven.api import split_names
 from graven.changes import Changes
 from graven.cli import completions, options
 from graven.cli.stored import opened, stored
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, results_console
 from graven.comparison import Comparison, metrics_of
-from graven.differences import Difference, of_configuration, of_identity, of_statistics
+from graven.differences import (
+    Difference,
+    of_configuration,
+    of_identity,
+    of_statistics,
+    percent,
+)
 from graven.experiment import Job
 from graven.figures import MISSING, exact, ratio, scaled
 from graven.loading import load, simulation_of
@@ -94,9 +100,8 @@ def diff(
     """Finds both, and prints what is not the same."""
     sets = _set(left), _set(right)
     if sets[0] is not None and sets[1] is not None:
-        found = Changes.of(
-            sets[0], sets[1], metrics_of(None if metrics is None else metrics.split(","))
-        )
+        chosen = metrics_of(None if metrics is None else split_names(metrics))
+        found = Changes.of(sets[0], sets[1], chosen)
         return _show(found, (Path(left).name, Path(right).name), least, report, form)
     if sets != (None, None):
         kinds = ["none" if each is None else "a set of results" for each in sets]
@@ -172,8 +177,8 @@ def _show(
         title = f"{metric.title} ({metric.direction})"
         mean = ratio(found.mean(metric))
         table.add_row(Text(title, style="bold"), "", "", Text(mean, style="bold"), "mean", "")
-        lowest = -math.log(1 - least / 100) if least < 100 else math.inf
-        shown = [c for c in found.of_metric(metric) if c.size > 0 and c.size >= lowest]
+        changed = [change for change in found.of_metric(metric) if change.size > 0]
+        shown = [c for c in changed if percent(c.left, c.right) >= least]
         for change in shown[:SHOWN_MOST]:
             values = [Text(scaled(value)) for value in (change.left, change.right)]
             table.add_row(f"  {change.simulation}", *values, ratio(change.factor), metric.unit, "")

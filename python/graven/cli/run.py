@@ -114,18 +114,6 @@ def run(
     """Checks everything, simulates, prints."""
     if timeline is None and timeline_transactions is not None:
         raise click.UsageError("--timeline-transactions is for --timeline")
-    files = {
-        option: path
-        for option, path in (
-            ("--request-trace", request_trace),
-            ("--bank-loads", bank_loads),
-            ("--timeline", timeline),
-        )
-        if path is not None
-    }
-    for (one, path), (other, same) in itertools.combinations(files.items(), 2):
-        if path == same:
-            raise click.UsageError(f"{one} and {other}: both name {path}")
     job = Job(
         design,
         workload,
@@ -140,6 +128,10 @@ def run(
         timeline_transactions=timeline_transactions,
         binary_requests=request_trace is not None and is_binary(request_trace),
     )
+    files = {f"--{name.replace('_', '-')}": Path(path) for name, path in job.files.items()}
+    for (one, path), (other, same) in itertools.combinations(files.items(), 2):
+        if path == same:
+            raise click.UsageError(f"{one} and {other}: both name {path}")
     Experiment.prepare([job])
     for option, path in files.items():
         with refusing(f"{option}: "):

@@ -25,6 +25,7 @@ from graven.figures import exact, scale
 from graven.plots.parts import Legend, line_height, number_axis, text_size, text_width, wrapped
 from graven.plots.picture import Picture, Rows
 from graven.plots.style import Look
+from graven.plotted import Plotted
 from graven.report.palette import KIND_TITLES, KINDS
 
 THREADS, WRITES, BANKS, DESIGN = "threads", "writes until durable", "PM", "design"
@@ -77,7 +78,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Timeline:
+class Timeline(Plotted):
     """What happened while some transactions ran.
 
     Attributes:
@@ -136,20 +137,9 @@ class Timeline:
             for span in sorted(self.spans, key=lambda span: (span.begin, span.end))
         ]
 
-    def plot(
-        self, *, width: str | float = "column", theme: str = "light", style: object = None
-    ) -> Picture:
-        """What waits for what.
-
-        Args:
-            width: `column` (3.3 in), `text` (7 in), or inches.
-            theme: `light` or `dark`.
-            style: A style of matplotlib that applies on top.
-
-        Raises:
-            ConfigError: one of them is not allowed.
-        """
-        return self.draw(Look.of(width, theme, style))
+    def chart(self) -> Timeline:
+        """What waits for what: itself."""
+        return self
 
     def draw(self, look: Look) -> Picture:
         """The picture."""

@@ -3,8 +3,7 @@
 use graven_base::time::Cycle;
 
 use crate::request::{Read, Write, WriteClass};
-use crate::stats::{Stats, Work, WorkKind};
-use graven_base::memory::LineAddr;
+use crate::stats::{Stats, Work};
 
 /// The books of one channel.
 #[derive(Clone, Copy, Debug)]
@@ -124,19 +123,21 @@ impl Accounts {
         }
     }
 
-    /// A bank, or with none the on-PM buffer, works for a request: from one cycle to another.
+    /// The device works; its bank is one of the channel's.
     #[inline]
-    pub fn works(
-        self,
-        bank: Option<u32>,
-        kind: WorkKind,
-        (line, arrived): (LineAddr, Cycle),
-        (from, until): (Cycle, Cycle),
-        stats: &mut Stats,
-    ) {
-        if let (true, Some(timeline)) = (self.persistent, &mut stats.timeline) {
-            let bank = bank.map(|bank| self.first_bank as u32 + bank);
-            timeline.works(Work { bank, kind, line, arrived, from, until });
+    pub fn works(self, stats: &mut Stats, work: impl FnOnce() -> Work) {
+        if self.persistent && stats.timeline.is_some() {
+            self.works_now(stats, work());
+        }
+    }
+
+    /// The same when somebody wants to know: seldom, so that nothing of it lies where requests are issued.
+    #[cold]
+    #[inline(never)]
+    fn works_now(self, stats: &mut Stats, work: Work) {
+        let bank = work.bank.map(|bank| self.first_bank as u32 + bank);
+        if let Some(timeline) = &mut stats.timeline {
+            timeline.works(Work { bank, ..work });
         }
     }
 

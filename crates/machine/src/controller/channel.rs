@@ -19,7 +19,7 @@ use crate::config::{DataBusHeld, SchedulerKind};
 use crate::device::{BankSpec, Banks, Block, LINES_PER_MEDIA_LINE, PmBuffer};
 use crate::media::{Effort, overlay};
 use crate::request::{Mapping, Place, Read, ReadPurpose, Write};
-use crate::stats::WorkKind;
+use crate::stats::{Work, WorkKind};
 
 /// How a channel is built.
 #[derive(Clone, Copy, Debug)]
@@ -484,10 +484,15 @@ impl Channel {
             self.banks.wait(queued.place.bank, wait);
             data_at + wait
         };
-        let Read { line, arrived, .. } = queued.read;
-        let bank = (!buffered).then_some(queued.place.bank);
-        let span = (shared.now, data_at + burst);
-        self.accounts.works(bank, WorkKind::Read, (line, arrived), span, &mut shared.stats);
+        let from = shared.now;
+        self.accounts.works(&mut shared.stats, || Work {
+            bank: (!buffered).then_some(queued.place.bank),
+            kind: WorkKind::Read,
+            line: queued.read.line,
+            arrived: queued.read.arrived,
+            from,
+            until: data_at + burst,
+        });
         let slot = self.in_service.insert(queued) as u32;
         shared.events.push(data_at + burst, Event::ReadDone(self.tag(slot)));
         if self.scheduler.has_one_queue() {
@@ -503,9 +508,9 @@ impl Channel {
         let place = self.remove_write(slot, shared);
         let write = self.writes.get(slot);
         let line = write.line;
-        let span = (shared.now, shared.now + wait + burst);
-        let (kind, whose) = (WorkKind::Write(write.class), (line, write.arrived));
-        self.accounts.works(None, kind, whose, span, &mut shared.stats);
+        let from = shared.now;
+        self.accounts
+            .works(&mut shared.stats, || Work::of_write(write, None, from..from + wait + burst));
         let buffer = self.buffer.as_mut().expect("the caller saw a buffer");
         buffer.write(write, place, self.banks.energy(), &mut shared.stats);
         if !shared.durability.adr {
@@ -535,10 +540,10 @@ impl Channel {
         } else {
             self.banks.wait_to_write_volatile(place.bank, wait);
         }
-        let write = self.writes.get(slot);
-        let (kind, whose) = (WorkKind::Write(write.class), (write.line, write.arrived));
-        let span = (shared.now, done + wait);
-        self.accounts.works(Some(place.bank), kind, whose, span, &mut shared.stats);
+        let (from, writes) = (shared.now, &self.writes);
+        self.accounts.works(&mut shared.stats, || {
+            Work::of_write(writes.get(slot), Some(place.bank), from..done + wait)
+        });
         shared.events.push(done + wait, Event::WriteDone(self.tag(slot)));
     }
 
@@ -578,9 +583,18 @@ impl Channel {
                 break;
             }
             let (slot, done) = buffer.spill(may, shared.now, &mut self.banks, &mut shared.media());
-            let ((bank, line), span) = (buffer.content_of(slot), (shared.now, done));
-            let (kind, whose) = (WorkKind::Spill, (line, shared.now));
-            self.accounts.works(Some(bank), kind, whose, span, &mut shared.stats);
+            let from = shared.now;
+            self.accounts.works(&mut shared.stats, || {
+                let (bank, line) = buffer.content_of(slot);
+                Work {
+                    bank: Some(bank),
+                    kind: WorkKind::Spill,
+                    line,
+                    arrived: from,
+                    from,
+                    until: done,
+                }
+            });
             shared.events.push(done, Event::SpillDone(self.spec.number, slot));
         }
     }

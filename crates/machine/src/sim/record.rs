@@ -1,9 +1,12 @@
 //! The record of a finished simulation: everything needed to repeat it, and what came out.
 
-use serde_json::{Map, Value, json};
+use std::io;
+
+use serde_json::{Map, Value};
 
 use super::run::Simulation;
 use crate::config::CoreConfig;
+use crate::request::Mapping;
 use graven_base::stats;
 
 impl Simulation {
@@ -23,18 +26,53 @@ impl Simulation {
         for derived in spec.design.derived {
             values.insert(derived.declaration.name.to_owned(), (derived.of)(&counts).into());
         }
-        json!({
-            "design": spec.design.name,
-            "workload": spec.workload.name,
-            "machine": spec.config.machine,
-            "threads": spec.threads,
-            "transactions": spec.transactions,
-            "seed": spec.seed,
-            "safe": spec.design.is_sound(&spec.config),
-            "version": graven_base::VERSION,
-            "config": spec.config.to_json(),
-            "stats": values,
-        })
+        let mut record = self.identity();
+        record.insert("safe".into(), spec.design.is_sound(&spec.config).into());
+        record.insert("version".into(), graven_base::VERSION.into());
+        record.insert("config".into(), spec.config.to_json());
+        record.insert("stats".into(), values.into());
+        record.into()
+    }
+
+    /// What was run.
+    fn identity(&self) -> Map<String, Value> {
+        let spec = self.spec();
+        [
+            ("design", spec.design.name.into()),
+            ("workload", spec.workload.name.into()),
+            ("machine", spec.config.machine.clone().into()),
+            ("threads", spec.threads.into()),
+            ("transactions", spec.transactions.into()),
+            ("seed", spec.seed.into()),
+        ]
+        .map(|(name, value): (&str, Value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
+    }
+
+    /// Writes the timeline that was kept, with the run that it is of.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    ///
+    /// # Panics
+    /// None was kept.
+    pub fn write_timeline(&self, to: &mut impl io::Write) -> io::Result<()> {
+        let timeline = self.stats().timeline.as_ref().expect("a timeline was kept");
+        let spec = self.spec();
+        let mut about = self.identity();
+        about.insert("version".into(), graven_base::VERSION.into());
+        let mapping = Mapping::of(&spec.config);
+        let name = |channel: u64, bank: u64| match mapping.channels {
+            1 => format!("bank {bank}"),
+            _ => format!("channel {channel}, bank {bank}"),
+        };
+        let banks: Vec<String> = (0..mapping.channels)
+            .flat_map(|channel| (0..mapping.banks).map(move |bank| (channel, bank)))
+            .map(|(channel, bank)| name(channel, bank))
+            .collect();
+        let frequency_mhz = spec.config.get::<CoreConfig>().frequency_mhz;
+        timeline.write(to, about.into(), frequency_mhz, &banks)
     }
 }
 

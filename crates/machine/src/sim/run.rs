@@ -1,11 +1,8 @@
 //! The simulation and its loop.
 
 use std::any::Any;
-use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-
-use serde_json::json;
 
 use super::beginning::{Beginning, Populated};
 use super::crash::Recovered;
@@ -28,7 +25,7 @@ use crate::cores::write_combining::WriteCombining;
 use crate::design::operators::{Interference, Profile};
 use crate::design::{Battery, DesignContext, Plug, RawAction};
 use crate::machine::Machine;
-use crate::request::{Mapping, ReadPurpose, Write, WriteClass};
+use crate::request::{ReadPurpose, Write, WriteClass};
 use crate::stats::{StatisticsConfig, Stats, Timeline};
 use crate::trace_event::TraceEvent;
 use crate::workload::{Workload, WorkloadConfig};
@@ -264,38 +261,6 @@ impl Simulation {
         assert!(self.observer.is_none(), "crashes have timelines of their own");
         let timeline = Timeline::new(transactions);
         self.machine.memory.shared.stats.timeline = Some(Box::new(timeline));
-    }
-
-    /// Writes the timeline that was kept, with the run that it is of.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    ///
-    /// # Panics
-    /// None was kept.
-    pub fn write_timeline(&self, to: &mut impl io::Write) -> io::Result<()> {
-        let timeline = self.stats().timeline.as_ref().expect("a timeline was kept");
-        let spec = &self.spec;
-        let about = json!({
-            "design": spec.design.name,
-            "workload": spec.workload.name,
-            "machine": spec.config.machine,
-            "threads": spec.threads,
-            "transactions": spec.transactions,
-            "seed": spec.seed,
-            "version": graven_base::VERSION,
-        });
-        let mapping = Mapping::of(&spec.config);
-        let name = |channel: u64, bank: u64| match mapping.channels {
-            1 => format!("bank {bank}"),
-            _ => format!("channel {channel}, bank {bank}"),
-        };
-        let banks: Vec<String> = (0..mapping.channels)
-            .flat_map(|channel| (0..mapping.banks).map(move |bank| (channel, bank)))
-            .map(|(channel, bank)| name(channel, bank))
-            .collect();
-        let frequency_mhz = spec.config.get::<CoreConfig>().frequency_mhz;
-        timeline.write(to, about, frequency_mhz, &banks)
     }
 
     /// The specification.

@@ -4,7 +4,7 @@
 //! Kept only if somebody asks. It is written as trace events of Chrome, which Perfetto shows; each has the cycles in its
 //! arguments.
 
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 
 use graven_base::ids::{ThreadId, Tx};
@@ -12,7 +12,7 @@ use graven_base::memory::LineAddr;
 use graven_base::time::Cycle;
 use serde_json::{Value, json};
 
-use crate::request::WriteClass;
+use crate::request::{Write, WriteClass};
 
 /// The groups of tracks, in their order.
 const THREADS: u32 = 1;
@@ -72,7 +72,7 @@ struct Durable {
 /// What a bank of the PM does, or its on-PM buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// Number of the bank over all channels; none: an on-PM buffer.
+    /// Number of the bank, in a timeline over all channels; none: an on-PM buffer.
     pub bank: Option<u32>,
     /// What it is.
     pub kind: WorkKind,
@@ -84,6 +84,15 @@ pub struct Work {
     pub from: Cycle,
     /// When it is done.
     pub until: Cycle,
+}
+
+impl Work {
+    /// Of a write, from one cycle to another.
+    pub fn of_write(write: &Write, bank: Option<u32>, span: Range<Cycle>) -> Work {
+        let kind = WorkKind::Write(write.class);
+        let (from, until) = (span.start, span.end);
+        Work { bank, kind, line: write.line, arrived: write.arrived, from, until }
+    }
 }
 
 /// Kinds of work of the device.
@@ -206,7 +215,7 @@ impl Timeline {
     /// Those of the writer.
     pub fn write(
         &self,
-        to: &mut impl Write,
+        to: &mut impl io::Write,
         about: Value,
         frequency_mhz: u32,
         banks: &[String],

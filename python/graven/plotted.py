@@ -1,0 +1,39 @@
+"""What can be drawn by itself: how its picture is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graven.plots.comparisons import Chart
+    from graven.plots.picture import Picture
+
+
+class Plotted:
+    """Has a picture."""
+
+    def chart(self) -> Chart:
+        """What is drawn.
+
+        Raises:
+            ConfigError: there is nothing to draw.
+        """
+        raise NotImplementedError
+
+    def plot(
+        self, *, width: str | float = "column", theme: str = "light", style: object = None
+    ) -> Picture:
+        """The picture.
+
+        Args:
+            width: `column` (3.3 in), `text` (7 in), or inches.
+            theme: `light` or `dark`.
+            style: A style of matplotlib that applies on top.
+
+        Raises:
+            ConfigError: there is nothing to draw, or an argument is not allowed.
+        """
+        from graven.plots.style import Look
+
+        look = Look.of(width, theme, style)
+        return self.chart().draw(look)
