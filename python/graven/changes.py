@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graven.comparison import Comparison, Metric, geometric_mean
-from graven.differences import Difference, of_configuration
+from graven.differences import Difference, of_configuration, percent
 from graven.figures import caption
 from graven.records import Record, Value
 
@@ -79,6 +79,8 @@ class Changes:
         only_left: Simulations that only the one has.
         only_right: Simulations that only the other has.
         metrics: What is compared.
+        least_percent: What changes by less, of the larger of the two, is not shown; it is in the
+            means all the same.
     """
 
     both: int
@@ -87,9 +89,15 @@ class Changes:
     only_left: Sequence[str]
     only_right: Sequence[str]
     metrics: Sequence[Metric]
+    least_percent: float = 0.0
 
     @staticmethod
-    def of(left: Comparison, right: Comparison, metrics: Sequence[Metric]) -> Changes:
+    def of(
+        left: Comparison,
+        right: Comparison,
+        metrics: Sequence[Metric],
+        least_percent: float = 0.0,
+    ) -> Changes:
         """What changed from the one set to the other."""
         before, after = _by_place(left.records), _by_place(right.records)
         both = [place for place in before if place in after]
@@ -113,11 +121,19 @@ class Changes:
             [_name(place) for place in before if place not in after],
             [_name(place) for place in after if place not in before],
             metrics,
+            least_percent,
         )
 
     def of_metric(self, metric: Metric) -> list[Change]:
         """The changes of one metric, the largest first."""
         return [change for change in self.changes if change.metric == metric]
+
+    def shown(self, metric: Metric) -> list[Change]:
+        """Those of them that are shown: what changes, by as much as is asked for."""
+        return [c for c in self.of_metric(metric) if c.size > 0.0 and self._is_large(c)]
+
+    def _is_large(self, change: Change) -> bool:
+        return percent(change.left, change.right) >= self.least_percent
 
     def mean(self, metric: Metric, design: str | None = None) -> float | None:
         """The geometric mean of a metric's factors, of one design or all; `None` if one is none."""
@@ -145,6 +161,7 @@ class Changes:
                     "ratio": change.factor,
                 }
                 for change in self.changes
+                if self._is_large(change)
             ],
             "only_left": list(self.only_left),
             "only_right": list(self.only_right),

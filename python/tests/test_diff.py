@@ -130,6 +130,8 @@ def test_what_changed_between_two_sets_comes_simulation_by_simulation(quick):
     table = quick("diff", "a.json", "b.parquet").stdout
     for words in ("4 simulations are in both", "2 only in B", "Throughput (higher is better)"):
         assert words in table
+    small = quick("diff", "a.json", "b.parquet", "--least", "100").stdout
+    assert "within 100 %" in small
 
 
 @pytest.mark.usefixtures("sets")
@@ -161,6 +163,19 @@ def test_changes_are_sorted_by_their_size_up_and_down_alike():
     assert page.count('class="better"') == 1
     assert page.count('class="worse"') == 2
     assert "1 simulation did not change" in page
+
+
+def test_what_changes_by_less_than_asked_is_not_shown_anywhere_and_is_in_the_means():
+    metric = METRICS[0]
+    small, large = Change("a", "x", metric, 100.0, 104.0), Change("b", "x", metric, 100.0, 80.0)
+    changes = Changes(2, (), (large, small), (), (), (metric,), least_percent=5.0)
+    assert changes.shown(metric) == [large]
+    assert [item["simulation"] for item in changes.to_dict()["changes"]] == ["b"]
+    assert changes.mean(metric) == pytest.approx((1.04 * 0.8) ** 0.5)
+    page = render(changes, ("A", "B"))
+    assert page.count('class="worse"') == 1
+    assert 'class="better"' not in page
+    assert "1 simulation changed by less than 5 %" in page
 
 
 @pytest.mark.usefixtures("sets")

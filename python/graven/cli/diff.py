@@ -27,7 +27,6 @@ from graven.differences import (
     of_configuration,
     of_identity,
     of_statistics,
-    percent,
 )
 from graven.experiment import Job
 from graven.figures import MISSING, exact, ratio, scaled
@@ -73,7 +72,8 @@ class Side:
     default=0.0,
     show_default=True,
     metavar="PERCENT",
-    help="Leave out statistics that differ by less, of the larger of the two.",
+    help="Leave out statistics that differ by less, of the larger of the two; of sets of results "
+    "they are in the means all the same.",
 )
 @click.option(
     "--report",
@@ -101,8 +101,8 @@ def diff(
     sets = _set(left), _set(right)
     if sets[0] is not None and sets[1] is not None:
         chosen = metrics_of(None if metrics is None else split_names(metrics))
-        found = Changes.of(sets[0], sets[1], chosen)
-        return _show(found, (Path(left).name, Path(right).name), least, report, form)
+        found = Changes.of(sets[0], sets[1], chosen, least)
+        return _show(found, (Path(left).name, Path(right).name), report, form)
     if sets != (None, None):
         kinds = ["none" if each is None else "a set of results" for each in sets]
         raise ConfigError(f"A is {kinds[0]} and B is {kinds[1]}; two of a kind are compared")
@@ -142,9 +142,7 @@ def _set(given: str) -> Comparison | None:
     return load(path) if is_several else None
 
 
-def _show(
-    found: Changes, names: tuple[str, str], least: float, report: Path | None, form: str
-) -> int:
+def _show(found: Changes, names: tuple[str, str], report: Path | None, form: str) -> int:
     """Prints what changed between two sets, and writes its page."""
     if not found.both:
         raise ConfigError("A and B have no simulation in common")
@@ -177,13 +175,13 @@ def _show(
         title = f"{metric.title} ({metric.direction})"
         mean = ratio(found.mean(metric))
         table.add_row(Text(title, style="bold"), "", "", Text(mean, style="bold"), "mean", "")
-        changed = [change for change in found.of_metric(metric) if change.size > 0]
-        shown = [c for c in changed if percent(c.left, c.right) >= least]
+        shown = found.shown(metric)
         for change in shown[:SHOWN_MOST]:
             values = [Text(scaled(value)) for value in (change.left, change.right)]
             table.add_row(f"  {change.simulation}", *values, ratio(change.factor), metric.unit, "")
         if not shown:
-            table.add_row(f"  {MISSING}", "the same")
+            alike = f"within {exact(found.least_percent)} %" if found.least_percent else "the same"
+            table.add_row(f"  {MISSING}", alike)
         elif len(shown) > SHOWN_MOST:
             table.add_row(f"  and {len(shown) - SHOWN_MOST:,} more")
     console.print(table)

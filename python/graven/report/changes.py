@@ -55,7 +55,7 @@ class Part:
         direction: Which way is better.
         means: Geometric mean of the factors, by design.
         rows: The simulations that change most.
-        alike: How many do not change.
+        alike: How many do not change, or by less than is asked for.
         left_out: How many others are not shown.
     """
 
@@ -75,6 +75,7 @@ def render(changes: Changes, names: tuple[str, str]) -> str:
         left=names[0],
         right=names[1],
         both=changes.both,
+        least=exact(changes.least_percent) if changes.least_percent else "",
         configuration=[
             (item.difference.name, item.difference.unit, exact(item.difference.left),
              exact(item.difference.right), item.simulations)
@@ -92,8 +93,8 @@ def render(changes: Changes, names: tuple[str, str]) -> str:
 
 def _part(changes: Changes, metric: Metric) -> Part:
     of = changes.of_metric(metric)
-    changed = [change for change in of if change.size > 0.0]
-    shown = changed[:SHOWN_MOST]
+    large = changes.shown(metric)
+    shown = large[:SHOWN_MOST]
     widest = max((change.size for change in shown if math.isfinite(change.size)), default=1.0)
     means = [(design, ratio(changes.mean(metric, design))) for design in changes.designs()]
     return Part(
@@ -103,8 +104,8 @@ def _part(changes: Changes, metric: Metric) -> Part:
         metric.direction,
         means,
         [_row(change, widest) for change in shown],
-        len(of) - len(changed),
-        len(changed) - len(shown),
+        len(of) - len(large),
+        len(large) - len(shown),
     )
 
 
