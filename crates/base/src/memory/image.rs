@@ -367,6 +367,19 @@ impl Image {
         })
     }
 
+    /// Bits that are set in any of the lines `[start, end)`, word by word of a line.
+    pub fn bits_in(&self, start: LineAddr, end: LineAddr) -> LineData {
+        let mut bits = [0; WORDS_PER_LINE];
+        for (base, words) in self.written() {
+            let (lines, _) = words[self.words_of_chunk(base, start.addr(), end.addr())].as_chunks();
+            for line in lines {
+                let line: &LineData = line;
+                bits.iter_mut().zip(line).for_each(|(all, word)| *all |= word);
+            }
+        }
+        bits
+    }
+
     /// Which words of the chunk that begins there lie in `[start, end)`.
     fn words_of_chunk(&self, base: u64, start: Addr, end: Addr) -> Range<usize> {
         let place = |addr: Addr| {
@@ -459,6 +472,20 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn bits_of_lines_are_those_of_their_words(
+            stores in prop::collection::vec((0..3 * CHUNK_BYTES / WORD_BYTES, any::<u64>()), 0..20),
+            (first, last) in (0..3 * CHUNK_BYTES / LINE_BYTES, 0..3 * CHUNK_BYTES / LINE_BYTES),
+        ) {
+            let (mut image, mut expected) = (Image::new(), [0; WORDS_PER_LINE]);
+            stores.iter().for_each(|&(word, value)| _ = image.store(Addr(word * WORD_BYTES), value));
+            let (start, end) = (LineAddr(first.min(last)), LineAddr(first.max(last)));
+            for (addr, value) in image.nonzero_words_in(start.addr(), end.addr()) {
+                expected[addr.word_in_line()] |= value;
+            }
+            prop_assert_eq!(image.bits_in(start, end), expected);
+        }
 
         #[test]
         fn images_that_share_memory_are_as_if_each_had_its_own(

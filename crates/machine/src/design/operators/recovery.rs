@@ -4,7 +4,7 @@
 //! another way, as far as power lasts.
 
 use super::{Interference, Operator, Region, low_bits};
-use graven_base::memory::{Addr, Image};
+use graven_base::memory::Addr;
 use graven_base::surviving::{SurvivingImage, Written};
 
 /// Bits that a value needs.
@@ -78,30 +78,28 @@ impl Interference {
 
     /// Has recovery see other bytes.
     fn show_other_bytes(&mut self, image: &mut SurvivingImage, (start, end): (Addr, Addr)) {
-        let looks = matches!(
-            self.operator,
-            None | Some(Operator::RecoveryReads(..) | Operator::RecoveryReadsHalf)
-        );
-        if !looks {
-            return;
-        }
-        let words: Vec<(Addr, u64)> =
-            image.image().differences(&Image::new(), start, end).map(|(a, w, _)| (a, w)).collect();
+        let words = |image: &SurvivingImage| -> Vec<(Addr, u64)> {
+            image.image().nonzero_words_in(start, end).collect()
+        };
         match self.operator {
-            Some(Operator::RecoveryReads(word, bits)) => {
-                let word = usize::from(word);
-                let seen = words.iter().filter(|(addr, _)| addr.word_in_line() == word);
-                seen.for_each(|&(addr, value)| image.store(addr, low_bits(value, bits)));
-            }
-            Some(Operator::RecoveryReadsHalf) => {
-                words[words.len() / 2..].iter().for_each(|&(addr, _)| image.store(addr, 0));
-            }
-            _ => {
-                for (addr, value) in words {
-                    let most = &mut self.profile.log_bits[addr.word_in_line()];
-                    *most = bits_of(value).max(*most);
+            None => {
+                let bits = image.image().bits_in(start.line(), end.line());
+                for (most, bits) in self.profile.log_bits.iter_mut().zip(bits) {
+                    *most = bits_of(bits).max(*most);
                 }
             }
+            Some(Operator::RecoveryReads(word, bits)) => {
+                for (addr, value) in words(image) {
+                    if addr.word_in_line() == usize::from(word) {
+                        image.store(addr, low_bits(value, bits));
+                    }
+                }
+            }
+            Some(Operator::RecoveryReadsHalf) => {
+                let words = words(image);
+                words[words.len() / 2..].iter().for_each(|&(addr, _)| image.store(addr, 0));
+            }
+            Some(_) => {}
         }
     }
 
