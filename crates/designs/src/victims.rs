@@ -101,12 +101,14 @@ pub(super) struct Victims {
     lines: BTreeMap<LineAddr, Victim>,
     waiting: VecDeque<(LineAddr, Victim)>,
     capacity: usize,
+    /// Until a transaction from this one on is at home, no line can be dropped.
+    first: u64,
 }
 
 impl Victims {
     pub(super) fn new(capacity: u32) -> Victims {
         let capacity = capacity as usize;
-        Victims { lines: BTreeMap::new(), waiting: VecDeque::new(), capacity }
+        Victims { lines: BTreeMap::new(), waiting: VecDeque::new(), capacity, first: u64::MAX }
     }
 
     /// Whether lines wait for one.
@@ -127,6 +129,7 @@ impl Victims {
 
     /// Takes in the newest content of a line.
     pub(super) fn park(&mut self, line: LineAddr, victim: Victim) -> Parked {
+        self.may_go(&victim);
         if let Some(older) = self.find_mut(line) {
             *older = victim;
             return Parked::Replaced;
@@ -148,6 +151,7 @@ impl Victims {
     pub(super) fn keep_older(&mut self, line: LineAddr, newest: Victim) -> bool {
         let Some(older) = self.find_mut(line) else { return false };
         *older = Victim { data: older.data, ..newest };
+        self.may_go(&newest);
         true
     }
 
@@ -159,9 +163,19 @@ impl Victims {
     /// The open transaction of a thread has committed.
     pub(super) fn committed(&mut self, thread: ThreadId, sequence: u64) {
         let bit = 1 << thread;
+        let mut first = self.first;
         for victim in self.all_mut().filter(|v| v.open & bit != 0) {
             victim.open &= !bit;
             victim.newest = victim.newest.max(sequence);
+            first = if victim.open == 0 { first.min(victim.newest) } else { first };
+        }
+        self.first = first;
+    }
+
+    /// A line waits now for what this one waits for.
+    fn may_go(&mut self, victim: &Victim) {
+        if victim.open == 0 {
+            self.first = self.first.min(victim.newest);
         }
     }
 
@@ -172,9 +186,18 @@ impl Victims {
     /// Every transaction up to this one is at home: lines that waited for no other are dropped, and others
     /// take their places.
     pub(super) fn retired(&mut self, sequence: u64) {
-        let stays = |v: &Victim| v.open != 0 || v.newest > sequence;
+        if sequence < self.first {
+            return;
+        }
+        let mut first = u64::MAX;
+        let mut stays = |v: &Victim| {
+            let stays = v.open != 0 || v.newest > sequence;
+            first = if stays && v.open == 0 { first.min(v.newest) } else { first };
+            stays
+        };
         self.lines.retain(|_, v| stays(v));
         self.waiting.retain(|(_, v)| stays(v));
+        self.first = first;
         while self.lines.len() < self.capacity {
             let Some((line, victim)) = self.waiting.pop_front() else { return };
             self.lines.insert(line, victim);
