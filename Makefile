@@ -22,6 +22,8 @@ EXAMPLES := $(wildcard examples/*/Cargo.toml)
 CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
 # Crates whose documentation is in the site: `graven`, and `graven-…`.
 DOCUMENTED := graven $(addprefix graven-,base machine designs workloads trace lab python)
+# Tests that are nothing but many schedules: with checks of overflow they take many minutes, and find no other overflow.
+WITHOUT := --skip enumeration:: --skip outside::
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 help: ## Show this list
@@ -56,12 +58,12 @@ test: install ## What every edit runs: all designs, workloads and commands; 8 mi
 
 test-all: test ## The longer tests too, and simulations with checks of overflow; 35 minutes on two cores
 	$(CARGO_TEST) --release --tests -- --ignored
-	cargo test --locked --package graven --tests
-	$(PYTEST) --numprocesses 0 -m long python/tests
+	cargo test --locked --package graven --tests -- $(WITHOUT)
+	$(PYTEST) --dist loadfile -m long python/tests
 	$(PYTEST) tests/recorded tests/counts release
 	$(MAKE) counts
 	$(MAKE) examples
-	$(MAKE) recorded
+	$(BIN)/python -m tests.recorded check --quick --jobs 2
 
 examples: ## Test and check the crates in examples/, which are outside the workspace
 	set -e; for manifest in $(EXAMPLES); do \
@@ -71,7 +73,7 @@ examples: ## Test and check the crates in examples/, which are outside the works
 		cargo test $$options; \
 	done
 
-recorded: install ## Compare the results of the recorded runs with what this build gives
+recorded: install ## Compare the results of all recorded runs with what this build gives; 13 minutes on two cores
 	$(BIN)/python -m tests.recorded check --jobs 2
 
 counts: install ## Count host instructions of benchmarks (valgrind), and compare with the table
