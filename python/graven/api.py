@@ -17,7 +17,7 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from graven import _engine, arguments
-from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
+from graven._engine import Cancelled, ConfigError, TraceError
 from graven.catalogue import catalogue
 from graven.comparison import Comparison
 from graven.experiment import (
@@ -31,10 +31,13 @@ from graven.experiment import (
     chosen,
     failures_text,
     is_binary,
+    kind_of,
     run_one,
 )
+from graven.figures import counted
 from graven.folders import store_folder
 from graven.machine import DEFAULT, Machine
+from graven.output import check
 from graven.records import MemoryRecord, Record, parse_memory_record
 from graven.recovery import is_asked, shown, with_recovery
 from graven.selection import Choice
@@ -61,7 +64,8 @@ class Interrupted(KeyboardInterrupt):
     """An interrupt stopped an experiment; `comparison` holds what had finished."""
 
     def __init__(self, comparison: Comparison) -> None:
-        super().__init__(f"interrupted after {len(comparison.records)} finished simulations")
+        done = counted(len(comparison.records), "finished simulation")
+        super().__init__(f"interrupted after {done}")
         self.comparison = comparison
 
 
@@ -132,6 +136,7 @@ def run(
         timeline_transactions=window,
         binary_requests=trace is not None and is_binary(trace),
     )
+    check([Path(file) for file in job.files.values()], 0)
     result = run_one(job, keep=_keeper(store, fresh=fresh))
     _raise_unless_whole(result)
     return result.records[0]
@@ -186,6 +191,8 @@ def compare(
     Raises:
         ConfigError: something was refused; nothing has run.
         SimulationError: a simulation failed; its `comparison` holds the ones that did not.
+        OutputError: a result cannot be written.
+        StoreError: `store` is not a folder for results.
         Interrupted: Ctrl-C; its `comparison` holds the simulations that had finished.
     """
     found = Machine.find(machine)
@@ -243,6 +250,7 @@ def sweep(
         ConfigError: something was refused; nothing has run.
         SimulationError: a simulation failed; the results of the others are in the store.
         KeyboardInterrupt: Ctrl-C; what had finished is in the store.
+        OutputError: a result cannot be written.
         StoreError: `store` is not a folder for results.
     """
     from graven.store.keeping import Keeper
@@ -259,7 +267,7 @@ def sweep(
     if done.ended.interrupted:
         raise KeyboardInterrupt
     if done.ended.failures:
-        raise SimulationError(failures_text(done.ended.failures))
+        raise kind_of(done.ended.failures)(failures_text(done.ended.failures))
     return list(found.reports(keep)) if found.is_crash else list(found.records(keep))
 
 
@@ -291,6 +299,8 @@ def memory(
     Raises:
         ConfigError: the machine or a setting was refused.
         TraceError: the trace cannot be read; the message names the line.
+        OutputError: a result cannot be written.
+        StoreError: `store` is not a folder for results.
     """
     texts = setting_texts(settings, overrides)
     shown_by = observer(observe)
@@ -332,9 +342,7 @@ def replay_requests(
     if ran.interrupted:
         raise KeyboardInterrupt
     for failure in ran.failures:
-        if isinstance(failure.error, TraceError):
-            raise failure.error
-        raise SimulationError(failure.message)
+        raise kind_of([failure], TraceError)(failure.message)
     if 0 not in ran.texts:
         raise Cancelled("the replay was cancelled")
     record = parse_memory_record(ran.texts[0], machine.name, ran.host_s[0] or 0.0)
@@ -387,6 +395,8 @@ def crash(
     Raises:
         ConfigError: something was refused; nothing has run.
         SimulationError: the engine failed. A design that breaks its guarantee is in the report.
+        OutputError: a result cannot be written.
+        StoreError: `store` is not a folder for results.
     """
     from graven.campaign import CrashCampaign, CrashJob, Shares
 
@@ -487,6 +497,8 @@ def litmus(
     Raises:
         ConfigError: the program was refused; the message says where and why.
         SimulationError: the engine failed.
+        OutputError: a result cannot be written.
+        StoreError: `store` is not a folder for results.
     """
     from graven.campaign import Program, program_file, run_programs
 
@@ -604,7 +616,7 @@ def _only(checked: CampaignResult[R]) -> R:
     if checked.interrupted:
         raise KeyboardInterrupt
     if checked.failures:
-        raise SimulationError(failures_text(checked.failures))
+        raise kind_of(checked.failures)(failures_text(checked.failures))
     if not checked.reports:
         raise Cancelled("the campaign was cancelled")
     return checked.reports[0]
@@ -707,9 +719,8 @@ def _raise_unless_whole(result: Result, comparison: Comparison | None = None) ->
     if result.interrupted:
         raise Interrupted(comparison)
     if result.failures:
-        errors = [failure.error for failure in result.failures]
-        refused = all(isinstance(error, ConfigError) for error in errors)
-        kind = ConfigError if refused and not comparison.records else SimulationError
-        error: Exception = kind(failures_text(result.failures))
+        refusals = () if comparison.records else (ConfigError,)
+        kind = kind_of(result.failures, *refusals)
+        error = kind(failures_text(result.failures))
         error.comparison = comparison  # type: ignore[attr-defined]
         raise error

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
 from graven import _engine
 from graven.arguments import known, text
+from graven.figures import counted
 from graven.selection import Selection
 
 
@@ -200,7 +201,7 @@ def _group(name: str, designs: Sequence[str] = ()) -> str:
     return next((title for title, pattern in _GROUPS if re.match(pattern, name)), other)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Catalogue:
     """All names, in the engine's order."""
 
@@ -212,7 +213,14 @@ class Catalogue:
     sections: tuple[Section, ...]
     states: tuple[Named, ...]
     draws: tuple[Draw, ...]
-    raw: Mapping[str, Any] = field(repr=False)
+    raw: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Catalogue: {counted(len(self.designs), 'design')}, "
+            f"{counted(len(self.workloads), 'workload')}, "
+            f"{counted(len(self.machines), 'machine')}, {counted(len(self.stats), 'statistic')}>"
+        )
 
     def workload_groups(self) -> dict[str, list[str]]:
         """The groups that `--workloads` accepts, with their members."""

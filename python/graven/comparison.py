@@ -1,20 +1,4 @@
-"""Comparisons: the records of several designs side by side, and their values over a baseline's.
-
->>> import graven
->>> result = graven.compare("base,silo", "array,btree", transactions=100)
->>> result
-<Comparison: 4 results of 2 designs on 2 workloads>
->>> result["silo"].select(workloads="btree")
-<Comparison: 1 result of 1 design on 1 workload>
->>> [record.design for record in result]
-['base', 'silo', 'base', 'silo']
->>> picture = result.normalised("base").plot("bars", "ipc", width="text")
->>> [path.name for path in picture.save("ipc.pdf")]
-['ipc.pdf', 'ipc.csv']
->>> result.save("ipc.json")
->>> len(graven.load("ipc.json"))
-4
-"""
+"""Comparisons: the records of several designs side by side, and their values over a baseline's."""
 
 from __future__ import annotations
 
@@ -31,7 +15,7 @@ from graven.arguments import integer, meant, text
 from graven.arguments import known as unknown
 from graven.arguments import path as path_text
 from graven.catalogue import catalogue
-from graven.figures import caption, scaled
+from graven.figures import caption, counted, scaled
 from graven.frames import Frames, dataset
 from graven.machine import Machine
 from graven.records import Record, Value, arrow_table, config_column, to_arrow
@@ -75,6 +59,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("transaction_latency_cycles_mean", "Mean transaction latency", False),
     Metric("write_energy_pj", "Write energy", False),
 )
+"""What designs are compared by if nothing else is asked for."""
 
 
 HIGHER_IS_BETTER = frozenset({"throughput_tx_per_s", "ipc"})
@@ -178,12 +163,12 @@ class Comparison(Frames):
     def __repr__(self) -> str:
         designs = {record.design for record in self.records}
         workloads = {record.workload for record in self.records}
-        parts = [_counted(len(designs), "design"), f"on {_counted(len(workloads), 'workload')}"]
+        parts = [counted(len(designs), "design"), f"on {counted(len(workloads), 'workload')}"]
         if len(self.threads) > 1:
             parts.append(f"with {len(self.threads)} numbers of threads")
         if len(self.combinations) > 1:
             parts.append(f"in {len(self.combinations)} combinations")
-        return f"<Comparison: {_counted(len(self), 'result')} of {' '.join(parts)}>"
+        return f"<Comparison: {counted(len(self), 'result')} of {' '.join(parts)}>"
 
     def select(
         self,
@@ -421,10 +406,6 @@ class Comparison(Frames):
         )
         axes = ["design", "workload", "threads", *varied]
         return dataset(self.to_arrow(), axes, list(stats))
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _chosen(what: str, given: str | Iterable[str] | None, there: Sequence[str]) -> Sequence[str]:

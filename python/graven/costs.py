@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from graven import _engine
+from graven.figures import counted
 from graven.machine import Machine
 
 Role: TypeAlias = Literal["built", "optional", "derived", "reference"]
@@ -88,7 +90,7 @@ class Item:
     note: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cost:
     """What a design costs on a machine.
 
@@ -105,6 +107,11 @@ class Cost:
     items: tuple[Item, ...]
     totals: Mapping[str, float]
     remarks: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        items = counted(len(self.items), "item")
+        size = math.fsum(self.totals.values())
+        return f"<Cost: {self.design} on machine {self.machine}, {items}, {size:,.0f} B>"
 
     def __getitem__(self, name: str) -> Item:
         """The item of a name."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Plotted:
     """Has a picture."""
 
-    def chart(self) -> Chart:
+    def _chart(self) -> Chart:
         """What is drawn.
 
         Raises:
@@ -36,4 +36,4 @@ class Plotted:
         from graven.plots.style import Look
 
         look = Look.of(width, theme, style)
-        return self.chart().draw(look)
+        return self._chart().draw(look)

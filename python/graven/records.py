@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from graven.arguments import text
 from graven.catalogue import catalogue
+from graven.figures import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +98,7 @@ class Record:
         return row
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MemoryRecord:
     """The result of replaying a request trace."""
 
@@ -106,6 +107,9 @@ class MemoryRecord:
     stats: Mapping[str, Value]
     requests: int
     host_seconds: float
+
+    def __repr__(self) -> str:
+        return f"<MemoryRecord: {counted(self.requests, 'request')}, machine {self.machine}>"
 
     def to_dict(self) -> dict[str, Any]:
         """As a document; without the host's time, so that equal runs give equal bytes."""

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from graven._engine import __version__
+from graven.figures import counted
 
 if TYPE_CHECKING:
     from graven.plots.picture import Picture
@@ -53,12 +54,12 @@ class Violation:
     failure_mode: str
     cycle: int
     seed: int | None
-    timeline: tuple[Event, ...]
+    timeline: tuple[Event, ...] = field(repr=False)
     left_out: int
-    replay: str | None
+    replay: str | None = field(repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Report:
     """What is the same in all reports.
 
@@ -89,6 +90,16 @@ class Report:
     runs: int
     refused: int
     refusal: str | None
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}: {self._what()}: {self.verdict}, "
+            f"{counted(self.recoveries, 'power failure')}>"
+        )
+
+    def _what(self) -> str:
+        """What was tried, as `repr` says it."""
+        return self.design
 
     @property
     def verdict(self) -> Verdict:
@@ -138,7 +149,7 @@ class Report:
         return document
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Campaign(Report):
     """What `crash` and `adversary` have in common.
 
@@ -157,6 +168,10 @@ class Campaign(Report):
     settings: Mapping[str, str]
     version: str = __version__
     seconds: float
+
+    def _what(self) -> str:
+        mutant = "" if self.mutant is None else f" with mutant {self.mutant}"
+        return f"{self.design}{mutant} on {self.workload}, machine {self.machine}"
 
     @property
     def claims_safety(self) -> bool:
@@ -180,7 +195,7 @@ class Campaign(Report):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CrashReport(Campaign):
     """A run that was crashed at its crash points.
 
@@ -206,7 +221,7 @@ class CrashReport(Campaign):
     words_stored_outside: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AdversaryReport(Campaign):
     """Schedules of the adversary, from `first_seed` up to before `next_seed`.
 
@@ -222,6 +237,10 @@ class AdversaryReport(Campaign):
     next_seed: int
     draws: Mapping[str, int]
 
+    def _what(self) -> str:
+        mutant = "" if self.mutant is None else f" with mutant {self.mutant}"
+        return f"{self.design}{mutant}, {counted(self.schedules, 'schedule')}"
+
     @property
     def is_refused(self) -> bool:
         """Whether all were; that some do not fit is in the nature of what is drawn."""
@@ -233,7 +252,7 @@ class AdversaryReport(Campaign):
         return self.next_seed - self.first_seed
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class LitmusResult(Report):
     """A litmus program on one design.
 

@@ -1,19 +1,4 @@
-"""The papers from Python: figures with the papers' numbers beside ours, claims, and what moves one.
-
->>> import graven
->>> found = graven.reproduce("silo", "fig1", quick=True)
->>> found
-<Reproduction of silo: 1 figure, 5 claims, quick sizes>
->>> found["fig1"].to_arrow().column_names[:3]
-['panel', 'design', 'workload']
->>> [claim.id for claim in found.claims][:1]
-['silo-number']
->>> moved = graven.explain("silo-depends", quick=True)
->>> moved.verdict
-'depends on large-elements'
->>> moved.moves[0].name
-'large-elements'
-"""
+"""The papers from Python: figures with the papers' numbers beside ours, and what moves a claim."""
 
 from __future__ import annotations
 
@@ -25,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graven import arguments
-from graven._engine import ConfigError, SimulationError
+from graven._engine import ConfigError
 from graven.api import executor_of, observer, split_names, warn
-from graven.experiment import Observer, failures_text
-from graven.figures import MISSING, ratio, scaled
+from graven.experiment import Observer, failures_text, kind_of
+from graven.figures import MISSING, counted, ratio, scaled
 from graven.folders import REPRODUCED
 from graven.frames import Frames
 from graven.papers.drawn import Drawn, drawn
@@ -74,7 +59,7 @@ class Claim:
     verdict: str
 
     @staticmethod
-    def of(found: Verdict) -> Claim:
+    def _of(found: Verdict) -> Claim:
         """A claim with its verdict."""
         claim = found.claim
         return Claim(claim.id, claim.where, claim.says, found.paper, found.ours, found.text)
@@ -115,7 +100,7 @@ class PaperFigure(Frames, Plotted):
         """The rows as an Arrow table."""
         return arrow_table(self.rows, ())
 
-    def chart(self) -> Chart:
+    def _chart(self) -> Chart:
         """The numbers that the paper prints about it, each beside ours.
 
         Raises:
@@ -169,10 +154,9 @@ class Reproduction(Frames):
     claims: Sequence[Claim]
 
     def __repr__(self) -> str:
-        many = len(self.figures)
-        sizes = "quick sizes" if self.quick else "the paper's sizes"
-        figures = f"{many} figure{'' if many == 1 else 's'}"
-        return f"<Reproduction of {self.paper}: {figures}, {len(self.claims)} claims, {sizes}>"
+        parts = [counted(len(self.figures), "figure"), counted(len(self.claims), "claim")]
+        parts.append("quick sizes" if self.quick else "the paper's sizes")
+        return f"<Reproduction of {self.paper}: {', '.join(parts)}>"
 
     def __getitem__(self, figure: str) -> PaperFigure:
         found = self.figures.get(arguments.text("figure", figure))
@@ -225,12 +209,13 @@ class Explanation(Frames, Plotted):
     found: Sensitivity
 
     def __repr__(self) -> str:
-        return f"<Explanation of {self.claim.id}: {self.verdict}; {len(self.moves)} changes tried>"
+        tried = counted(len(self.found.moves), "change")
+        return f"<Explanation of {self.claim.id}: {self.verdict}; {tried} tried>"
 
     @property
     def claim(self) -> Claim:
         """The claim."""
-        return Claim.of(self.found.verdict)
+        return Claim._of(self.found.verdict)
 
     @property
     def verdict(self) -> str:
@@ -249,7 +234,7 @@ class Explanation(Frames, Plotted):
         """The changes as an Arrow table."""
         return arrow_table([vars(move) for move in self.moves], ())
 
-    def chart(self) -> Chart:
+    def _chart(self) -> Chart:
         """What moves it by a factor, most first.
 
         Raises:
@@ -327,7 +312,7 @@ def reproduce(
         for name, figure in source.figures.items()
         if chosen is None or name in chosen
     }
-    return Reproduction(source.name, is_quick, shown, [Claim.of(verdict) for verdict in assessed])
+    return Reproduction(source.name, is_quick, shown, [Claim._of(verdict) for verdict in assessed])
 
 
 @arguments.in_python
@@ -377,5 +362,5 @@ def _complete(
     if done.interrupted:
         raise KeyboardInterrupt
     if done.failures:
-        raise SimulationError(failures_text(done.failures))
+        raise kind_of(done.failures)(failures_text(done.failures))
     return store

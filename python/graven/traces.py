@@ -32,6 +32,7 @@ from graven.experiment import (
     is_binary,
     run_one,
 )
+from graven.figures import counted
 from graven.machine import DEFAULT, Machine
 from graven.output import check, growing
 from graven.records import Record, parse_record
@@ -74,7 +75,7 @@ class ThreadSummary:
     volatile_end: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TraceInfo:
     """What is in a program trace.
 
@@ -94,8 +95,14 @@ class TraceInfo:
     populated_bytes: int
     threads: tuple[ThreadSummary, ...]
 
+    def __repr__(self) -> str:
+        of = self.header
+        what = f"{of['design']} on {of['workload']}" if of["design"] else f"from {of['origin']}"
+        parts = [what, counted(len(self.threads), "thread"), counted(self.operations, "operation")]
+        return f"<TraceInfo: {', '.join(parts)}, {self.bytes:,} B>"
+
     @staticmethod
-    def parse(text: str) -> TraceInfo:
+    def _parse(text: str) -> TraceInfo:
         """Reads the engine's JSON."""
         raw = json.loads(text)
         summaries = raw.pop("summaries")
@@ -118,7 +125,7 @@ def trace_info(trace: Path_) -> TraceInfo:
     Raises:
         TraceError: it is no whole trace; the message names the byte.
     """
-    return TraceInfo.parse(_engine.trace_info(arguments.path("trace", trace)))
+    return TraceInfo._parse(_engine.trace_info(arguments.path("trace", trace)))
 
 
 def trace_properties(trace: Path_) -> dict[str, Any]:
@@ -256,7 +263,7 @@ def import_champsim(
         check([out], 0)
         place = files.enter_context(growing(out))
         spec = json.dumps({"names": names, "out": str(place), **numbers})
-        return TraceInfo.parse(_run(out.name, _engine.Conversion("import", spec, opened), observe))
+        return TraceInfo._parse(_run(out.name, _engine.Conversion("import", spec, opened), observe))
 
 
 def export_champsim(

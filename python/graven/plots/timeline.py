@@ -77,7 +77,7 @@ class Span:
     details: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Timeline(Plotted):
     """What happened while some transactions ran.
 
@@ -91,6 +91,11 @@ class Timeline(Plotted):
     about: Mapping[str, Any]
     spans: Sequence[Span]
     lanes: Mapping[str, Sequence[str]]
+
+    def __repr__(self) -> str:
+        about = self.about
+        cycles = f"cycles {exact(about['from_cycle'])} to {exact(about['until_cycle'])}"
+        return f"<Timeline: {self.title}, {cycles}>"
 
     @staticmethod
     def read(path: str | PathLike[str]) -> Timeline:
@@ -137,14 +142,25 @@ class Timeline(Plotted):
             for span in sorted(self.spans, key=lambda span: (span.begin, span.end))
         ]
 
-    def chart(self) -> Timeline:
-        """What waits for what: itself."""
-        return self
+    def _chart(self) -> Lanes:
+        return Lanes(self)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The picture of a timeline: a lane for each thread, write and bank."""
+
+    line: Timeline
+
+    @property
+    def rows(self) -> Rows:
+        """What is drawn, as flat rows."""
+        return self.line.rows
 
     def draw(self, look: Look) -> Picture:
         """The picture."""
         with look.applied():
-            return _Drawing(self, look).picture()
+            return _Drawing(self.line, look).picture()
 
 
 def _parsed(document: Any) -> Timeline:  # noqa: ANN401 - what JSON may be
