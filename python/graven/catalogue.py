@@ -203,7 +203,51 @@ def _group(name: str, designs: Sequence[str] = ()) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Catalogue:
-    """All names, in the engine's order."""
+    """All names, in the engine's order.
+
+    Examples:
+        Names, and what they stand for:
+
+        >>> catalogue = graven.catalogue()
+        >>> catalogue.design_names[:4]
+        ['ideal', 'base', 'fwb', 'fwb-literal']
+        >>> catalogue.workload_names[:4]
+        ['array', 'btree', 'chain-queue', 'ctree']
+        >>> catalogue.workload_groups()["micro"][:4]
+        ['array', 'btree', 'chain-queue', 'hash']
+        >>> catalogue.members("unsafe-base")
+        ('unsafe-redo', 'unsafe-undo')
+        >>> "silo-literal" in catalogue.unsafe_designs()
+        True
+
+        A design, and the states that are worth reaching when it is crashed:
+
+        >>> design = catalogue.design("silo")
+        >>> design.guarantee, design.statistics[:2]
+        ('durable', ('log_entries', 'log_entries_merged'))
+        >>> [state.name for state in catalogue.states_of("silo")][:3]
+        ['crash-while-ending', 'crash-while-open', 'steal']
+
+        A machine and its parameters:
+
+        >>> catalogue.machine("silo").value("pm.read_ns")
+        50.0
+        >>> catalogue.parameters["pm.read_ns"].allowed
+        'a number from 0.1 to 10000'
+        >>> catalogue.check_key("pm.read_nanoseconds")
+        Traceback (most recent call last):
+            ...
+        graven.ConfigError: key: unknown name `pm.read_nanoseconds`; did you mean pm.read_ns?
+
+        Statistics, of single cores too; of columns that are not declared nothing is known:
+
+        >>> catalogue.statistic("core3.ipc").unit
+        'instructions/cycle'
+        >>> catalogue.described("config.pm.read_ns").description
+        ''
+        >>> "adr_overflows" in catalogue.design_statistics
+        True
+    """
 
     designs: tuple[Design, ...]
     aliases: tuple[Alias, ...]
@@ -342,7 +386,15 @@ def _parameters(items: Sequence[Mapping[str, Any]]) -> tuple[Parameter, ...]:
 
 @cache
 def catalogue() -> Catalogue:
-    """The engine's catalogue."""
+    """The engine's catalogue.
+
+    Examples:
+        >>> catalogue = graven.catalogue()
+        >>> [design.name for design in catalogue.designs if design.name.startswith("silo")]
+        ['silo', 'silo-literal']
+        >>> catalogue.parameters["pm.write_ns"].default
+        '150.0'
+    """
     raw: dict[str, Any] = json.loads(_engine.catalogue())
     return Catalogue(
         designs=tuple(

@@ -100,6 +100,26 @@ class Cost:
         items: Line by line.
         totals: Bytes that the design adds, by place, from the core outwards; 0 where it adds none.
         remarks: What holds for all items.
+
+    Examples:
+        >>> cost = graven.cost("silo")
+        >>> cost
+        <Cost: silo on machine silo, 32 items, 2,102,744 B>
+        >>> item = cost["log-buffer"]
+        >>> item.numbers, item.value, item.printed.verdict
+        ('20 × (26 + 8)', 680, 'agrees')
+
+        Bytes that it adds where it adds some:
+
+        >>> {place: size for place, size in cost.totals.items() if size}
+        {'core': 128, 'L1': 24, 'controller': 5440, 'PM': 2097152}
+
+        As a document, and as rows of a table:
+
+        >>> list(cost.to_dict())
+        ['design', 'machine', 'items', 'totals', 'remarks']
+        >>> [row["name"] for row in cost.to_rows()][:3]
+        ['log-entry', 'log-buffer', 'log-buffers']
     """
 
     design: str

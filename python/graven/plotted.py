@@ -32,6 +32,12 @@ class Plotted:
 
         Raises:
             ConfigError: there is nothing to draw, or an argument is not allowed.
+
+        Examples:
+            >>> record = graven.run("fwb", "hash", threads=2, transactions=200, timeline="run.json")
+            >>> picture = graven.Timeline.read("run.json").plot(width="text", theme="dark")
+            >>> [path.name for path in picture.save(["run.pdf", "run.png"])]
+            ['run.pdf', 'run.png', 'run.csv']
         """
         from graven.plots.style import Look
 

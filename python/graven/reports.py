@@ -27,7 +27,17 @@ Verdict: TypeAlias = Literal["kept", "violated", "refused"]
 
 @dataclass(frozen=True)
 class Event:
-    """One row of a timeline; rows without a cycle belong to the one above."""
+    """One row of a timeline; rows without a cycle belong to the one above.
+
+    Examples:
+        >>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
+        >>> for event in report.violations[0].timeline[-4:]:
+        ...     print(event.cycle, event.who, event.what)
+        155 design enters the buffer: commit of transaction 0 of thread 0
+        155 thread 0 receives the acknowledgement of transaction 0
+        155 power fails (crash point 0)
+        None verdict word w85040 holds 0x0, committed is 0xa5100, and no open transaction wrote it
+    """
 
     cycle: int | None
     who: str
@@ -47,6 +57,20 @@ class Violation:
         timeline: What led to it, what recovery did, and the verdict.
         left_out: Events that the timeline leaves out, as earlier or unrelated.
         replay: A litmus program that replays it, if it could be made.
+
+    Examples:
+        >>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
+        >>> violation = report.violations[0]
+        >>> violation.what
+        'word 0x1000 holds 0x0, committed is 0xa5100, and no open transaction wrote it'
+        >>> violation.cycle, violation.failure_mode, len(violation.timeline)
+        (155, 'plain', 8)
+
+        The program that replays it, on its design and on one that keeps what it guarantees:
+
+        >>> replayed = graven.litmus(violation.replay, "fwb-literal,fwb")
+        >>> [(result.design, result.verdict) for result in replayed.results]
+        [('fwb-literal', 'violated'), ('fwb', 'kept')]
     """
 
     what: str
@@ -76,6 +100,27 @@ class Report:
         runs: Programs that were run.
         refused: Those that the design refused to go on with, as configured.
         refusal: Its reason, the first time.
+
+    Examples:
+        >>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
+        >>> isinstance(report, graven.Report)
+        True
+        >>> report.verdict, report.is_refused
+        ('violated', False)
+
+        How often each failure mode was checked, and states that were not reached:
+
+        >>> report.failure_modes["plain"], report.failure_modes["torn"]
+        (1, 1)
+        >>> report.not_covered[:3]
+        ('back-to-back', 'bit-came-along', 'buffer-full')
+
+        What led to the violation, as a picture and its data, and everything as a document:
+
+        >>> [path.name for path in report.plot().save("counterexample.svg")]
+        ['counterexample.svg', 'counterexample.csv']
+        >>> report.to_dict()["violations"][0]["cycle"]
+        155
     """
 
     design: str
@@ -209,6 +254,17 @@ class CrashReport(Campaign):
         garbage: Whether the log region held noise at first.
         words_stored_outside: Words that the program stored to outside transactions: until a
             transaction stored to one, it was only held to what had been stored to it.
+
+    Examples:
+        >>> report = graven.crash("silo", "queue", machine="cramped", transactions=50, seed=3)
+        >>> report
+        <CrashReport: silo on queue, machine cramped: kept, 2,217 power failures>
+        >>> report.crash_points, report.threads, report.every
+        (1274, 8, 1)
+        >>> report.name, report.claims_safety
+        ('silo-queue', True)
+        >>> report.to_dict()["shares"]
+        {'torn': 1, 'in_flight': 4, 'recovery': 256, 'recovery_depth': 2, 'structures': 65536}
     """
 
     threads: int
@@ -230,6 +286,21 @@ class AdversaryReport(Campaign):
         seeds: How many were asked for.
         next_seed: Where to go on.
         draws: Bounds of what was drawn, by name.
+
+    Examples:
+        >>> report = graven.adversary("silo", seeds=5)
+        >>> report
+        <AdversaryReport: silo, 5 schedules: kept, 54,875 power failures>
+        >>> report.schedules, report.next_seed, report.is_refused
+        (5, 6, False)
+        >>> report.name, report.claims_safety
+        ('silo-adversary', True)
+
+        A mutant, which is a design with one rule broken, is found out by the first schedules:
+
+        >>> report = graven.adversary("silo", seeds=5, mutant="undo-oldest-first")
+        >>> report.verdict, report.violations[0].seed
+        ('violated', 2)
     """
 
     first_seed: int
@@ -259,6 +330,15 @@ class LitmusResult(Report):
     Attributes:
         expected: `kept` or `violated`, as the program says.
         as_expected: Whether it came out so.
+
+    Examples:
+        >>> kept, lost = graven.litmus("any/atomic", "silo,ideal").results
+        >>> lost
+        <LitmusResult: ideal: violated, 1 power failure>
+        >>> lost.verdict, lost.expected, lost.as_expected
+        ('violated', 'violated', True)
+        >>> kept.recoveries, kept.is_refused
+        (20, False)
     """
 
     expected: str
@@ -267,7 +347,22 @@ class LitmusResult(Report):
 
 @dataclass(frozen=True)
 class LitmusReport:
-    """A litmus program on its designs."""
+    """A litmus program on its designs.
+
+    Examples:
+        >>> report = graven.litmus("any/atomic", "silo,fwb,ideal")
+        >>> report.title
+        'all of a transaction or nothing, wherever power fails'
+        >>> [(result.design, result.verdict) for result in report.results]
+        [('silo', 'kept'), ('fwb', 'kept'), ('ideal', 'violated')]
+
+        Of the design without any logging, the program says that it loses data:
+
+        >>> report.as_expected
+        True
+        >>> report.to_dict()["results"][2]["expected"]
+        'violated'
+    """
 
     file: str
     title: str

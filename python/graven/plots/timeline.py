@@ -86,6 +86,18 @@ class Timeline(Plotted):
             `from_cycle` and `until_cycle`.
         spans: Transactions, waits, writes, work of banks, and notes of the design.
         lanes: Threads and banks, in their order, by group.
+
+    Examples:
+        >>> record = graven.run("fwb", "hash", threads=2, transactions=200, timeline="run.json")
+        >>> timeline = graven.Timeline.read("run.json")
+        >>> timeline.title
+        'fwb on hash, transactions 100 to 103'
+        >>> timeline.about["from_cycle"], timeline.about["until_cycle"]
+        (30667, 32279)
+        >>> timeline.rows[0]["what"], timeline.rows[0]["until_cycle"]
+        ('transaction 99', 31148)
+        >>> [path.name for path in timeline.plot(width="text").save("run.pdf")]
+        ['run.pdf', 'run.csv']
     """
 
     about: Mapping[str, Any]
