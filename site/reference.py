@@ -84,6 +84,7 @@ KINDS: tuple[tuple[str, Callable[[object], bool]], ...] = (
     ("Functions", lambda item: callable(item) and not isinstance(item, type)),
     ("Classes", lambda item: isinstance(item, type) and not issubclass(item, BaseException)),
     ("Errors", lambda item: isinstance(item, type) and issubclass(item, BaseException)),
+    ("Constants", lambda item: not callable(item)),
 )
 
 
@@ -96,17 +97,18 @@ def python() -> str:
         for name in names:
             item = getattr(graven, name)
             if is_of(item):
-                # Where the module of a function has its name, both have the same path.
-                path = f"{item.__module__}.{name}"
-                parts.append(_documented(path, name, item))
+                parts.append(f"::: {_path(name, item)}\n    options:\n      heading: {name}\n")
     return "\n".join(parts)
 
 
-def _documented(path: str, name: str, item: object) -> str:
-    if item.__module__.endswith("_engine"):
-        said = (getattr(item, "__doc__", "") or "").strip()
-        return f"### {name}\n\n{said}\n"
-    return f"::: {path}\n    options:\n      heading: {name}\n"
+def _path(name: str, item: object) -> str:
+    """Where a public name is documented."""
+    if not callable(item):
+        return f"graven.{graven._HOMES[name]}.{name}"
+    # Errors of the native module are said to be the package's; its stub documents them. Where the
+    # module of a function has its name, both have the same path.
+    module = "graven._engine" if item.__module__ == "graven" else item.__module__
+    return f"{module}.{name}"
 
 
 RUST = "rust"

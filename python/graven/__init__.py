@@ -1,14 +1,38 @@
 """Graven: a simulator and crash laboratory for hardware-assisted crash consistency.
 
+Simulate a design on a workload:
+
 >>> import graven
->>> record = graven.run(design="silo", workload="btree", transactions=10_000)
->>> record.stats["throughput_tx_per_s"]
->>> result = graven.compare(designs=["base", "silo"], workloads="micro", threads=8)
->>> result.normalised("base").to_pandas()
->>> report = graven.crash("silo-literal", "btree", machine="cramped")
+>>> record = graven.run(design="silo", workload="btree", transactions=500)
+>>> record
+<Record: silo on btree, machine silo, threads 8, transactions 500, seed 1>
+>>> record.stats["committed_transactions"]
+500
+
+Compare designs, here the throughput of eight threads, in multiples of the baseline's:
+
+>>> result = graven.compare(designs=["base", "silo"], workloads="hash,queue", transactions=200)
+>>> round(result.normalised("base").mean("throughput_tx_per_s", "silo", threads=8), 2)
+2.46
+
+Let power fail at every change of the durable state:
+
+>>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
+>>> report.verdict
+'violated'
 >>> report.violations[0].what
+'word 0x1000 holds 0x0, committed is 0xa5100, and no open transaction wrote it'
+
+Ask what a design's hardware costs, in bytes for each thread:
+
 >>> graven.cost("silo")["log-buffer"].value
->>> graven.reproduce("silo", "fig12", quick=True)["fig12"].plot()
+680
+
+Reproduce a figure of a paper:
+
+>>> figure = graven.reproduce("hoop", "fig11", quick=True)["fig11"]
+>>> [path.name for path in figure.plot().save("fig11.pdf")]
+['fig11.pdf', 'fig11.csv']
 """
 
 from graven import signals
@@ -29,6 +53,10 @@ from graven._engine import Cancelled, ConfigError, SimulationError, TraceError, 
 # Its module has the name of its function, and would take its place if it were imported later.
 from graven.catalogue import Catalogue, catalogue
 from graven.errors import OutputError, StoreError
+
+# As one imports them: a traceback says so, and they can be pickled.
+for _error in (Cancelled, ConfigError, SimulationError, TraceError):
+    _error.__module__ = __name__
 
 if TYPE_CHECKING:
     from graven.api import Interrupted, adversary, compare, cost, crash, litmus, memory, run, sweep

@@ -5,16 +5,68 @@ from typing import BinaryIO, Literal
 __version__: str
 
 class ConfigError(ValueError):
-    """Input was refused; the message names what, where, and what is allowed."""
+    """Input was refused; the message names what, where, and what is allowed.
+
+    Examples:
+        >>> graven.run("silo", "hash", threads=0)
+        Traceback (most recent call last):
+            ...
+        graven.ConfigError: threads: 0 is not allowed; 1 or more
+
+        It is a `ValueError`, and nothing has run:
+
+        >>> try:
+        ...     graven.run("silo", "hash", pm__write_ns="slow")
+        ... except ValueError as error:
+        ...     print(error)
+        settings: `pm.write_ns` = "slow" is not allowed; it must be a number from 0.1 to 100000
+    """
 
 class TraceError(ValueError):
-    """A trace file cannot be read; the message names the file and the line."""
+    """A trace file cannot be read; the message names the file and the line.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> trace = '''0x0000 READ 0
+        ... 0x1000 RITE 10
+        ... '''
+        >>> written = Path("requests.txt").write_text(trace)
+        >>> graven.memory("requests.txt")
+        Traceback (most recent call last):
+            ...
+        graven.TraceError: requests.txt: line 2: expected `READ` or `WRITE`, found `RITE`
+    """
 
 class SimulationError(RuntimeError):
-    """A simulation failed, for example a load that did not return what was stored."""
+    """A simulation failed, for example a load that did not return what was stored.
+
+    Examples:
+        >>> try:
+        ...     graven.run("fwb", "btree", transactions=500, pm__log_region_bytes="4 KB")
+        ... except graven.SimulationError as error:
+        ...     print(error)
+        fwb on btree: design fwb: the log of 126 slots is full, and its oldest record belongs to the
+        running transaction of thread 4, which needs more: it does not fit beside the others; raise
+        fwb.log_bytes
+    """
 
 class Cancelled(RuntimeError):
-    """A simulation was stopped by `cancel`."""
+    """A simulation was stopped by `cancel`.
+
+    Examples:
+        At Ctrl-C, functions of `graven` raise `KeyboardInterrupt`. Who runs tasks of the native
+        module on threads of their own stops them so:
+
+        >>> from graven.experiment import Job
+        >>> from graven.machine import Machine
+        >>> task = Job("silo", "hash", Machine("silo"), transactions=100).simulation()
+        >>> task.cancel()
+        >>> try:
+        ...     task.run()
+        ... except graven.Cancelled:
+        ...     print("cancelled")
+        cancelled
+    """
 
 def catalogue() -> str:
     """Everything that can be named: designs, workloads, machines, statistics, parameters."""

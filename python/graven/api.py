@@ -17,7 +17,7 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from graven import _engine, arguments
-from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
+from graven._engine import Cancelled, ConfigError, TraceError
 from graven.catalogue import catalogue
 from graven.comparison import Comparison
 from graven.experiment import (
@@ -31,10 +31,13 @@ from graven.experiment import (
     chosen,
     failures_text,
     is_binary,
+    kind_of,
     run_one,
 )
+from graven.figures import counted
 from graven.folders import store_folder
 from graven.machine import DEFAULT, Machine
+from graven.output import check
 from graven.records import MemoryRecord, Record, parse_memory_record
 from graven.recovery import is_asked, shown, with_recovery
 from graven.selection import Choice
@@ -58,10 +61,27 @@ R = TypeVar("R")
 
 
 class Interrupted(KeyboardInterrupt):
-    """An interrupt stopped an experiment; `comparison` holds what had finished."""
+    """An interrupt stopped an experiment; `comparison` holds what had finished.
+
+    Examples:
+        Ctrl-C stops an experiment, and so does the function that is told of its progress. Of the
+        two runs that are compared here one is in the store already:
+
+        >>> def enough(progress):
+        ...     raise KeyboardInterrupt
+        >>> first = graven.run("silo", "hash", transactions=30_000)
+        >>> try:
+        ...     graven.compare("base,silo", "hash", transactions=30_000, observe=enough)
+        ... except graven.Interrupted as interrupted:
+        ...     print(interrupted)
+        ...     print(interrupted.comparison.designs)
+        interrupted after 1 finished simulation
+        ['silo']
+    """
 
     def __init__(self, comparison: Comparison) -> None:
-        super().__init__(f"interrupted after {len(comparison.records)} finished simulations")
+        done = counted(len(comparison.records), "finished simulation")
+        super().__init__(f"interrupted after {done}")
         self.comparison = comparison
 
 
@@ -115,6 +135,31 @@ def run(
         SimulationError: the run failed, for example a load that returned stale data.
         OutputError: a file or the result cannot be written.
         StoreError: `store` is not a folder for results.
+
+    Examples:
+        >>> record = graven.run("silo", "btree", threads=4, transactions=500)
+        >>> record
+        <Record: silo on btree, machine silo, threads 4, transactions 500, seed 1>
+        >>> record.stats["committed_transactions"], record.stats["cycles"]
+        (500, 249751)
+
+        A PM with slower writes, 300 ns each, takes longer:
+
+        >>> slow = graven.run("silo", "btree", threads=4, transactions=500, pm__write_ns=300)
+        >>> round(slow.stats["cycles"] / record.stats["cycles"], 2)
+        1.28
+
+        How long recovery takes after a power failure, in milliseconds (the mean of three):
+
+        >>> failed = graven.run("silo", "btree", transactions=500, recovery=3)
+        >>> round(failed.stats["recovery_ms"], 5)
+        0.00051
+
+        The requests to memory, as a file for other simulators:
+
+        >>> record = graven.run("silo", "hash", transactions=100, request_trace="requests.nvt")
+        >>> graven.memory("requests.nvt").requests
+        1601
     """
     trace = arguments.path_or_none("request_trace", request_trace)
     loads = arguments.path_or_none("bank_loads", bank_loads)
@@ -132,6 +177,7 @@ def run(
         timeline_transactions=window,
         binary_requests=trace is not None and is_binary(trace),
     )
+    check([Path(file) for file in job.files.values()], 0)
     result = run_one(job, keep=_keeper(store, fresh=fresh))
     _raise_unless_whole(result)
     return result.records[0]
@@ -186,7 +232,38 @@ def compare(
     Raises:
         ConfigError: something was refused; nothing has run.
         SimulationError: a simulation failed; its `comparison` holds the ones that did not.
+        OutputError: a result cannot be written.
+        StoreError: `store` is not a folder for results.
         Interrupted: Ctrl-C; its `comparison` holds the simulations that had finished.
+
+    Examples:
+        >>> result = graven.compare("base,fwb,silo", "hash,queue", transactions=200)
+        >>> result
+        <Comparison: 6 results of 3 designs on 2 workloads>
+        >>> relative = result.normalised("base")
+        >>> for design in result.designs:
+        ...     print(design, round(relative.mean("throughput_tx_per_s", design, threads=8), 2))
+        base 1.0
+        fwb 2.32
+        silo 2.46
+
+        Several values of a configuration key, here of the time that a write to PM takes, in
+        nanoseconds, with the cycles of each run:
+
+        >>> writes = {"pm.write_ns": [150, 300]}
+        >>> result = graven.compare("base,silo", "hash", transactions=200, vary=writes)
+        >>> for record in result:
+        ...     print(record.design, record.varied["pm.write_ns"], record.stats["cycles"])
+        base 150.0 62092
+        silo 150.0 30181
+        base 300.0 81925
+        silo 300.0 40112
+
+        Several numbers of threads, and a statistic of one's choice:
+
+        >>> result = graven.compare("silo", "hash", threads=[1, 4], transactions=200, metrics="ipc")
+        >>> [round(result.number("ipc", "silo", "hash", threads), 2) for threads in result.threads]
+        [0.14, 0.39]
     """
     found = Machine.find(machine)
     failures = arguments.integer_or_none("recovery", recovery, 1, arguments.RECOVERIES_MAX)
@@ -243,7 +320,34 @@ def sweep(
         ConfigError: something was refused; nothing has run.
         SimulationError: a simulation failed; the results of the others are in the store.
         KeyboardInterrupt: Ctrl-C; what had finished is in the store.
+        OutputError: a result cannot be written.
         StoreError: `store` is not a folder for results.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> text = '''
+        ... designs = ["base", "silo"]
+        ... workloads = ["hash"]
+        ... threads = [1, 4]
+        ... transactions = 200
+        ... vary = { "pm.write_ns" = [150, 300] }
+        ... '''
+        >>> written = Path("sweep.toml").write_text(text)
+        >>> records = graven.sweep("sweep.toml")
+        >>> len(records)
+        8
+        >>> records[0].design, records[0].threads, records[0].varied
+        ('base', 1, {'pm.write_ns': 150.0})
+
+        The results are in the store now, so that the same sweep takes no time. As a comparison they
+        can be drawn:
+
+        >>> result = graven.Comparison(tuple(records))
+        >>> result.varied
+        {'pm.write_ns': [150.0, 300.0]}
+        >>> picture = result.plot("lines", over="pm.write_ns")
+        >>> [path.name for path in picture.save("sweep.pdf")]
+        ['sweep.pdf', 'sweep.csv']
     """
     from graven.store.keeping import Keeper
     from graven.sweeps import Sweep
@@ -259,7 +363,7 @@ def sweep(
     if done.ended.interrupted:
         raise KeyboardInterrupt
     if done.ended.failures:
-        raise SimulationError(failures_text(done.ended.failures))
+        raise kind_of(done.ended.failures)(failures_text(done.ended.failures))
     return list(found.reports(keep)) if found.is_crash else list(found.records(keep))
 
 
@@ -291,6 +395,21 @@ def memory(
     Raises:
         ConfigError: the machine or a setting was refused.
         TraceError: the trace cannot be read; the message names the line.
+        OutputError: a result cannot be written.
+        StoreError: `store` is not a folder for results.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> trace = '''0x0000 READ 0
+        ... 0x1000 WRITE 10
+        ... 0x0040 READ 400
+        ... '''
+        >>> written = Path("requests.txt").write_text(trace)
+        >>> record = graven.memory("requests.txt")
+        >>> record
+        <MemoryRecord: 3 requests, machine silo>
+        >>> record.stats["row_hits"], record.stats["read_latency_cycles_max"]
+        (1, 110)
     """
     texts = setting_texts(settings, overrides)
     shown_by = observer(observe)
@@ -332,9 +451,7 @@ def replay_requests(
     if ran.interrupted:
         raise KeyboardInterrupt
     for failure in ran.failures:
-        if isinstance(failure.error, TraceError):
-            raise failure.error
-        raise SimulationError(failure.message)
+        raise kind_of([failure], TraceError)(failure.message)
     if 0 not in ran.texts:
         raise Cancelled("the replay was cancelled")
     record = parse_memory_record(ran.texts[0], machine.name, ran.host_s[0] or 0.0)
@@ -387,6 +504,31 @@ def crash(
     Raises:
         ConfigError: something was refused; nothing has run.
         SimulationError: the engine failed. A design that breaks its guarantee is in the report.
+        OutputError: a result cannot be written.
+        StoreError: `store` is not a folder for results.
+
+    Examples:
+        The text of FWB's paper, taken literally, loses data. The machine has caches that are so
+        small that much happens:
+
+        >>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
+        >>> report
+        <CrashReport: fwb-literal on queue, machine cramped: violated, 2 power failures>
+        >>> report.violations[0].what
+        'word 0x1000 holds 0x0, committed is 0xa5100, and no open transaction wrote it'
+
+        The design with the missing rule keeps what it guarantees at all crash points:
+
+        >>> report = graven.crash("fwb", "queue", machine="cramped", transactions=100)
+        >>> report.verdict, report.crash_points
+        ('kept', 842)
+
+        A mutant, which is a design with one rule broken, shows that a run would notice:
+
+        >>> mutant = "commit-not-marked"
+        >>> report = graven.crash("silo", "queue", machine="cramped", mutant=mutant)
+        >>> report.verdict
+        'violated'
     """
     from graven.campaign import CrashCampaign, CrashJob, Shares
 
@@ -443,6 +585,18 @@ def adversary(
     Raises:
         ConfigError: something was refused; nothing has run.
         SimulationError: the engine failed. A design that breaks its guarantee is in the report.
+
+    Examples:
+        >>> report = graven.adversary("silo", seeds=5)
+        >>> report
+        <AdversaryReport: silo, 5 schedules: kept, 54,875 power failures>
+        >>> report.verdict, report.next_seed
+        ('kept', 6)
+
+        Five more schedules, with two threads at most:
+
+        >>> graven.adversary("silo", seeds=5, first_seed=6, draws={"threads": 2})
+        <AdversaryReport: silo, 5 schedules: kept, 2,504 power failures>
     """
     from graven.schedules import AdversaryCampaign, AdversaryRequest
 
@@ -487,6 +641,35 @@ def litmus(
     Raises:
         ConfigError: the program was refused; the message says where and why.
         SimulationError: the engine failed.
+        OutputError: a result cannot be written.
+        StoreError: `store` is not a folder for results.
+
+    Examples:
+        A program that comes with Graven, on the designs that it names:
+
+        >>> report = graven.litmus("silo/undo-order")
+        >>> [(result.design, result.verdict) for result in report.results]
+        [('silo', 'kept'), ('silo-literal', 'violated')]
+        >>> report.as_expected
+        True
+
+        A program of one's own: both words change, or neither, wherever power fails.
+
+        >>> program = '''graven litmus 1
+        ... title "two words change together"
+        ... A = 1
+        ... B = 1
+        ... thread
+        ...   begin
+        ...   A = 2
+        ...   B = 2
+        ...   commit
+        ... expect everywhere: A = 1, B = 1 | A = 2, B = 2
+        ... '''
+        >>> for result in graven.litmus(program, "silo,fwb").results:
+        ...     print(result)
+        <LitmusResult: silo: kept, 14 power failures>
+        <LitmusResult: fwb: kept, 17 power failures>
     """
     from graven.campaign import Program, program_file, run_programs
 
@@ -520,6 +703,21 @@ def cost(
 
     Raises:
         ConfigError: something was refused.
+
+    Examples:
+        >>> cost = graven.cost("silo")
+        >>> cost["log-buffer"].value, cost["log-buffer"].unit
+        (680, 'B')
+        >>> cost["log-buffer"].formula
+        'silo.log_buffer_entries × (log-entry + log-address)'
+
+        Bytes that the design adds to the controller, with the buffer of its paper and with one of
+        40 entries:
+
+        >>> cost.totals["controller"]
+        5440
+        >>> graven.cost("silo", silo__log_buffer_entries=40).totals["controller"]
+        10880
     """
     from graven.costs import derive
 
@@ -604,7 +802,7 @@ def _only(checked: CampaignResult[R]) -> R:
     if checked.interrupted:
         raise KeyboardInterrupt
     if checked.failures:
-        raise SimulationError(failures_text(checked.failures))
+        raise kind_of(checked.failures)(failures_text(checked.failures))
     if not checked.reports:
         raise Cancelled("the campaign was cancelled")
     return checked.reports[0]
@@ -707,9 +905,8 @@ def _raise_unless_whole(result: Result, comparison: Comparison | None = None) ->
     if result.interrupted:
         raise Interrupted(comparison)
     if result.failures:
-        errors = [failure.error for failure in result.failures]
-        refused = all(isinstance(error, ConfigError) for error in errors)
-        kind = ConfigError if refused and not comparison.records else SimulationError
-        error: Exception = kind(failures_text(result.failures))
+        refusals = () if comparison.records else (ConfigError,)
+        kind = kind_of(result.failures, *refusals)
+        error = kind(failures_text(result.failures))
         error.comparison = comparison  # type: ignore[attr-defined]
         raise error

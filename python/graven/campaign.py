@@ -48,6 +48,18 @@ class Shares:
         recovery: At every n-th crash point, power also fails at each write of recovery.
         recovery_depth: How often in a row power fails in recovery then.
         structures: At every n-th crash point, the workload's structures are also walked.
+
+    Examples:
+        Power also fails during recovery, at every eighth crash point instead of every 256th, and
+        the queue is walked at every hundredth:
+
+        >>> often = graven.Shares(recovery=8, structures=100)
+        >>> few = graven.crash("silo", "queue", machine="cramped", transactions=50)
+        >>> more = graven.crash("silo", "queue", machine="cramped", transactions=50, shares=often)
+        >>> few.failure_modes["recovery"], more.failure_modes["recovery"]
+        (214, 14069)
+        >>> few.failure_modes["structures"], more.failure_modes["structures"]
+        (0, 18)
     """
 
     torn: int = 1

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
 from graven import _engine
 from graven.arguments import known, text
+from graven.figures import counted
 from graven.selection import Selection
 
 
@@ -200,9 +201,53 @@ def _group(name: str, designs: Sequence[str] = ()) -> str:
     return next((title for title, pattern in _GROUPS if re.match(pattern, name)), other)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Catalogue:
-    """All names, in the engine's order."""
+    """All names, in the engine's order.
+
+    Examples:
+        Names, and what they stand for:
+
+        >>> catalogue = graven.catalogue()
+        >>> catalogue.design_names[:4]
+        ['ideal', 'base', 'fwb', 'fwb-literal']
+        >>> catalogue.workload_names[:4]
+        ['array', 'btree', 'chain-queue', 'ctree']
+        >>> catalogue.workload_groups()["micro"][:4]
+        ['array', 'btree', 'chain-queue', 'hash']
+        >>> catalogue.members("unsafe-base")
+        ('unsafe-redo', 'unsafe-undo')
+        >>> "silo-literal" in catalogue.unsafe_designs()
+        True
+
+        A design, and the states that are worth reaching when it is crashed:
+
+        >>> design = catalogue.design("silo")
+        >>> design.guarantee, design.statistics[:2]
+        ('durable', ('log_entries', 'log_entries_merged'))
+        >>> [state.name for state in catalogue.states_of("silo")][:3]
+        ['crash-while-ending', 'crash-while-open', 'steal']
+
+        A machine and its parameters:
+
+        >>> catalogue.machine("silo").value("pm.read_ns")
+        50.0
+        >>> catalogue.parameters["pm.read_ns"].allowed
+        'a number from 0.1 to 10000'
+        >>> catalogue.check_key("pm.read_nanoseconds")
+        Traceback (most recent call last):
+            ...
+        graven.ConfigError: key: unknown name `pm.read_nanoseconds`; did you mean pm.read_ns?
+
+        Statistics, of single cores too; of columns that are not declared nothing is known:
+
+        >>> catalogue.statistic("core3.ipc").unit
+        'instructions/cycle'
+        >>> catalogue.described("config.pm.read_ns").description
+        ''
+        >>> "adr_overflows" in catalogue.design_statistics
+        True
+    """
 
     designs: tuple[Design, ...]
     aliases: tuple[Alias, ...]
@@ -212,7 +257,14 @@ class Catalogue:
     sections: tuple[Section, ...]
     states: tuple[Named, ...]
     draws: tuple[Draw, ...]
-    raw: Mapping[str, Any] = field(repr=False)
+    raw: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Catalogue: {counted(len(self.designs), 'design')}, "
+            f"{counted(len(self.workloads), 'workload')}, "
+            f"{counted(len(self.machines), 'machine')}, {counted(len(self.stats), 'statistic')}>"
+        )
 
     def workload_groups(self) -> dict[str, list[str]]:
         """The groups that `--workloads` accepts, with their members."""
@@ -334,7 +386,15 @@ def _parameters(items: Sequence[Mapping[str, Any]]) -> tuple[Parameter, ...]:
 
 @cache
 def catalogue() -> Catalogue:
-    """The engine's catalogue."""
+    """The engine's catalogue.
+
+    Examples:
+        >>> catalogue = graven.catalogue()
+        >>> [design.name for design in catalogue.designs if design.name.startswith("silo")]
+        ['silo', 'silo-literal']
+        >>> catalogue.parameters["pm.write_ns"].default
+        '150.0'
+    """
     raw: dict[str, Any] = json.loads(_engine.catalogue())
     return Catalogue(
         designs=tuple(

@@ -1,20 +1,4 @@
-"""Comparisons: the records of several designs side by side, and their values over a baseline's.
-
->>> import graven
->>> result = graven.compare("base,silo", "array,btree", transactions=100)
->>> result
-<Comparison: 4 results of 2 designs on 2 workloads>
->>> result["silo"].select(workloads="btree")
-<Comparison: 1 result of 1 design on 1 workload>
->>> [record.design for record in result]
-['base', 'silo', 'base', 'silo']
->>> picture = result.normalised("base").plot("bars", "ipc", width="text")
->>> [path.name for path in picture.save("ipc.pdf")]
-['ipc.pdf', 'ipc.csv']
->>> result.save("ipc.json")
->>> len(graven.load("ipc.json"))
-4
-"""
+"""Comparisons: the records of several designs side by side, and their values over a baseline's."""
 
 from __future__ import annotations
 
@@ -31,7 +15,7 @@ from graven.arguments import integer, meant, text
 from graven.arguments import known as unknown
 from graven.arguments import path as path_text
 from graven.catalogue import catalogue
-from graven.figures import caption, scaled
+from graven.figures import caption, counted, scaled
 from graven.frames import Frames, dataset
 from graven.machine import Machine
 from graven.records import Record, Value, arrow_table, config_column, to_arrow
@@ -51,7 +35,15 @@ MEAN = "mean"
 
 @dataclass(frozen=True)
 class Metric:
-    """A statistic that designs are compared by."""
+    """A statistic that designs are compared by.
+
+    Examples:
+        >>> metric = graven.METRICS[0]
+        >>> metric.stat, metric.unit
+        ('throughput_tx_per_s', 'transactions/s')
+        >>> metric.direction
+        'higher is better'
+    """
 
     stat: str
     title: str
@@ -75,6 +67,17 @@ METRICS: tuple[Metric, ...] = (
     Metric("transaction_latency_cycles_mean", "Mean transaction latency", False),
     Metric("write_energy_pj", "Write energy", False),
 )
+"""What designs are compared by if nothing else is asked for.
+
+Examples:
+    >>> for metric in graven.METRICS:
+    ...     print(metric.stat, metric.direction)
+    throughput_tx_per_s higher is better
+    media_write_requests lower is better
+    written_bytes_per_transaction lower is better
+    transaction_latency_cycles_mean lower is better
+    write_energy_pj lower is better
+"""
 
 
 HIGHER_IS_BETTER = frozenset({"throughput_tx_per_s", "ipc"})
@@ -154,6 +157,58 @@ class Comparison(Frames):
             there are.
         machine: The machine, if it is known.
         settings: What was set on it, by `SECTION.KEY`.
+
+    Examples:
+        >>> result = graven.compare("base,silo", "hash,queue", threads=[1, 4], transactions=200)
+        >>> result
+        <Comparison: 8 results of 2 designs on 2 workloads with 2 numbers of threads>
+        >>> result.designs, result.workloads, result.threads
+        (['base', 'silo'], ['hash', 'queue'], [1, 4])
+        >>> [record.design for record in result][:2]
+        ['base', 'silo']
+
+        Single results, and some of them:
+
+        >>> result.find("silo", "hash", threads=4)
+        <Record: silo on hash, machine silo, threads 4, transactions 200, seed 1>
+        >>> result.number("media_write_requests", "silo", "hash", threads=4)
+        261
+        >>> result["silo"].select(workloads="hash")
+        <Comparison: 2 results of 1 design on 1 workload with 2 numbers of threads>
+        >>> result.unsafe
+        set()
+        >>> print(result.deferred_note())
+        Lines that PM does not hold yet when a run ends (writes still to come), mean: base 0,
+        silo 0.
+
+        Multiples of a baseline's, a picture with its data, a report, and files:
+
+        >>> result.default_baseline()
+        'base'
+        >>> round(result.normalised("base").value("cycles", "silo", "hash", 4), 2)
+        0.57
+        >>> [path.name for path in result.plot("lines").save("throughput.pdf")]
+        ['throughput.pdf', 'throughput.csv']
+        >>> result.report("report.html")
+        >>> result.save("results.parquet")
+        >>> graven.load("results.parquet")
+        <Comparison: 8 results of 2 designs on 2 workloads with 2 numbers of threads>
+        >>> result.to_arrow().select(["design", "workload", "cycles"]).to_pylist()[0]
+        {'design': 'base', 'workload': 'hash', 'cycles': 237090}
+
+        Of a key that varies, results are looked up in one combination of values:
+
+        >>> writes = {"pm.write_ns": [150, 300]}
+        >>> result = graven.compare("base,silo", "hash", transactions=200, vary=writes)
+        >>> result.varied
+        {'pm.write_ns': [150.0, 300.0]}
+        >>> result.combinations
+        [{'pm.write_ns': 150.0}, {'pm.write_ns': 300.0}]
+        >>> slow = result.at({"pm.write_ns": 300})
+        >>> slow.caption
+        'pm.write_ns = 300'
+        >>> slow.number("cycles", "silo", "hash", 8)
+        40112
     """
 
     records: tuple[Record, ...]
@@ -178,12 +233,12 @@ class Comparison(Frames):
     def __repr__(self) -> str:
         designs = {record.design for record in self.records}
         workloads = {record.workload for record in self.records}
-        parts = [_counted(len(designs), "design"), f"on {_counted(len(workloads), 'workload')}"]
+        parts = [counted(len(designs), "design"), f"on {counted(len(workloads), 'workload')}"]
         if len(self.threads) > 1:
             parts.append(f"with {len(self.threads)} numbers of threads")
         if len(self.combinations) > 1:
             parts.append(f"in {len(self.combinations)} combinations")
-        return f"<Comparison: {_counted(len(self), 'result')} of {' '.join(parts)}>"
+        return f"<Comparison: {counted(len(self), 'result')} of {' '.join(parts)}>"
 
     def select(
         self,
@@ -411,6 +466,15 @@ class Comparison(Frames):
         Raises:
             ImportError: xarray is not installed.
             ConfigError: two results differ in something else, in their seed for example.
+
+        Examples:
+            >>> result = graven.compare("base,silo", "hash,queue", transactions=200)
+            >>> cycles = result.to_xarray()["cycles"]
+            >>> cycles.dims
+            ('design', 'workload', 'threads')
+            >>> ratio = cycles.sel(design="silo") / cycles.sel(design="base")
+            >>> round(float(ratio.sel(workload="hash", threads=8)), 2)
+            0.49
         """
         varied = [config_column(key) for key in self.varied]
         stats = dict.fromkeys(
@@ -421,10 +485,6 @@ class Comparison(Frames):
         )
         axes = ["design", "workload", "threads", *varied]
         return dataset(self.to_arrow(), axes, list(stats))
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _chosen(what: str, given: str | Iterable[str] | None, there: Sequence[str]) -> Sequence[str]:
@@ -478,6 +538,45 @@ class Normalised(Frames):
     """A comparison in multiples of one design's results.
 
     Each is relative to the result with the same number of threads and the same varied values.
+
+    Examples:
+        >>> result = graven.compare("base,fwb,silo", "hash,queue", transactions=200)
+        >>> relative = result.normalised("base")
+        >>> relative
+        <Normalised: <Comparison: 6 results of 3 designs on 2 workloads>, relative to base>
+
+        The throughput of Silo, in multiples of the baseline's with as many threads: on one
+        workload, and the geometric and the arithmetic mean over all:
+
+        >>> round(relative.value("throughput_tx_per_s", "silo", "hash", threads=8), 2)
+        2.06
+        >>> round(relative.mean("throughput_tx_per_s", "silo", threads=8), 2)
+        2.46
+        >>> round(relative.arithmetic_mean("throughput_tx_per_s", "silo", threads=8), 2)
+        2.5
+
+        All of it as rows, and as a picture:
+
+        >>> row = relative.rows()[1]
+        >>> row["workload"], row["design"], round(row["value"], 2)
+        ('hash', 'fwb', 2.22)
+        >>> relative.to_arrow().num_rows
+        45
+        >>> [path.name for path in relative.plot("bars", "media_write_requests").save("writes.svg")]
+        ['writes.svg', 'writes.csv']
+
+        If something was varied, each combination of values is by itself:
+
+        >>> writes = {"pm.write_ns": [150, 300]}
+        >>> result = graven.compare("base,silo", "hash", transactions=200, vary=writes)
+        >>> relative = result.normalised("base")
+        >>> for part in relative.parts():
+        ...     print(part.comparison.caption, round(part.value("cycles", "silo", "hash", 8), 2))
+        pm.write_ns = 150 0.49
+        pm.write_ns = 300 0.49
+        >>> slow = relative.at({"pm.write_ns": 300})
+        >>> round(slow.value("cycles", "silo", "hash", 8), 2)
+        0.49
     """
 
     comparison: Comparison

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from graven import _engine
+from graven.figures import counted
 from graven.machine import Machine
 
 Role: TypeAlias = Literal["built", "optional", "derived", "reference"]
@@ -88,7 +90,7 @@ class Item:
     note: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cost:
     """What a design costs on a machine.
 
@@ -98,6 +100,26 @@ class Cost:
         items: Line by line.
         totals: Bytes that the design adds, by place, from the core outwards; 0 where it adds none.
         remarks: What holds for all items.
+
+    Examples:
+        >>> cost = graven.cost("silo")
+        >>> cost
+        <Cost: silo on machine silo, 32 items, 2,102,744 B>
+        >>> item = cost["log-buffer"]
+        >>> item.numbers, item.value, item.printed.verdict
+        ('20 × (26 + 8)', 680, 'agrees')
+
+        Bytes that it adds where it adds some:
+
+        >>> {place: size for place, size in cost.totals.items() if size}
+        {'core': 128, 'L1': 24, 'controller': 5440, 'PM': 2097152}
+
+        As a document, and as rows of a table:
+
+        >>> list(cost.to_dict())
+        ['design', 'machine', 'items', 'totals', 'remarks']
+        >>> [row["name"] for row in cost.to_rows()][:3]
+        ['log-entry', 'log-buffer', 'log-buffers']
     """
 
     design: str
@@ -105,6 +127,11 @@ class Cost:
     items: tuple[Item, ...]
     totals: Mapping[str, float]
     remarks: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        items = counted(len(self.items), "item")
+        size = math.fsum(self.totals.values())
+        return f"<Cost: {self.design} on machine {self.machine}, {items}, {size:,.0f} B>"
 
     def __getitem__(self, name: str) -> Item:
         """The item of a name."""

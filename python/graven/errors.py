@@ -2,7 +2,15 @@
 
 
 class OutputError(Exception):
-    """A file cannot be written; the message names it and says why."""
+    """A file cannot be written; the message names it and says why.
+
+    Examples:
+        >>> result = graven.compare("base,silo", "hash", transactions=100)
+        >>> result.save("nowhere/results.json")
+        Traceback (most recent call last):
+            ...
+        graven.errors.OutputError: cannot write nowhere/results.json: No such file or directory
+    """
 
 
 class OutputRefusedError(OutputError):
@@ -10,4 +18,15 @@ class OutputRefusedError(OutputError):
 
 
 class StoreError(Exception):
-    """A folder cannot be used as a store of results; the message names it and says why."""
+    """A folder cannot be used as a store of results; the message names it and says why.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> Path("kept").mkdir()
+        >>> written = Path("kept", "store.json").write_text('{"schema": 99}')
+        >>> graven.run("silo", "hash", transactions=100, store="kept")
+        Traceback (most recent call last):
+            ...
+        graven.errors.StoreError: kept is a store of schema 99; this version knows 1: use a
+        newer Graven, or another folder
+    """

@@ -216,6 +216,20 @@ def failures_text(failures: Sequence[Failure]) -> str:
     return "\n".join(f"{failure.label}: {failure.message}" for failure in failures)
 
 
+def kind_of(failures: Sequence[Failure], *others: type[Exception]) -> type[Exception]:
+    """What is raised for failures: the kind that all are of, or `SimulationError`.
+
+    Args:
+        failures: What did not end well.
+        others: Kinds that are raised as they are, beside those of files and stores.
+    """
+    kinds: tuple[type[Exception], ...] = (OutputError, StoreError, *others)
+    for kind in kinds:
+        if all(isinstance(failure.error, kind) for failure in failures):
+            return kind
+    return _engine.SimulationError
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """How far an experiment is.

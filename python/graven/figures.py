@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from graven.records import Value
+if TYPE_CHECKING:
+    from graven.records import Value
 
 MISSING = "–"
 
@@ -102,6 +104,11 @@ def exact(value: Value) -> str:
     if isinstance(value, float):
         return f"{value:,.6g}" if abs(value) < 1e6 else exact(round(value))
     return value
+
+
+def counted(count: int, what: str) -> str:
+    """So many of something: `1 design`, `1,234 results`."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def caption(varied: Mapping[str, Value]) -> str:

@@ -27,6 +27,13 @@ class Frames:
 
         Raises:
             ImportError: it is not.
+
+        Examples:
+            >>> result = graven.compare("base,silo", "hash", transactions=200)
+            >>> result.to_pandas()[["design", "workload", "committed_transactions"]]
+              design workload  committed_transactions
+            0   base     hash                     200
+            1   silo     hash                     200
         """
         _needed("pandas", "to_pandas")
         frame: pd.DataFrame = self.to_arrow().to_pandas()
@@ -37,6 +44,11 @@ class Frames:
 
         Raises:
             ImportError: it is not.
+
+        Examples:
+            >>> result = graven.compare("base,silo", "hash", transactions=200)
+            >>> result.to_polars()["design"].to_list()
+            ['base', 'silo']
         """
         polars = _needed("polars", "to_polars")
         frame: pl.DataFrame = polars.from_arrow(self.to_arrow())

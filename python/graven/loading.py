@@ -44,6 +44,19 @@ def load(
     Raises:
         ConfigError: it cannot be read, is not what Graven writes, or has no such results; or those
             of a store are of several machines or numbers of transactions, of which to choose one.
+
+    Examples:
+        >>> result = graven.compare("base,silo", "hash", transactions=200)
+        >>> result.save("results.json")
+        >>> graven.load("results.json")
+        <Comparison: 2 results of 2 designs on 1 workload>
+
+        A store has whatever was kept in it, runs as well as comparisons:
+
+        >>> record = graven.run("silo", "queue", transactions=200, store="kept")
+        >>> result = graven.compare("base,silo", "hash", transactions=200, store="kept")
+        >>> graven.load("kept", machine="silo", transactions=200)
+        <Comparison: 3 results of 2 designs on 2 workloads>
     """
     where = Path(arguments.path("path", path))
     count = arguments.integer_or_none("transactions", transactions)

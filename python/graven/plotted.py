@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Plotted:
     """Has a picture."""
 
-    def chart(self) -> Chart:
+    def _chart(self) -> Chart:
         """What is drawn.
 
         Raises:
@@ -32,8 +32,14 @@ class Plotted:
 
         Raises:
             ConfigError: there is nothing to draw, or an argument is not allowed.
+
+        Examples:
+            >>> record = graven.run("fwb", "hash", threads=2, transactions=200, timeline="run.json")
+            >>> picture = graven.Timeline.read("run.json").plot(width="text", theme="dark")
+            >>> [path.name for path in picture.save(["run.pdf", "run.png"])]
+            ['run.pdf', 'run.png', 'run.csv']
         """
         from graven.plots.style import Look
 
         look = Look.of(width, theme, style)
-        return self.chart().draw(look)
+        return self._chart().draw(look)

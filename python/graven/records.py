@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from graven.arguments import text
 from graven.catalogue import catalogue
+from graven.figures import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +30,27 @@ class Record:
     """The result of one simulation, with everything needed to repeat it.
 
     `varied` holds what a comparison varied, by `SECTION.KEY`; the same stands in `config`.
+
+    Examples:
+        >>> record = graven.run("silo", "hash", threads=2, transactions=100)
+        >>> record
+        <Record: silo on hash, machine silo, threads 2, transactions 100, seed 1>
+        >>> record.config["pm"]["write_ns"], record.safe
+        (150.0, True)
+
+        Statistics by name. Those that only other designs have are zero:
+
+        >>> record.stats["committed_transactions"]
+        100
+        >>> record.number("checkpoints")
+        0
+
+        As a document with the configuration or without it, and as one flat row:
+
+        >>> list(record.to_dict(full=False))
+        ['design', 'workload', 'machine', 'threads', 'transactions', 'seed', 'safe', 'stats']
+        >>> record.to_row()["config.pm.write_ns"]
+        150.0
     """
 
     design: str
@@ -97,15 +119,31 @@ class Record:
         return row
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MemoryRecord:
-    """The result of replaying a request trace."""
+    """The result of replaying a request trace.
+
+    Examples:
+        >>> run = graven.run("silo", "hash", transactions=100, request_trace="requests.nvt")
+        >>> record = graven.memory("requests.nvt", pm__write_ns=300)
+        >>> record
+        <MemoryRecord: 1,601 requests, machine silo>
+        >>> record.config["pm"]["write_ns"]
+        300.0
+        >>> record.stats["cycles"]
+        15254
+        >>> list(record.to_dict())
+        ['machine', 'stats']
+    """
 
     machine: str
     config: Mapping[str, Mapping[str, Value]]
     stats: Mapping[str, Value]
     requests: int
     host_seconds: float
+
+    def __repr__(self) -> str:
+        return f"<MemoryRecord: {counted(self.requests, 'request')}, machine {self.machine}>"
 
     def to_dict(self) -> dict[str, Any]:
         """As a document; without the host's time, so that equal runs give equal bytes."""

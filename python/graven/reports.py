@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from graven._engine import __version__
+from graven.figures import counted
 
 if TYPE_CHECKING:
     from graven.plots.picture import Picture
@@ -26,7 +27,17 @@ Verdict: TypeAlias = Literal["kept", "violated", "refused"]
 
 @dataclass(frozen=True)
 class Event:
-    """One row of a timeline; rows without a cycle belong to the one above."""
+    """One row of a timeline; rows without a cycle belong to the one above.
+
+    Examples:
+        >>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
+        >>> for event in report.violations[0].timeline[-4:]:
+        ...     print(event.cycle, event.who, event.what)
+        155 design enters the buffer: commit of transaction 0 of thread 0
+        155 thread 0 receives the acknowledgement of transaction 0
+        155 power fails (crash point 0)
+        None verdict word w85040 holds 0x0, committed is 0xa5100, and no open transaction wrote it
+    """
 
     cycle: int | None
     who: str
@@ -46,6 +57,20 @@ class Violation:
         timeline: What led to it, what recovery did, and the verdict.
         left_out: Events that the timeline leaves out, as earlier or unrelated.
         replay: A litmus program that replays it, if it could be made.
+
+    Examples:
+        >>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
+        >>> violation = report.violations[0]
+        >>> violation.what
+        'word 0x1000 holds 0x0, committed is 0xa5100, and no open transaction wrote it'
+        >>> violation.cycle, violation.failure_mode, len(violation.timeline)
+        (155, 'plain', 8)
+
+        The program that replays it, on its design and on one that keeps what it guarantees:
+
+        >>> replayed = graven.litmus(violation.replay, "fwb-literal,fwb")
+        >>> [(result.design, result.verdict) for result in replayed.results]
+        [('fwb-literal', 'violated'), ('fwb', 'kept')]
     """
 
     what: str
@@ -53,12 +78,12 @@ class Violation:
     failure_mode: str
     cycle: int
     seed: int | None
-    timeline: tuple[Event, ...]
+    timeline: tuple[Event, ...] = field(repr=False)
     left_out: int
-    replay: str | None
+    replay: str | None = field(repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Report:
     """What is the same in all reports.
 
@@ -75,6 +100,27 @@ class Report:
         runs: Programs that were run.
         refused: Those that the design refused to go on with, as configured.
         refusal: Its reason, the first time.
+
+    Examples:
+        >>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
+        >>> isinstance(report, graven.Report)
+        True
+        >>> report.verdict, report.is_refused
+        ('violated', False)
+
+        How often each failure mode was checked, and states that were not reached:
+
+        >>> report.failure_modes["plain"], report.failure_modes["torn"]
+        (1, 1)
+        >>> report.not_covered[:3]
+        ('back-to-back', 'bit-came-along', 'buffer-full')
+
+        What led to the violation, as a picture and its data, and everything as a document:
+
+        >>> [path.name for path in report.plot().save("counterexample.svg")]
+        ['counterexample.svg', 'counterexample.csv']
+        >>> report.to_dict()["violations"][0]["cycle"]
+        155
     """
 
     design: str
@@ -89,6 +135,16 @@ class Report:
     runs: int
     refused: int
     refusal: str | None
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}: {self._what()}: {self.verdict}, "
+            f"{counted(self.recoveries, 'power failure')}>"
+        )
+
+    def _what(self) -> str:
+        """What was tried, as `repr` says it."""
+        return self.design
 
     @property
     def verdict(self) -> Verdict:
@@ -138,7 +194,7 @@ class Report:
         return document
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Campaign(Report):
     """What `crash` and `adversary` have in common.
 
@@ -157,6 +213,10 @@ class Campaign(Report):
     settings: Mapping[str, str]
     version: str = __version__
     seconds: float
+
+    def _what(self) -> str:
+        mutant = "" if self.mutant is None else f" with mutant {self.mutant}"
+        return f"{self.design}{mutant} on {self.workload}, machine {self.machine}"
 
     @property
     def claims_safety(self) -> bool:
@@ -180,7 +240,7 @@ class Campaign(Report):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CrashReport(Campaign):
     """A run that was crashed at its crash points.
 
@@ -194,6 +254,17 @@ class CrashReport(Campaign):
         garbage: Whether the log region held noise at first.
         words_stored_outside: Words that the program stored to outside transactions: until a
             transaction stored to one, it was only held to what had been stored to it.
+
+    Examples:
+        >>> report = graven.crash("silo", "queue", machine="cramped", transactions=50, seed=3)
+        >>> report
+        <CrashReport: silo on queue, machine cramped: kept, 2,217 power failures>
+        >>> report.crash_points, report.threads, report.every
+        (1274, 8, 1)
+        >>> report.name, report.claims_safety
+        ('silo-queue', True)
+        >>> report.to_dict()["shares"]
+        {'torn': 1, 'in_flight': 4, 'recovery': 256, 'recovery_depth': 2, 'structures': 65536}
     """
 
     threads: int
@@ -206,7 +277,7 @@ class CrashReport(Campaign):
     words_stored_outside: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AdversaryReport(Campaign):
     """Schedules of the adversary, from `first_seed` up to before `next_seed`.
 
@@ -215,12 +286,31 @@ class AdversaryReport(Campaign):
         seeds: How many were asked for.
         next_seed: Where to go on.
         draws: Bounds of what was drawn, by name.
+
+    Examples:
+        >>> report = graven.adversary("silo", seeds=5)
+        >>> report
+        <AdversaryReport: silo, 5 schedules: kept, 54,875 power failures>
+        >>> report.schedules, report.next_seed, report.is_refused
+        (5, 6, False)
+        >>> report.name, report.claims_safety
+        ('silo-adversary', True)
+
+        A mutant, which is a design with one rule broken, is found out by the first schedules:
+
+        >>> report = graven.adversary("silo", seeds=5, mutant="undo-oldest-first")
+        >>> report.verdict, report.violations[0].seed
+        ('violated', 2)
     """
 
     first_seed: int
     seeds: int
     next_seed: int
     draws: Mapping[str, int]
+
+    def _what(self) -> str:
+        mutant = "" if self.mutant is None else f" with mutant {self.mutant}"
+        return f"{self.design}{mutant}, {counted(self.schedules, 'schedule')}"
 
     @property
     def is_refused(self) -> bool:
@@ -233,13 +323,22 @@ class AdversaryReport(Campaign):
         return self.next_seed - self.first_seed
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class LitmusResult(Report):
     """A litmus program on one design.
 
     Attributes:
         expected: `kept` or `violated`, as the program says.
         as_expected: Whether it came out so.
+
+    Examples:
+        >>> kept, lost = graven.litmus("any/atomic", "silo,ideal").results
+        >>> lost
+        <LitmusResult: ideal: violated, 1 power failure>
+        >>> lost.verdict, lost.expected, lost.as_expected
+        ('violated', 'violated', True)
+        >>> kept.recoveries, kept.is_refused
+        (20, False)
     """
 
     expected: str
@@ -248,7 +347,22 @@ class LitmusResult(Report):
 
 @dataclass(frozen=True)
 class LitmusReport:
-    """A litmus program on its designs."""
+    """A litmus program on its designs.
+
+    Examples:
+        >>> report = graven.litmus("any/atomic", "silo,fwb,ideal")
+        >>> report.title
+        'all of a transaction or nothing, wherever power fails'
+        >>> [(result.design, result.verdict) for result in report.results]
+        [('silo', 'kept'), ('fwb', 'kept'), ('ideal', 'violated')]
+
+        Of the design without any logging, the program says that it loses data:
+
+        >>> report.as_expected
+        True
+        >>> report.to_dict()["results"][2]["expected"]
+        'violated'
+    """
 
     file: str
     title: str

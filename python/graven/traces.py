@@ -32,6 +32,7 @@ from graven.experiment import (
     is_binary,
     run_one,
 )
+from graven.figures import counted
 from graven.machine import DEFAULT, Machine
 from graven.output import check, growing
 from graven.records import Record, parse_record
@@ -60,6 +61,12 @@ class ThreadSummary:
         volatile_loads: Of the loads, those of volatile memory.
         volatile_stores: Of the stores, those.
         volatile_end: One past the last byte of volatile memory that it accesses.
+
+    Examples:
+        >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
+        >>> thread = graven.trace_info("hash.gvt").threads[0]
+        >>> thread.transactions, thread.loads, thread.stores
+        (50, 358, 650)
     """
 
     operations: int
@@ -74,7 +81,7 @@ class ThreadSummary:
     volatile_end: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TraceInfo:
     """What is in a program trace.
 
@@ -85,6 +92,18 @@ class TraceInfo:
         populated_words: Words that are not zero before any thread runs.
         populated_bytes: Bytes of the file that they take.
         threads: Each thread.
+
+    Examples:
+        >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
+        >>> info = graven.trace_info("hash.gvt")
+        >>> info
+        <TraceInfo: silo on hash, 2 threads, 2,682 operations, 30,797,004 B>
+        >>> info.header["design"], info.header["seed"], len(info.threads)
+        ('silo', 1, 2)
+        >>> info.operations
+        2682
+        >>> info.to_dict()["threads"][0]["transactions"]
+        50
     """
 
     header: Mapping[str, Any]
@@ -94,8 +113,14 @@ class TraceInfo:
     populated_bytes: int
     threads: tuple[ThreadSummary, ...]
 
+    def __repr__(self) -> str:
+        of = self.header
+        what = f"{of['design']} on {of['workload']}" if of["design"] else f"from {of['origin']}"
+        parts = [what, counted(len(self.threads), "thread"), counted(self.operations, "operation")]
+        return f"<TraceInfo: {', '.join(parts)}, {self.bytes:,} B>"
+
     @staticmethod
-    def parse(text: str) -> TraceInfo:
+    def _parse(text: str) -> TraceInfo:
         """Reads the engine's JSON."""
         raw = json.loads(text)
         summaries = raw.pop("summaries")
@@ -117,8 +142,14 @@ def trace_info(trace: Path_) -> TraceInfo:
 
     Raises:
         TraceError: it is no whole trace; the message names the byte.
+
+    Examples:
+        >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
+        >>> info = graven.trace_info("hash.gvt")
+        >>> info.header["workload"], sum(thread.stores for thread in info.threads)
+        ('hash', 1300)
     """
-    return TraceInfo.parse(_engine.trace_info(arguments.path("trace", trace)))
+    return TraceInfo._parse(_engine.trace_info(arguments.path("trace", trace)))
 
 
 def trace_properties(trace: Path_) -> dict[str, Any]:
@@ -171,6 +202,13 @@ def record_trace(
         ConfigError: something was refused; nothing has run.
         OutputError: the file cannot be written; nothing has run.
         SimulationError: the run failed, and there is no trace.
+
+    Examples:
+        >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
+        >>> record
+        <Record: silo on hash, machine silo, threads 2, transactions 100, seed 1>
+        >>> graven.replay("hash.gvt").stats["cycles"] == record.stats["cycles"]
+        True
     """
     pairs = tuple(setting_texts(settings, overrides).items())
     name = arguments.text("workload", workload)
@@ -213,6 +251,17 @@ def replay(
         ConfigError: something was refused, for example a machine that is too small.
         TraceError: the trace is broken; the message names the byte.
         SimulationError: the run failed.
+
+    Examples:
+        The same program, as it was recorded, under another design, and on a machine with slower
+        writes to PM (300 ns):
+
+        >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
+        >>> graven.replay("hash.gvt", "base")
+        <Record: base on hash, machine silo, threads 2, transactions 100, seed 1>
+        >>> slow = graven.replay("hash.gvt", "silo", pm__write_ns=300)
+        >>> slow.stats["cycles"] > record.stats["cycles"]
+        True
     """
     pairs = [list(pair) for pair in setting_texts(settings, overrides).items()]
     where = None if machine is None else Machine.find(machine).spec()
@@ -244,6 +293,21 @@ def import_champsim(
         ConfigError: a number is refused, or there are no sources.
         TraceError: a file is no trace; the message names the byte.
         OutputError: the file cannot be written.
+
+    Examples:
+        >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=1, transactions=100)
+        >>> instructions = graven.export_champsim("hash.gvt", "hash.champsim.xz")
+
+        ChampSim's traces know no transactions; eight stores each are made one:
+
+        >>> info = graven.import_champsim(["hash.champsim.xz"], "again.gvt", transaction_stores=8)
+        >>> info
+        <TraceInfo: from champsim, 1 thread, 2,688 operations, 13,993 B>
+        >>> info.threads[0].transactions
+        163
+        >>> record = graven.replay("again.gvt", "silo", machine="silo")
+        >>> record.stats["committed_transactions"]
+        163
     """
     given = {"transaction_stores": transaction_stores, "instructions": instructions}
     numbers = {
@@ -256,7 +320,7 @@ def import_champsim(
         check([out], 0)
         place = files.enter_context(growing(out))
         spec = json.dumps({"names": names, "out": str(place), **numbers})
-        return TraceInfo.parse(_run(out.name, _engine.Conversion("import", spec, opened), observe))
+        return TraceInfo._parse(_run(out.name, _engine.Conversion("import", spec, opened), observe))
 
 
 def export_champsim(
@@ -282,6 +346,11 @@ def export_champsim(
         ConfigError: a number is refused.
         TraceError: the trace is broken, or has no such thread or transaction.
         OutputError: the file cannot be written.
+
+    Examples:
+        >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
+        >>> graven.export_champsim("hash.gvt", "hash.champsim.xz", thread=1, transactions=10)
+        840
     """
     given = {
         "thread": thread,
@@ -311,6 +380,13 @@ def convert_requests(trace: Path_, out: Path_, *, observe: Observer | None = Non
     Raises:
         TraceError: the trace is broken, or has no data, which NVMain's format must have.
         OutputError: the file cannot be written.
+
+    Examples:
+        >>> record = graven.run("silo", "hash", transactions=100, request_trace="requests.nvt")
+        >>> graven.convert_requests("requests.nvt", "requests.grt")
+        1601
+        >>> graven.memory("requests.grt").requests
+        1601
     """
     path = Path(arguments.path("out", out))
     trace = arguments.path("trace", trace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import signal
 import threading
 
@@ -41,6 +42,58 @@ def test_errors_carry_the_messages_of_the_command():
         graven.run("nope", "btree")
     with pytest.raises(ValueError, match="unknown key"):
         graven.run("silo", "btree", pm__nope=1)
+
+
+def test_errors_are_called_what_they_are_imported_as():
+    for kind in (graven.ConfigError, graven.SimulationError, graven.TraceError, graven.Cancelled):
+        copy = pickle.loads(pickle.dumps(kind("why")))
+        assert (type(copy), str(copy)) == (kind, "why")
+        assert repr(kind) == f"<class 'graven.{kind.__name__}'>"
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        lambda store: graven.run("silo", "array", store=store),
+        lambda store: graven.compare("silo", "array", store=store),
+        lambda store: graven.crash("silo", "array", machine="cramped", store=store),
+        lambda store: graven.litmus("graven litmus 1\ndesign silo", store=store),
+    ],
+)
+def test_a_result_that_cannot_be_kept_is_no_failed_simulation(tmp_path, called):
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    with pytest.raises(graven.OutputError, match="cannot make the store"):
+        called(file)
+    later = tmp_path / "later"
+    later.mkdir()
+    (later / "store.json").write_text('{"schema": 99}')
+    with pytest.raises(graven.StoreError, match="a store of schema 99"):
+        called(later)
+
+
+@pytest.mark.parametrize("file", ["request_trace", "bank_loads", "timeline"])
+def test_a_file_that_cannot_be_written_is_named_before_anything_runs(tmp_path, file):
+    where = tmp_path / "nowhere" / "out.grt"
+    with pytest.raises(graven.OutputError, match=r"nowhere: No such file or directory$"):
+        graven.run("silo", "array", store=tmp_path / "kept", **{file: where})
+    assert not (tmp_path / "kept").exists()
+
+
+def test_what_is_shown_of_results_is_one_short_line():
+    shown = [
+        graven.catalogue(),
+        graven.cost("silo"),
+        graven.crash("ideal", "array", machine="cramped", transactions=10),
+        graven.adversary("silo", seeds=2),
+        *graven.litmus("graven litmus 1\ndesign silo").results,
+    ]
+    for item in shown:
+        assert len(repr(item)) < 120, repr(item)
+        assert repr(item).startswith(f"<{type(item).__name__}: ")
+    violation = shown[2].violations[0]
+    assert "timeline" not in repr(violation)
+    assert "replay" not in repr(violation)
 
 
 def test_a_failed_simulation_raises_with_the_others_attached(monkeypatch):

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import doctest
 import sys
 import types
 
 import pytest
 
 import graven
-from graven import progress, reproduced
+from graven import progress
 from graven.experiment import Snapshot
 
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def test_the_examples_in_the_documentation_run():
-    result = doctest.testmod(reproduced)
-    assert (result.attempted > 5, result.failed) == (True, 0)
 
 
 def test_a_reproduction_has_what_the_command_writes(quick):

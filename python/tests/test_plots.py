@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import doctest
 import io
 import itertools
 import json
@@ -29,7 +28,7 @@ from graven.plots.counterexample import Counterexample
 from graven.plots.lines import Lines
 from graven.plots.parts import wrapped
 from graven.plots.rows import Pairs, Sensitivities
-from graven.plots.timeline import Timeline, packed
+from graven.plots.timeline import Lanes, Timeline, packed
 from graven.plots.values import Number, Source, stat
 from graven.report.pairs import Pair
 from graven.report.tornado import Row
@@ -262,7 +261,7 @@ def test_what_waits_for_what_can_be_read(tmp_path, threads, channels, banks, spa
     file.write_text(json.dumps(timeline(threads, channels, banks, [first, *spans])))
     found = Timeline.read(file)
     assert len(found.rows) == 1 + len(spans)
-    check_layout(found.draw(Look.of(width)), least_height=5)
+    check_layout(Lanes(found).draw(Look.of(width)), least_height=5)
 
 
 def test_spans_that_overlap_are_drawn_in_rows_of_their_own(tmp_path):
@@ -600,14 +599,6 @@ def test_a_counterexample_is_drawn():
     kept = graven.crash("silo", "array", machine="cramped", transactions=10)
     with pytest.raises(graven.ConfigError, match="no violation to draw"):
         kept.plot()
-
-
-def test_the_examples_in_the_documentation_of_comparisons_run(tmp_path, monkeypatch):
-    from graven import comparison
-
-    monkeypatch.chdir(tmp_path)
-    assert doctest.testmod(comparison).attempted > 5
-    assert doctest.testmod(comparison).failed == 0
 
 
 # ---- the command -------------------------------------------------------------------------------

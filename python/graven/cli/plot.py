@@ -460,10 +460,10 @@ def of_transactions(
 
     FILE is what `graven run --timeline FILE` wrote.
     """
-    from graven.plots.timeline import Timeline
+    from graven.plots.timeline import Lanes, Timeline
 
     _spare(file, outs)
-    return _draw(lambda: Timeline.read(file), outs, _look(width, theme, style))
+    return _draw(lambda: Lanes(Timeline.read(file)), outs, _look(width, theme, style))
 
 
 def _spare(file: Path, outs: Sequence[Path]) -> None:

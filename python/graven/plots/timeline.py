@@ -77,7 +77,7 @@ class Span:
     details: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Timeline(Plotted):
     """What happened while some transactions ran.
 
@@ -86,11 +86,28 @@ class Timeline(Plotted):
             `from_cycle` and `until_cycle`.
         spans: Transactions, waits, writes, work of banks, and notes of the design.
         lanes: Threads and banks, in their order, by group.
+
+    Examples:
+        >>> record = graven.run("fwb", "hash", threads=2, transactions=200, timeline="run.json")
+        >>> timeline = graven.Timeline.read("run.json")
+        >>> timeline.title
+        'fwb on hash, transactions 100 to 103'
+        >>> timeline.about["from_cycle"], timeline.about["until_cycle"]
+        (30667, 32279)
+        >>> timeline.rows[0]["what"], timeline.rows[0]["until_cycle"]
+        ('transaction 99', 31148)
+        >>> [path.name for path in timeline.plot(width="text").save("run.pdf")]
+        ['run.pdf', 'run.csv']
     """
 
     about: Mapping[str, Any]
     spans: Sequence[Span]
     lanes: Mapping[str, Sequence[str]]
+
+    def __repr__(self) -> str:
+        about = self.about
+        cycles = f"cycles {exact(about['from_cycle'])} to {exact(about['until_cycle'])}"
+        return f"<Timeline: {self.title}, {cycles}>"
 
     @staticmethod
     def read(path: str | PathLike[str]) -> Timeline:
@@ -137,14 +154,25 @@ class Timeline(Plotted):
             for span in sorted(self.spans, key=lambda span: (span.begin, span.end))
         ]
 
-    def chart(self) -> Timeline:
-        """What waits for what: itself."""
-        return self
+    def _chart(self) -> Lanes:
+        return Lanes(self)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The picture of a timeline: a lane for each thread, write and bank."""
+
+    line: Timeline
+
+    @property
+    def rows(self) -> Rows:
+        """What is drawn, as flat rows."""
+        return self.line.rows
 
     def draw(self, look: Look) -> Picture:
         """The picture."""
         with look.applied():
-            return _Drawing(self, look).picture()
+            return _Drawing(self.line, look).picture()
 
 
 def _parsed(document: Any) -> Timeline:  # noqa: ANN401 - what JSON may be

@@ -1,0 +1,287 @@
+"""Every public name has an example, and every example in the documentation works.
+
+The class of bug: a name that users see without an example of how it is used, or an example that
+does not do any more what it shows. Examples are run on the real engine, in a folder of their own,
+in another process that does one after the other.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import doctest
+import json
+import re
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import ENVIRONMENT, HERE, PACKAGE
+
+import graven
+
+NAMES = [name for name in graven.__all__ if not name.startswith("_")]
+
+ENGINE = {"Cancelled", "ConfigError", "SimulationError", "TraceError"}
+"""Names of the native module, which are documented in its stub."""
+
+LONG = {"explain", "Explanation", "Moved"}
+"""Examples that take a minute or more: all changes of a claim are tried."""
+
+SECONDS = 600
+"""What takes longer is given up."""
+
+
+@dataclass(frozen=True)
+class Docstring:
+    """A docstring of the package.
+
+    Attributes:
+        path: What it is of, in the package: module, class, name.
+        file: Where it is.
+        line: Where its text begins, from 0.
+        text: As it is written.
+    """
+
+    path: str
+    file: Path
+    line: int
+    text: str
+
+    @property
+    def examples(self):
+        return doctest.DocTestParser().get_examples(self.text, self.path)
+
+
+def docstrings():
+    """Every docstring of the package, by what it is of: those of constants and stubs, too."""
+    found = {}
+    for file in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")]):
+        parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
+        module = ".".join(part for part in parts if part != "__init__")
+        for path, node in strings(ast.parse(file.read_text()), (module,)):
+            name = ".".join(path)
+            found[name] = Docstring(name, file, node.lineno - 1, node.value)
+    return found
+
+
+def strings(node, path):
+    """The strings that document a module, a class or a function, and what is in it."""
+    before = node
+    for child in node.body:
+        match before, child:
+            case _, ast.Expr(value=ast.Constant(str()) as text) if before is node:
+                yield path, text
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(str()) as text),
+            ):
+                yield (*path, name), text
+        if isinstance(child, ast.ClassDef | ast.FunctionDef):
+            yield from strings(child, (*path, child.name))
+        before = child
+
+
+DOCSTRINGS = docstrings()
+WITH_EXAMPLES = {path: found for path, found in DOCSTRINGS.items() if found.examples}
+
+
+def home(name):
+    """Where the docstring of a public name is."""
+    item = getattr(graven, name)
+    if name in ENGINE:
+        return f"graven._engine.{name}"
+    if isinstance(item, tuple):
+        return f"graven.{graven._HOMES[name]}.{name}"
+    return f"{item.__module__}.{item.__qualname__}"
+
+
+def members(kind):
+    """Public methods and properties of a class, by name: the class that has each."""
+    found = {}
+    for of in kind.__mro__:
+        if of.__module__.split(".")[0] != "graven":
+            continue
+        fields = {field.name for field in dataclasses.fields(kind)} if is_record(kind) else ()
+        for name in vars(of):
+            if not name.startswith("_") and name not in fields:
+                found.setdefault(name, of)
+    return found
+
+
+def is_record(kind):
+    return dataclasses.is_dataclass(kind)
+
+
+def used(paths):
+    """What examples look up with a dot."""
+    return {
+        node.attr
+        for path in paths
+        if path in WITH_EXAMPLES
+        for example in WITH_EXAMPLES[path].examples
+        for node in ast.walk(ast.parse(example.source))
+        if isinstance(node, ast.Attribute)
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_public_name_has_an_example(name):
+    path = home(name)
+    assert path in WITH_EXAMPLES, (
+        f"graven.{name} has no example: its docstring ({path}) needs a section `Examples:` "
+        "with lines that begin with `>>>`"
+    )
+    assert re.search(r"^ *Examples:$", DOCSTRINGS[path].text, re.MULTILINE), path
+    assert any(example.want for example in WITH_EXAMPLES[path].examples), f"{path} shows no result"
+
+
+CLASSES = [name for name in NAMES if isinstance(getattr(graven, name), type)]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_methods_and_properties_are_in_an_example(name):
+    kind = getattr(graven, name)
+    classes = [f"{of.__module__}.{of.__qualname__}" for of in kind.__mro__]
+    missing = [
+        member
+        for member, of in members(kind).items()
+        if member not in used([*classes, f"{of.__module__}.{of.__qualname__}.{member}"])
+    ]
+    assert not missing, (
+        f"no example of graven.{name} uses {', '.join(missing)}: one in the docstring of the class "
+        "or of the method itself has to"
+    )
+
+
+# ---- they work ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory):
+    """Runs what it is asked to, one after the other, and begins anew after what ended it."""
+    errors = tmp_path_factory.mktemp("documented") / "errors"
+    running = []
+
+    def started():
+        with errors.open("w") as sink:
+            return subprocess.Popen(
+                [sys.executable, str(HERE / "documented.py")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=sink,
+                text=True,
+                env=ENVIRONMENT,
+            )
+
+    def ask(**request):
+        if not running:
+            running.append(started())
+        [process] = running
+        timer = threading.Timer(SECONDS, process.kill)
+        timer.start()
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        timer.cancel()
+        if not line:
+            running.clear()
+            process.communicate()
+            pytest.fail(f"the process ended: {errors.read_text()}")
+        return json.loads(line)
+
+    yield ask
+    for process in running:
+        process.communicate(timeout=SECONDS)
+
+
+def parameter(path, name):
+    return pytest.param(path, id=name, marks=[pytest.mark.long] if name in LONG else [])
+
+
+LIBRARIES = ("pandas", "polars", "xarray")
+"""What some methods need, and who installs Graven need not have."""
+
+
+def needed(path):
+    """What has to be installed for a docstring's examples."""
+    return [library for library in LIBRARIES if path.endswith(f".to_{library}")]
+
+
+@pytest.mark.usefixtures("real_engine")
+@pytest.mark.parametrize(
+    "path",
+    [
+        parameter(path, path.removeprefix("graven.").partition(".")[2] or path)
+        for path in WITH_EXAMPLES
+    ],
+)
+def test_examples_show_what_comes_out(process, path, tmp_path):
+    for library in needed(path):
+        pytest.importorskip(library)
+    found = WITH_EXAMPLES[path]
+    came = process(
+        name=path, text=found.text, file=str(found.file), line=found.line, folder=str(tmp_path)
+    )
+    assert came == {"tried": len(found.examples), "failed": ""}, came["failed"]
+
+
+@pytest.mark.usefixtures("real_engine")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (">>> 1 + 1\n3", "Expected:"),
+        (">>> graven.run('silo', 'hash', threads=0)", "graven.ConfigError: threads: 0"),
+        (">>> graven.nothing", "AttributeError"),
+    ],
+)
+def test_an_example_that_does_not_work_is_noticed(process, tmp_path, text, said):
+    came = process(name="wrong", text=text, file="a.py", line=41, folder=str(tmp_path))
+    assert came["tried"] == 1
+    assert 'File "a.py", line 42, in wrong' in came["failed"]
+    assert said in came["failed"]
+
+
+def test_docstrings_of_all_kinds_are_found():
+    kinds = {"graven", "graven.api.run", "graven.comparison.METRICS", "graven._engine.ConfigError"}
+    assert kinds | {"graven.frames.Frames.to_pandas"} <= set(WITH_EXAMPLES)
+
+
+ROOT = HERE.parents[1]
+PAGES = sorted(
+    str(page.relative_to(ROOT))
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    if page.exists() and "```python" in page.read_text()
+)
+
+
+FIGURES = {"docs/plots.md", "docs/usage.md"}
+"""Pages that have papers' figures simulated, which takes minutes."""
+
+SMALL = {"transactions": 200, "workload__footprint_bytes": "1 MB"}
+"""Sizes of runs and comparisons, where a page does not say them."""
+
+
+@pytest.mark.checkout
+@pytest.mark.usefixtures("real_engine")
+@pytest.mark.parametrize(
+    ("page", "sizes"),
+    [
+        *(pytest.param(page, SMALL, id=f"{page}-small") for page in PAGES if page not in FIGURES),
+        *(pytest.param(page, {}, id=page, marks=pytest.mark.long) for page in PAGES),
+    ],
+)
+def test_the_code_of_a_page_runs(process, page, sizes, tmp_path):
+    text = (ROOT / page).read_text()
+    blocks = [
+        (text.count("\n", 0, block.start(1)), block[1])
+        for block in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    ]
+    for library in LIBRARIES:
+        if any(f"to_{library}(" in code for _, code in blocks):
+            pytest.importorskip(library)
+    came = process(name=page, blocks=blocks, sizes=sizes, file=page, folder=str(tmp_path))
+    assert came == {"tried": len(blocks), "failed": ""}, came["failed"]
