@@ -271,7 +271,7 @@ SMALL = {"transactions": 200, "workload__footprint_bytes": "1 MB"}
     ("page", "sizes"),
     [
         *(pytest.param(page, SMALL, id=f"{page}-small") for page in PAGES if page not in FIGURES),
-        *(pytest.param(page, {}, id=page, marks=pytest.mark.long) for page in PAGES),
+        *(pytest.param(page, {}, id=page, marks=pytest.mark.long) for page in sorted(FIGURES)),
     ],
 )
 def test_the_code_of_a_page_runs(process, page, sizes, tmp_path):

@@ -207,6 +207,8 @@ impl Victims {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn victim(open: ThreadSet, newest: u64) -> Victim {
@@ -238,5 +240,37 @@ mod tests {
         victims.retired(1);
         assert!(!victims.has_waiting() && victims.lines.len() == 1);
         assert!(victims.find(LineAddr(2)).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn looking_only_when_a_line_may_go_drops_what_looking_always_drops(
+            steps in prop::collection::vec((0..5_u64, 0..4_u64, 0..8_u16), 1..60),
+        ) {
+            let (mut seldom, mut always) = (Victims::new(2), Victims::new(2));
+            let mut sequence = 0;
+            for (line, kind, number) in steps {
+                for victims in [&mut seldom, &mut always] {
+                    match kind {
+                        0 | 1 => {
+                            let newest = sequence + u64::from(number / 4);
+                            victims.park(LineAddr(line), victim(ThreadSet::from(number % 4), newest));
+                        }
+                        2 => victims.committed(ThreadId::from(number % 2), sequence + 1),
+                        _ => victims.retired(sequence),
+                    }
+                }
+                always.first = 0;
+                sequence += u64::from(kind == 2);
+                for line in 0..5 {
+                    let find = |victims: &Victims| {
+                        victims.find(LineAddr(line)).map(|v| (v.data, v.open, v.newest))
+                    };
+                    prop_assert_eq!(find(&seldom), find(&always));
+                }
+                prop_assert_eq!(seldom.lines.len(), always.lines.len());
+                prop_assert_eq!(seldom.waiting.len(), always.waiting.len());
+            }
+        }
     }
 }
