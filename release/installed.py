@@ -22,8 +22,9 @@ def environment(wheel: Path, root: Path, folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     run(sys.executable, "-m", "venv", folder, folder=root)
     python = folder / "bin" / "python"
-    versions = ("--constraint", root / "python/requirements.lock")
-    package = f"graven[dev,pandas] @ {wheel.resolve().as_uri()}"
+    locks = ("requirements", "requirements-notebooks")
+    versions = [word for lock in locks for word in ("--constraint", root / f"python/{lock}.lock")]
+    package = f"graven[dev,notebooks,polars,xarray] @ {wheel.resolve().as_uri()}"
     quiet = ("--quiet", "--disable-pip-version-check")
     run(python, "-m", "pip", "install", *quiet, *versions, package, folder=root)
     run(python, "-m", "pip", "check", *quiet, folder=root)

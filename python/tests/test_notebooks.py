@@ -23,7 +23,9 @@ PAGES = ("README.md", "docs/start.md", "docs/usage.md", "docs/plots.md", "docs/s
 NEEDED = {
     "dask": lambda: importlib.util.find_spec("distributed") is not None,
     "qemu": lambda: shutil.which("qemu-x86_64") is not None and shutil.which("cc") is not None,
-    "cargo": lambda: shutil.which("cargo") is not None,
+    "cargo": lambda: (
+        shutil.which("cargo") is not None and importlib.util.find_spec("maturin") is not None
+    ),
 }
 """What notebooks need beside the package, by what their metadata calls it."""
 
@@ -42,27 +44,59 @@ def machinery(monkeypatch):
     return notebooks
 
 
+def of(name):
+    """A notebook as it is in its file."""
+    return json.loads((EXAMPLES / f"{name}.ipynb").read_text())
+
+
+def needs_of(name):
+    return of(name)["metadata"]["graven"]["needs"]
+
+
 def marked(name):
-    return pytest.param(name, marks=[pytest.mark.long] if name in LONG else [])
+    marks = [pytest.mark.long] if name in LONG else []
+    # A crate depends on those of the checkout.
+    marks += [pytest.mark.checkout] if "cargo" in needs_of(name) else []
+    return pytest.param(name, marks=marks)
 
 
-@pytest.mark.checkout
 @pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("name", [marked(name) for name in NAMES])
 def test_a_notebook_gives_what_is_in_it(machinery, name, tmp_path):
     path = EXAMPLES / f"{name}.ipynb"
     kept = machinery.nbformat.read(path, as_version=4)
-    for need in kept.metadata["graven"]["needs"]:
+    for need in needs_of(name):
         if not NEEDED[need]() and not REQUIRED:
             pytest.skip(f"{name} needs {need}")
     found = machinery.executed(path, tmp_path)
     assert machinery.came_out(found) == machinery.came_out(kept)
 
 
+@pytest.mark.usefixtures("real_engine")
+@pytest.mark.parametrize("name", [name for name in NAMES if needs_of(name)])
+def test_a_notebook_says_at_once_what_is_missing(name, tmp_path):
+    """Where there are neither programs nor packages beyond Graven's."""
+    [first, *_] = [cell for cell in of(name)["cells"] if cell["cell_type"] == "code"]
+    without = "import sys\nsys.modules.update(distributed=None, maturin=None)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", without + "".join(first["source"])],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "this notebook needs " in done.stderr
+    assert "install" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_was_run_and_speaks_of_no_machine(name):
     text = (EXAMPLES / f"{name}.ipynb").read_text()
-    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    cells = [cell for cell in of(name)["cells"] if cell["cell_type"] == "code"]
     counts = [cell["execution_count"] for cell in cells]
     assert counts == list(range(1, len(cells) + 1))
     assert "/home/" not in text
@@ -76,8 +110,7 @@ def test_a_notebook_was_run_and_speaks_of_no_machine(name):
 def codes():
     """The code of notebooks, and of pages, by the name of a module for it."""
     for name in NAMES:
-        cells = json.loads((EXAMPLES / f"{name}.ipynb").read_text())["cells"]
-        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        code = ["".join(c["source"]) for c in of(name)["cells"] if c["cell_type"] == "code"]
         yield f"notebook_{name}", "\n".join(code)
     for name in PAGES:
         text = (EXAMPLES.parent / name).read_text()
