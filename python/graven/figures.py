@@ -106,6 +106,13 @@ def exact(value: Value) -> str:
     return value
 
 
+def size_text(count: int) -> str:
+    """Bytes as a person says them, in units of 1,024."""
+    if count >= 1 << 30:
+        return f"{count / (1 << 30):.1f} GB"
+    return f"{count / (1 << 20):.1f} MB"
+
+
 def counted(count: int, what: str) -> str:
     """So many of something: `1 design`, `1,234 results`."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

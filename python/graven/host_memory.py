@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graven import _engine
+from graven.figures import size_text
 
 try:
     import resource
@@ -46,13 +47,6 @@ class Limit:
     bytes: int
     source: str
     of_address_space: bool = False
-
-
-def size_text(count: int) -> str:
-    """Bytes as a person says them, in units of 1,024."""
-    if count >= 1 << 30:
-        return f"{count / (1 << 30):.1f} GB"
-    return f"{count / (1 << 20):.1f} MB"
 
 
 def size_of(text: str) -> int:

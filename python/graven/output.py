@@ -18,12 +18,13 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from graven.errors import OutputError, OutputRefusedError
+from graven.figures import size_text
 from graven.records import Record, write_records
 
 BYTES_PER_RECORD = 64 << 10
@@ -178,7 +179,7 @@ def _require_space(folder: Path, bytes_needed: int) -> None:
     if free < bytes_needed:
         raise OSError(
             errno.ENOSPC,
-            f"not enough free space: {_size(free)} free, {_size(bytes_needed)} needed",
+            f"not enough free space: {size_text(free)} free, {size_text(bytes_needed)} needed",
         )
 
 
@@ -236,6 +237,23 @@ def write(path: Path, content: bytes, *, durable: bool = True) -> None:
         else:
             with destination.open() as target:
                 shutil.copyfileobj(io.BytesIO(content), target)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Writes a new folder with files, by their paths in it: all of it is there, or nothing.
+
+    Raises:
+        OutputError: names the folder, and why it cannot be written.
+    """
+    with _writing(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as partial:
+            whole = Path(partial, folder.name)
+            for path, content in files.items():
+                target = whole / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+            whole.rename(folder)
 
 
 @contextlib.contextmanager
@@ -309,7 +327,3 @@ def _umask() -> int:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)
-
-
-def _size(count: int) -> str:
-    return f"{count / (1 << 20):.1f} MB"

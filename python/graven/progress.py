@@ -36,17 +36,16 @@ def percent(fraction: float) -> str:
     return f"{fraction:.2%}" if 0.0 < fraction < 0.01 else f"{fraction:.0%}"
 
 
-def _left(snapshot: Snapshot) -> str:
+def _pace(snapshot: Snapshot) -> list[str]:
+    """How fast it goes, and how long it will take, as far as either is known."""
+    parts = []
+    if snapshot.checked and snapshot.elapsed_seconds > 0:
+        parts.append(f"{scaled(snapshot.checked / snapshot.elapsed_seconds)} power failures/s")
     if snapshot.minimising:
-        return "violated, minimising the program"
-    left = snapshot.seconds_left
-    return "" if left is None else f"about {duration(left)} left"
-
-
-def _rate(snapshot: Snapshot) -> str:
-    if not snapshot.checked or snapshot.elapsed_seconds <= 0:
-        return ""
-    return f"{scaled(snapshot.checked / snapshot.elapsed_seconds)} power failures/s"
+        parts.append("violated, minimising the program")
+    elif (left := snapshot.seconds_left) is not None:
+        parts.append(f"about {duration(left)} left")
+    return parts
 
 
 def _bar() -> Progress | None:
@@ -109,13 +108,13 @@ class Display:
                 completed=snapshot.fraction,
                 description=done,
                 percent=percent(snapshot.fraction),
-                pace=", ".join(part for part in (_rate(snapshot), _left(snapshot)) if part),
+                pace=", ".join(_pace(snapshot)),
                 running=", ".join(snapshot.running),
             )
         elif time.monotonic() - self._spoke >= QUIET_SECONDS:
             self._spoke = time.monotonic()
-            parts = [done, percent(snapshot.fraction), _rate(snapshot), _left(snapshot)]
-            print("graven: " + ", ".join(part for part in parts if part), file=sys.stderr)
+            parts = [done, percent(snapshot.fraction), *_pace(snapshot)]
+            print("graven: " + ", ".join(parts), file=sys.stderr)
 
 
 def of_notebook() -> Observer | None:
@@ -144,6 +143,6 @@ class Bar:
     def html(snapshot: Snapshot) -> str:
         """One snapshot as an element of a page."""
         parts = [f"{snapshot.done:,} of {snapshot.total:,}", percent(snapshot.fraction)]
-        parts += [part for part in (_rate(snapshot), _left(snapshot)) if part]
+        parts += _pace(snapshot)
         bar = f'<progress value="{snapshot.fraction:.4f}" max="1"></progress>'
         return f"<div>{bar} {html.escape(', '.join(parts))}</div>"

@@ -12,16 +12,17 @@ import tomllib
 import pytest
 from conftest import HERE, _command
 
+from graven import __version__
+
 ROOT = HERE.parent.parent
 
 BUILT = ROOT / "target/out-of-tree"
 
-# The crates that a new one depends on are those beside the package.
-pytestmark = pytest.mark.checkout
-
 TUTORIAL = "## A design in a repository of one's own"
 
 
+# The crates that a new one depends on are those beside the package.
+@pytest.mark.checkout
 @pytest.mark.parametrize("kind", ["design", "workload"])
 def test_a_crate_is_written_whole(graven, tmp_path, kind):
     done = graven("new", kind, "my-log")
@@ -63,6 +64,59 @@ def test_a_folder_that_exists_is_left_alone(graven, tmp_path):
     assert not list((tmp_path / "my-log").iterdir())
 
 
+CRATES = {
+    "crates/graven/Cargo.toml": "",
+    "Cargo.toml": f'[workspace.package]\nversion = "{__version__}"\n',
+    "Cargo.lock": "version = 4\n",
+}
+"""As much of Graven's sources as is looked at."""
+
+
+def sources(folder, **changed):
+    for path, text in {**CRATES, **changed}.items():
+        if text is not None:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+    return folder / "crates"
+
+
+def test_a_crate_depends_on_the_crates_that_are_named(graven, tmp_path):
+    crates = sources(tmp_path / "graven")
+    done = graven("new", "design", "my-log", "--graven", str(crates), "--into", "some/where")
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "some/where/my-log"
+    cargo = tomllib.loads((folder / "Cargo.toml").read_text())
+    assert cargo["dependencies"]["graven"]["path"] == str(crates / "graven")
+    assert (folder / "Cargo.lock").read_text() == CRATES["Cargo.lock"]
+    assert [path.name for path in folder.parent.iterdir()] == ["my-log"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"crates/graven/Cargo.toml": None, "crates/x": ""}, "has no crate `graven`"),
+        ({"Cargo.toml": None}, "which says the version of the crates, cannot be read"),
+        ({"Cargo.toml": "version = 1"}, "which says the version of the crates, cannot be read"),
+        ({"Cargo.toml": '[workspace.package]\nversion = "9.9.9"'}, "are of version 9.9.9, this is"),
+    ],
+)
+def test_crates_of_something_else_are_refused(graven, tmp_path, changed, message):
+    crates = sources(tmp_path / "graven", **changed)
+    done = graven("new", "design", "my-log", "--graven", str(crates))
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert not (tmp_path / "my-log").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_not_there_in_part(graven, tmp_path):
+    (tmp_path / "file").touch()
+    crates = sources(tmp_path / "graven")
+    done = graven("new", "design", "my-log", "--graven", str(crates), "--into", "file/deep")
+    assert done.returncode == 1
+    assert "cannot write file/deep/my-log" in done.stderr
+    assert (tmp_path / "file").is_file()
+
+
 def commands_of(section):
     """The commands of the first block of a section of docs/designs.md, without their comments."""
     text = (ROOT / "docs/designs.md").read_text()
@@ -85,6 +139,7 @@ def cargo(*arguments, cwd):
 
 
 @pytest.mark.long
+@pytest.mark.checkout
 @pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("kind", ["design", "workload"])
 def test_the_tutorial_works_to_the_letter(kind, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import click
@@ -78,13 +79,14 @@ def new(kind: str, name: str, into: Path, crates: Path | None) -> None:
     if folder.exists():
         raise click.UsageError(f"{folder} exists already")
     underscored = name.replace("-", "_")
+    sources = (_beside() if crates is None else _checked(crates)).resolve()
     values = {
         "name": name,
         "crate": f"graven-{name}",
         "module": f"graven_{underscored}",
         "section": underscored,
         "type": "".join(part.capitalize() for part in name.split("-")),
-        "graven": (crates or _crates()).resolve().as_posix(),
+        "graven": sources.as_posix(),
     }
     templates = Environment(
         loader=PackageLoader("graven", f"templates/{kind}"),
@@ -92,19 +94,19 @@ def new(kind: str, name: str, into: Path, crates: Path | None) -> None:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    files = {
+        path: templates.get_template(template).render(values).encode()
+        for template, path in TEMPLATES[kind].items()
+    }
     # The versions with which Graven is built and tested; cargo leaves out what is not needed.
-    lock = Path(values["graven"]).parent / "Cargo.lock"
+    lock = sources.parent / "Cargo.lock"
     if lock.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        output.write(folder / "Cargo.lock", lock.read_bytes())
-    for template, path in TEMPLATES[kind].items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        output.write(target, templates.get_template(template).render(values).encode())
+        files["Cargo.lock"] = lock.read_bytes()
+    output.write_folder(folder, files)
     note(f"{folder}: a crate; its README.md says how to test and install it")
 
 
-def _crates() -> Path:
+def _beside() -> Path:
     """Graven's crates: of the checkout that this package is in."""
     folder = Path(__file__).resolve().parents[3] / "crates"
     if not (folder / "graven" / "Cargo.toml").is_file():
@@ -114,3 +116,22 @@ def _crates() -> Path:
             f"--no-binary graven graven=={__version__}` gets"
         )
     return folder
+
+
+def _checked(crates: Path) -> Path:
+    """A folder that is named, if it has the crates of this version."""
+    if not (crates / "graven" / "Cargo.toml").is_file():
+        raise click.UsageError(f"--graven: {crates} has no crate `graven`")
+    workspace = crates.parent / "Cargo.toml"
+    try:
+        found = tomllib.loads(workspace.read_text(encoding="utf-8"))
+        version = found["workspace"]["package"]["version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise click.UsageError(
+            f"--graven: {workspace}, which says the version of the crates, cannot be read"
+        ) from None
+    if version != __version__:
+        raise click.UsageError(
+            f"--graven: the crates in {crates} are of version {version}, this is {__version__}"
+        )
+    return crates

@@ -19,6 +19,7 @@ from graven.cli import options
 from graven.cli.stored import opened, stored
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
+from graven.figures import size_text
 from graven.loading import simulation_of
 from graven.records import json_text
 from graven.store import Store, StoredRecord
@@ -178,7 +179,7 @@ def verify_(folder: Path) -> int:
     """
     store = opened(folder)
     found = verify(store)
-    size = _size(found.size_bytes)
+    size = size_text(found.size_bytes)
     print(f"{found.records:,} results in {found.segments:,} segments, {size}")
     if found.again:
         print(f"{found.again:,} records are there more than once; `graven results gc` drops them")
@@ -209,7 +210,7 @@ def gc(other_builds: bool, older_than: int | None, folder: Path) -> int:
     """
     store = opened(folder)
     done = clean(store, _keeps(other_builds=other_builds, older_than=older_than))
-    sizes = (_size(done.bytes_before), _size(done.bytes_after))
+    sizes = (size_text(done.bytes_before), size_text(done.bytes_after))
     counts = f"{done.kept:,} results kept, {done.dropped:,} records dropped"
     print(f"{counts}: {' to '.join(sizes)}")
     if done.set_aside:
@@ -300,10 +301,6 @@ def _values(row: Sequence[Any]) -> Iterator[Any]:
             except ValueError:
                 pass
         yield value
-
-
-def _size(count: int) -> str:
-    return f"{count / (1 << 20):,.1f} MB"
 
 
 def _short(value: object) -> str:
