@@ -381,8 +381,8 @@ import dataclasses, json, sys
 from graven import schedules
 from graven.schedules import AdversaryCampaign, AdversaryRequest, Blocks
 
-schedules.BLOCK = 100
-for design, mutant, seeds, first in (("silo", None, 350, 7), ("silo", "no-tuple", 400, 1)):
+schedules.BLOCK = 25
+for design, mutant, seeds, first in (("silo", None, 90, 7), ("silo", "no-tuple", 60, 201)):
     plan = AdversaryRequest((design,), seeds, first, mutant)
     [whole] = AdversaryCampaign.prepare(plan).run().reports
     [added] = Blocks.of(plan).run().reports

@@ -33,7 +33,6 @@ def page(browser):
 
 def opened(page, name):
     page.goto((SITE / name).as_uri())
-    page.wait_for_load_state("networkidle")
 
 
 def pages():

@@ -199,6 +199,27 @@ pub struct SurvivingImage {
     bypassing: bool,
 }
 
+/// The slots of a log area that recovery looks at: all of them, of which it need not be told those that begin with zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots {
+    /// The first word of the first slot.
+    pub first: Addr,
+    /// From one slot to the next.
+    pub bytes: u64,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl Slots {
+    /// The first slot from this one on that may hold a record; the first words of those before it count as loaded.
+    #[inline]
+    pub fn used_from(&self, slot: u64, image: &mut SurvivingImage) -> Option<u64> {
+        let first = self.first.plus(slot * self.bytes);
+        let slot = slot + image.pass_zeros(first, self.bytes, self.count - slot);
+        (slot < self.count).then_some(slot)
+    }
+}
+
 impl SurvivingImage {
     /// The bytes that survived.
     pub fn new(image: Image) -> Self {
@@ -247,6 +268,18 @@ impl SurvivingImage {
             self.watch_load(addr);
         }
         self.image.load(addr)
+    }
+
+    /// Passes over words that are zero, `stride` bytes apart from an aligned address on, `most` at most, as if each was
+    /// loaded. Returns how many: none where somebody asks what is loaded.
+    #[inline]
+    pub fn pass_zeros(&mut self, first: Addr, stride: u64, most: u64) -> u64 {
+        if self.is_watched || most == 0 || !is_word(first.plus((most - 1) * stride), self.end) {
+            return 0;
+        }
+        let zeros = self.image.zeros(first, stride, most);
+        self.words_read += zeros;
+        zeros
     }
 
     #[cold]

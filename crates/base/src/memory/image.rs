@@ -207,6 +207,25 @@ impl Image {
         words.copied().unwrap_or([0; N])
     }
 
+    /// How many words, `stride` bytes apart from an aligned address on, are zero before the first that is not; of `most`.
+    pub fn zeros(&self, first: Addr, stride: u64, most: u64) -> u64 {
+        assert!(stride > 0 && stride.is_multiple_of(WORD_BYTES), "words are not {stride} B apart");
+        let mut zeros = 0;
+        while zeros < most {
+            let (chunk, word) = self.locate(first.plus(zeros * stride));
+            let left = self.chunk_bytes() - word as u64 * WORD_BYTES;
+            let here = left.div_ceil(stride).min(most - zeros);
+            let words = self.chunk(chunk).get(word..).unwrap_or_default();
+            let mut those =
+                words.iter().step_by((stride / WORD_BYTES) as usize).take(here as usize);
+            if let Some(before) = those.position(|&word| word != 0) {
+                return zeros + before as u64;
+            }
+            zeros += here;
+        }
+        most
+    }
+
     /// So many words from an aligned address on, if they lie in a part of the image that has been written.
     #[inline]
     pub fn written_words(&self, addr: Addr, words: usize) -> Option<&[u64]> {
@@ -472,6 +491,22 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn zeros_end_at_the_first_word_that_is_none(
+            stores in prop::collection::vec((0..600_u64, 0..2_u64), 0..20),
+            (small, far) in any::<(bool, bool)>(),
+            (word, stride, most) in (0..600_u64, 1..40_u64, 0..100_u64),
+        ) {
+            // Around the end of a chunk.
+            let base = if far { CHUNK_BYTES - 300 * WORD_BYTES } else { 0 };
+            let mut image = if small { Image::of_bytes(1 << 20) } else { Image::new() };
+            let at = |word: u64| Addr(base + word * WORD_BYTES);
+            stores.iter().for_each(|&(word, value)| _ = image.store(at(word), value));
+            let zero = |i: &u64| image.load(at(word + i * stride)) == 0;
+            let expected = (0..most).take_while(zero).count() as u64;
+            prop_assert_eq!(image.zeros(at(word), stride * WORD_BYTES, most), expected);
+        }
 
         #[test]
         fn bits_of_lines_are_those_of_their_words(

@@ -2,7 +2,7 @@
 
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, Field, WORD_BYTES};
-use graven_base::surviving::{SurvivingImage, Work};
+use graven_base::surviving::{Slots, SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants, Store};
 
 use super::{BaseConfig, Mutant};
@@ -119,6 +119,11 @@ impl Area {
     /// Where a record lies.
     pub fn slot(&self, number: u64) -> Addr {
         self.start.plus(number % self.slots * RECORD_BYTES)
+    }
+
+    /// All its slots.
+    pub fn all(&self) -> Slots {
+        Slots { first: self.start, bytes: RECORD_BYTES, count: self.slots }
     }
 
     /// The torn bit of a record.

@@ -54,7 +54,10 @@ fn records_to_undo(
 ) -> Vec<Record> {
     let by_place = mutants.has(Mutant::NewestByPlace);
     let mut next: Option<Record> = None;
-    for record in (0..area.slots).filter_map(|slot| area.read(image, slot)) {
+    let (slots, mut rest) = (area.all(), 0);
+    while let Some(slot) = slots.used_from(rest, image) {
+        rest = slot + 1;
+        let Some(record) = area.read(image, slot) else { continue };
         if by_place || next.as_ref().is_none_or(|newest| record.number >= newest.number) {
             next = Some(record);
         }

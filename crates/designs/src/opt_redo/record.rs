@@ -5,7 +5,7 @@ use crate::fields::{HOME, THREAD_BITS};
 use crate::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
-use graven_base::surviving::{SurvivingImage, Work};
+use graven_base::surviving::{Slots, SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants};
 
 /// One line of data, one of metadata.
@@ -119,6 +119,11 @@ impl Area {
     /// Where its metadata line lies.
     pub(super) fn metadata(&self, number: u64) -> LineAddr {
         LineAddr(self.data(number).0 + 1)
+    }
+
+    /// All its slots, by the first words of their metadata.
+    pub(super) fn all(&self) -> Slots {
+        Slots { first: self.metadata(0).addr(), bytes: SLOT_BYTES, count: self.slots }
     }
 
     pub(super) fn torn(&self, number: u64) -> bool {
