@@ -52,11 +52,11 @@ captures: install ## Build, run, capture and verify all real programs: captures/
 prepare: ## Compile the tests of `make test`, and run nothing
 	$(CARGO_TEST) --release --no-run --quiet
 
-test: install ## What every edit runs: all designs, workloads and commands; 8 minutes on two cores
+test: install ## What every edit runs: all designs, workloads and commands; 18 minutes on two cores
 	$(CARGO_TEST) --release
 	$(PYTEST) -m "not long" python/tests
 
-test-all: test ## The longer tests too, and simulations with checks of overflow; 35 minutes on two cores
+test-all: test ## The longer tests too, and simulations with checks of overflow; an hour on two cores
 	$(CARGO_TEST) --release --tests -- --ignored
 	cargo test --locked --package graven --tests -- $(WITHOUT)
 	$(PYTEST) --dist loadfile -m long python/tests
