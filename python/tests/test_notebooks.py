@@ -62,7 +62,9 @@ def marked(name):
 
 @pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("name", [marked(name) for name in NAMES])
-def test_a_notebook_gives_what_is_in_it(machinery, name, tmp_path):
+def test_a_notebook_gives_what_is_in_it(machinery, name, tmp_path, monkeypatch):
+    # Crates are built beside the other crates that are outside the workspace.
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(EXAMPLES.parent / "target/out-of-tree"))
     path = EXAMPLES / f"{name}.ipynb"
     kept = machinery.nbformat.read(path, as_version=4)
     for need in needs_of(name):
