@@ -22,8 +22,9 @@ EXAMPLES := $(wildcard examples/*/Cargo.toml)
 CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
 # Crates whose documentation is in the site: `graven`, and `graven-…`.
 DOCUMENTED := graven $(addprefix graven-,base machine designs workloads trace lab python)
-# Tests that are nothing but many schedules: with checks of overflow they take many minutes, and find no other overflow.
-WITHOUT := --skip enumeration:: --skip outside::
+# Tests that run with checks of overflow, too: of simulations, and of power failures in the contract of designs. Campaigns of
+# the laboratory are the same simulations many times.
+CHECKED := $(addprefix --test ,designs machine project traces)
 # Tests of a Slurm that is killed and restarted; nothing else may take the processors from it.
 SLURM := python/tests/test_clusters.py
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
@@ -60,7 +61,7 @@ test: install ## What every edit runs: all designs, workloads and commands; 18 m
 
 test-all: test ## The longer tests too, and simulations with checks of overflow; an hour on two cores
 	$(CARGO_TEST) --release --tests -- --ignored
-	cargo test --locked --package graven --tests -- $(WITHOUT)
+	cargo test --locked --package graven $(CHECKED)
 	$(PYTEST) --numprocesses 0 -m long $(SLURM)
 	$(PYTEST) --dist loadfile -m long --ignore $(SLURM) python/tests
 	$(PYTEST) tests/recorded tests/counts release
