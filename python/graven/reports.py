@@ -215,8 +215,11 @@ class Campaign(Report):
     seconds: float
 
     def _what(self) -> str:
-        mutant = "" if self.mutant is None else f" with mutant {self.mutant}"
-        return f"{self.design}{mutant} on {self.workload}, machine {self.machine}"
+        return f"{self._tried} on {self.workload}, machine {self.machine}"
+
+    @property
+    def _tried(self) -> str:
+        return self.design if self.mutant is None else f"{self.design} with mutant {self.mutant}"
 
     @property
     def claims_safety(self) -> bool:
@@ -309,8 +312,7 @@ class AdversaryReport(Campaign):
     draws: Mapping[str, int]
 
     def _what(self) -> str:
-        mutant = "" if self.mutant is None else f" with mutant {self.mutant}"
-        return f"{self.design}{mutant}, {counted(self.schedules, 'schedule')}"
+        return f"{self._tried}, {counted(self.schedules, 'schedule')}"
 
     @property
     def is_refused(self) -> bool:

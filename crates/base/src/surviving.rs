@@ -199,23 +199,27 @@ pub struct SurvivingImage {
     bypassing: bool,
 }
 
-/// The slots of a log area that recovery looks at: all of them, of which it need not be told those that begin with zero.
-#[derive(Clone, Copy, Debug)]
+/// A walk over all slots of a log area, which passes over those that begin with zero.
+#[derive(Debug)]
 pub struct Slots {
-    /// The first word of the first slot.
-    pub first: Addr,
-    /// From one slot to the next.
-    pub bytes: u64,
-    /// How many there are.
-    pub count: u64,
+    first: Addr,
+    bytes: u64,
+    count: u64,
+    next: u64,
 }
 
 impl Slots {
-    /// The first slot from this one on that may hold a record; the first words of those before it count as loaded.
+    /// Of so many slots of so many bytes; the first word of the first slot lies there.
+    pub fn new(first: Addr, bytes: u64, count: u64) -> Slots {
+        Slots { first, bytes, count, next: 0 }
+    }
+
+    /// The next slot that may hold a record; the first words of those before it count as loaded.
     #[inline]
-    pub fn used_from(&self, slot: u64, image: &mut SurvivingImage) -> Option<u64> {
-        let first = self.first.plus(slot * self.bytes);
-        let slot = slot + image.pass_zeros(first, self.bytes, self.count - slot);
+    pub fn next_used(&mut self, image: &mut SurvivingImage) -> Option<u64> {
+        let first = self.first.plus(self.next * self.bytes);
+        let slot = self.next + image.pass_zeros(first, self.bytes, self.count - self.next);
+        self.next = self.count.min(slot + 1);
         (slot < self.count).then_some(slot)
     }
 }

@@ -22,6 +22,13 @@ pub(super) struct Victim {
     pub(super) newest: u64,
 }
 
+impl Victim {
+    /// The last transaction that it waits for; while one is open, one that never comes.
+    fn waits_for(&self) -> u64 {
+        if self.open == 0 { self.newest } else { u64::MAX }
+    }
+}
+
 /// Where a line was put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parked {
@@ -129,7 +136,7 @@ impl Victims {
 
     /// Takes in the newest content of a line.
     pub(super) fn park(&mut self, line: LineAddr, victim: Victim) -> Parked {
-        self.may_go(&victim);
+        self.first = self.first.min(victim.waits_for());
         if let Some(older) = self.find_mut(line) {
             *older = victim;
             return Parked::Replaced;
@@ -151,7 +158,7 @@ impl Victims {
     pub(super) fn keep_older(&mut self, line: LineAddr, newest: Victim) -> bool {
         let Some(older) = self.find_mut(line) else { return false };
         *older = Victim { data: older.data, ..newest };
-        self.may_go(&newest);
+        self.first = self.first.min(newest.waits_for());
         true
     }
 
@@ -167,16 +174,9 @@ impl Victims {
         for victim in self.all_mut().filter(|v| v.open & bit != 0) {
             victim.open &= !bit;
             victim.newest = victim.newest.max(sequence);
-            first = if victim.open == 0 { first.min(victim.newest) } else { first };
+            first = first.min(victim.waits_for());
         }
         self.first = first;
-    }
-
-    /// A line waits now for what this one waits for.
-    fn may_go(&mut self, victim: &Victim) {
-        if victim.open == 0 {
-            self.first = self.first.min(victim.newest);
-        }
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Victim> {
@@ -189,15 +189,9 @@ impl Victims {
         if sequence < self.first {
             return;
         }
-        let mut first = u64::MAX;
-        let mut stays = |v: &Victim| {
-            let stays = v.open != 0 || v.newest > sequence;
-            first = if stays && v.open == 0 { first.min(v.newest) } else { first };
-            stays
-        };
-        self.lines.retain(|_, v| stays(v));
-        self.waiting.retain(|(_, v)| stays(v));
-        self.first = first;
+        self.lines.retain(|_, v| v.waits_for() > sequence);
+        self.waiting.retain(|(_, v)| v.waits_for() > sequence);
+        self.first = self.all_mut().map(|v| v.waits_for()).min().unwrap_or(u64::MAX);
         while self.lines.len() < self.capacity {
             let Some((line, victim)) = self.waiting.pop_front() else { return };
             self.lines.insert(line, victim);

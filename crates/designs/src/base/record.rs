@@ -123,7 +123,7 @@ impl Area {
 
     /// All its slots.
     pub fn all(&self) -> Slots {
-        Slots { first: self.start, bytes: RECORD_BYTES, count: self.slots }
+        Slots::new(self.start, RECORD_BYTES, self.slots)
     }
 
     /// The torn bit of a record.

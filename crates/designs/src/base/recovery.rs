@@ -54,9 +54,8 @@ fn records_to_undo(
 ) -> Vec<Record> {
     let by_place = mutants.has(Mutant::NewestByPlace);
     let mut next: Option<Record> = None;
-    let (slots, mut rest) = (area.all(), 0);
-    while let Some(slot) = slots.used_from(rest, image) {
-        rest = slot + 1;
+    let mut slots = area.all();
+    while let Some(slot) = slots.next_used(image) {
         let Some(record) = area.read(image, slot) else { continue };
         if by_place || next.as_ref().is_none_or(|newest| record.number >= newest.number) {
             next = Some(record);

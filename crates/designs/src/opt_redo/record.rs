@@ -123,7 +123,7 @@ impl Area {
 
     /// All its slots, by the first words of their metadata.
     pub(super) fn all(&self) -> Slots {
-        Slots { first: self.metadata(0).addr(), bytes: SLOT_BYTES, count: self.slots }
+        Slots::new(self.metadata(0).addr(), SLOT_BYTES, self.slots)
     }
 
     pub(super) fn torn(&self, number: u64) -> bool {

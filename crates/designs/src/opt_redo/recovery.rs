@@ -61,9 +61,8 @@ fn find_commits(
     let whose = if context.mutants().has(Mutant::TruncatedThreadByThread) { thread } else { 0 };
     let retired = surviving.load(Area::of(context, whose).header());
     let mut newest = None;
-    let (slots, mut rest) = (area.all(), 0);
-    while let Some(slot) = slots.used_from(rest, surviving) {
-        rest = slot + 1;
+    let mut slots = area.all();
+    while let Some(slot) = slots.next_used(surviving) {
         let Some(Metadata { kind, number, .. }) = area.read(surviving, slot) else { continue };
         let Kind::Commit { sequence, updates } = kind else { continue };
         newest = newest.max(Some(number));
