@@ -63,7 +63,7 @@ test-all: test ## The longer tests too, and simulations with checks of overflow;
 	$(CARGO_TEST) --release --tests -- --ignored
 	cargo test --locked --package graven $(CHECKED)
 	$(PYTEST) --numprocesses 0 -m long $(SLURM)
-	$(PYTEST) --dist loadfile -m long --ignore $(SLURM) python/tests
+	$(PYTEST) --dist loadgroup -m long --ignore $(SLURM) python/tests
 	$(PYTEST) tests/recorded tests/counts release
 	$(MAKE) counts
 	$(MAKE) examples

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import chain
 from typing import Any
 
 from graven import _engine
@@ -138,8 +139,24 @@ class MachinePreset:
     name: str
     title: str
     file: str
-    values: tuple[MachineValue, ...]
     comparison: Selection
+    _said: Sequence[Mapping[str, Any]] = field(repr=False)
+
+    @cached_property
+    def values(self) -> tuple[MachineValue, ...]:
+        """Every value, with where it is from."""
+        declared = catalogue().parameters
+        return tuple(
+            MachineValue(
+                item["key"],
+                item["value"],
+                declared[item["key"]].unit,
+                declared[item["key"]].doc,
+                item["source"],
+                item["assumed"],
+            )
+            for item in self._said
+        )
 
     def value(self, key: str) -> object:
         """The value of a key, as the file writes it; `None` if it says nothing of it.
@@ -147,7 +164,7 @@ class MachinePreset:
         Raises:
             ConfigError: there is no such key on any machine.
         """
-        found = next((item.value for item in self.values if item.key == key), None)
+        found = next((item["value"] for item in self._said if item["key"] == key), None)
         if found is None:
             catalogue().check_key(key)
         return found
@@ -201,9 +218,11 @@ def _group(name: str, designs: Sequence[str] = ()) -> str:
     return next((title for title, pattern in _GROUPS if re.match(pattern, name)), other)
 
 
-@dataclass(frozen=True, repr=False)
 class Catalogue:
     """All names, in the engine's order.
+
+    Attributes:
+        raw: What the engine says, in the engine's words.
 
     Examples:
         Names, and what they stand for:
@@ -247,17 +266,117 @@ class Catalogue:
         ''
         >>> "adr_overflows" in catalogue.design_statistics
         True
+
+        Everything of a kind, and the whole as the engine says it:
+
+        >>> len(catalogue.designs), len(catalogue.workloads), len(catalogue.machines)
+        (39, 24, 7)
+        >>> {alias.name: alias.of for alias in catalogue.aliases}["unsafe-base"]
+        ('unsafe-redo', 'unsafe-undo')
+        >>> [section.name for section in catalogue.sections][:3]
+        ['core', 'l1', 'l2']
+        >>> [statistic.name for statistic in catalogue.stats][:2]
+        ['cycles', 'instructions']
+        >>> [state.name for state in catalogue.states][:2]
+        ['crash-while-ending', 'crash-while-open']
+        >>> [draw.name for draw in catalogue.draws][:2]
+        ['threads', 'locks']
+        >>> sorted(catalogue.raw)[:3]
+        ['aliases', 'designs', 'draws']
     """
 
-    designs: tuple[Design, ...]
-    aliases: tuple[Alias, ...]
-    workloads: tuple[Workload, ...]
-    machines: tuple[MachinePreset, ...]
-    stats: tuple[Statistic, ...]
-    sections: tuple[Section, ...]
-    states: tuple[Named, ...]
-    draws: tuple[Draw, ...]
-    raw: Mapping[str, Any]
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self.raw = raw
+
+    @cached_property
+    def designs(self) -> tuple[Design, ...]:
+        """The persistence designs."""
+        return tuple(
+            Design(
+                item["name"],
+                item["summary"],
+                item["paper"],
+                item["safe"],
+                item["default"],
+                item["guarantee"],
+                tuple(item["settings"]),
+                _named(item["mutants"]),
+                _named(item["cover_points"]),
+                tuple(item["statistics"]),
+                _parameters(item["parameters"]),
+            )
+            for item in self.raw["designs"]
+        )
+
+    @cached_property
+    def aliases(self) -> tuple[Alias, ...]:
+        """Other names for designs."""
+        return tuple(
+            Alias(item["name"], item["summary"], item["paper"], tuple(item["of"]))
+            for item in self.raw["aliases"]
+        )
+
+    @cached_property
+    def workloads(self) -> tuple[Workload, ...]:
+        """The workloads, each with the parameters that all have in front of its own."""
+        shared = [section.parameters for section in self.sections if section.name == "workload"]
+        return tuple(
+            Workload(
+                item["name"],
+                item["summary"],
+                item["group"],
+                tuple(item["settings"]),
+                tuple(chain(*shared, _parameters(item["parameters"]))),
+            )
+            for item in self.raw["workloads"]
+        )
+
+    @cached_property
+    def machines(self) -> tuple[MachinePreset, ...]:
+        """The machines that ship with Graven."""
+        return tuple(
+            MachinePreset(
+                item["name"],
+                item["title"],
+                item["file"],
+                Selection.parse(item["comparison"]),
+                item["values"],
+            )
+            for item in self.raw["machines"]
+        )
+
+    @cached_property
+    def stats(self) -> tuple[Statistic, ...]:
+        """The statistics: the machine's, then those of designs."""
+        return tuple(
+            Statistic(
+                item["name"],
+                item["unit"],
+                item["kind"],
+                item["description"],
+                _group(item["name"], item["designs"]),
+                tuple(item["designs"]),
+            )
+            for item in self.raw["stats"]
+        )
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The tables of the configuration: the machine's, designs' and workloads'."""
+        return tuple(
+            Section(item["name"], item["doc"], _parameters(item["parameters"]))
+            for item in self.raw["sections"]
+        )
+
+    @cached_property
+    def states(self) -> tuple[Named, ...]:
+        """States of any design that are worth reaching when it is crashed."""
+        return _named(self.raw["states"])
+
+    @cached_property
+    def draws(self) -> tuple[Draw, ...]:
+        """Bounds of what the adversary draws."""
+        return tuple(Draw(**item) for item in self.raw["draws"])
 
     def __repr__(self) -> str:
         return (
@@ -291,10 +410,8 @@ class Catalogue:
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
         """Every parameter by its key: of the machine's sections, of designs and of workloads."""
-        owners: tuple[Section | Design | Workload, ...] = (
-            *self.sections, *self.designs, *self.workloads,
-        )  # fmt: skip
-        return {parameter.key: parameter for owner in owners for parameter in owner.parameters}
+        every = (section.parameters for section in self.sections)
+        return {parameter.key: parameter for parameter in chain.from_iterable(every)}
 
     def check_key(self, key: str) -> None:
         """Refuses a configuration key that there is not.
@@ -395,64 +512,4 @@ def catalogue() -> Catalogue:
         >>> catalogue.parameters["pm.write_ns"].default
         '150.0'
     """
-    raw: dict[str, Any] = json.loads(_engine.catalogue())
-    return Catalogue(
-        designs=tuple(
-            Design(
-                item["name"],
-                item["summary"],
-                item["paper"],
-                item["safe"],
-                item["default"],
-                item["guarantee"],
-                tuple(item["settings"]),
-                _named(item["mutants"]),
-                _named(item["cover_points"]),
-                tuple(statistic["name"] for statistic in item["statistics"]),
-                _parameters(item["parameters"]),
-            )
-            for item in raw["designs"]
-        ),
-        aliases=tuple(
-            Alias(item["name"], item["summary"], item["paper"], tuple(item["of"]))
-            for item in raw["aliases"]
-        ),
-        workloads=tuple(
-            Workload(
-                item["name"],
-                item["summary"],
-                item["group"],
-                tuple(item["settings"]),
-                _parameters(item["parameters"]),
-            )
-            for item in raw["workloads"]
-        ),
-        machines=tuple(
-            MachinePreset(
-                item["name"],
-                item["title"],
-                item["file"],
-                tuple(MachineValue(**value) for value in item["values"]),
-                Selection.parse(item["comparison"]),
-            )
-            for item in raw["machines"]
-        ),
-        stats=tuple(
-            Statistic(
-                item["name"],
-                item["unit"],
-                item["kind"],
-                item["description"],
-                item.get("group") or _group(item["name"], item.get("designs", ())),
-                tuple(item.get("designs", ())),
-            )
-            for item in raw["stats"]
-        ),
-        sections=tuple(
-            Section(item["name"], item["doc"], _parameters(item["parameters"]))
-            for item in raw["sections"]
-        ),
-        states=_named(raw["states"]),
-        draws=tuple(Draw(**item) for item in raw["draws"]),
-        raw=raw,
-    )
+    return Catalogue(json.loads(_engine.catalogue()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -118,6 +119,19 @@ def real(request, tmp_path):
     request.getfixturevalue("real_engine")
     call = _command(["-m", "graven"])
     return lambda *arguments, cwd=tmp_path, **env: call(*arguments, cwd=cwd, **env)
+
+
+OUT_OF_TREE = HERE.parent.parent / "target/out-of-tree"
+"""Where crates are built that are outside the workspace: what they depend on is compiled once."""
+
+
+@pytest.fixture
+def out_of_tree():
+    """That folder, for one test at a time: Cargo holds it only while it builds."""
+    OUT_OF_TREE.mkdir(parents=True, exist_ok=True)
+    with (OUT_OF_TREE / ".tests").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield OUT_OF_TREE
 
 
 @pytest.fixture

@@ -161,8 +161,6 @@ def catalogue():
         {
             "key": f"{section}.{item[0]}",
             "value": item[4],
-            "unit": item[2],
-            "doc": item[1],
             "source": item[5],
             "assumed": item[6],
         }
@@ -177,7 +175,6 @@ def catalogue():
                     "summary": summary,
                     "paper": paper,
                     "safe": safe,
-                    "sound": safe,
                     "guarantee": "durable" if safe else "none",
                     "default": name != "hoop",
                     "settings": [],
@@ -217,7 +214,7 @@ def catalogue():
                 for name in MACHINES
             ],
             "stats": [
-                dict(zip(("name", "unit", "kind", "description"), item, strict=True))
+                dict(zip(("name", "unit", "kind", "description"), item, strict=True), designs=[])
                 for item in STATS
             ],
             "sections": [

@@ -16,8 +16,6 @@ from graven import __version__
 
 ROOT = HERE.parent.parent
 
-BUILT = ROOT / "target/out-of-tree"
-
 TUTORIAL = "## A design in a repository of one's own"
 
 
@@ -125,9 +123,8 @@ def commands_of(section):
     return [shlex.split(line, comments=True) for line in block[1].splitlines()]
 
 
-def cargo(*arguments, cwd):
-    """Builds beside the other crates that are outside the workspace."""
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(BUILT), "NO_COLOR": "1"}
+def cargo(*arguments, cwd, built):
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(built), "NO_COLOR": "1"}
     return subprocess.run(
         ["cargo", *arguments],
         cwd=cwd,
@@ -140,9 +137,10 @@ def cargo(*arguments, cwd):
 
 @pytest.mark.long
 @pytest.mark.checkout
+@pytest.mark.xdist_group("out-of-tree")
 @pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("kind", ["design", "workload"])
-def test_the_tutorial_works_to_the_letter(kind, tmp_path):
+def test_the_tutorial_works_to_the_letter(kind, tmp_path, out_of_tree):
     """Its commands, in its order; the crates that it depends on are built once for both kinds."""
     folder = tmp_path / "my-log"
     ran = []
@@ -155,11 +153,12 @@ def test_the_tutorial_works_to_the_letter(kind, tmp_path):
                 assert (tmp_path / name).is_dir()
                 continue
             case ["cargo", *arguments]:
-                done = cargo(*arguments, cwd=cwd)
+                done = cargo(*arguments, cwd=cwd, built=out_of_tree)
             case ["maturin", "develop", *_]:
                 # Not into the environment of the other tests: a folder on the path does as well.
-                done = cargo("build", "--release", cwd=cwd)
-                (folder / "graven_my_log.so").symlink_to(BUILT / "release/libgraven_my_log.so")
+                done = cargo("build", "--release", cwd=cwd, built=out_of_tree)
+                library = out_of_tree / "release/libgraven_my_log.so"
+                (folder / "graven_my_log.so").symlink_to(library)
             case ["graven", *arguments]:
                 if kind == "workload":
                     arguments = ["run", "--design", "silo", "--workload", "my-log"]

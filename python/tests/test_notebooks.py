@@ -56,15 +56,16 @@ def needs_of(name):
 def marked(name):
     marks = [pytest.mark.long] if name in LONG else []
     # A crate depends on those of the checkout.
-    marks += [pytest.mark.checkout] if "cargo" in needs_of(name) else []
+    if "cargo" in needs_of(name):
+        marks += [pytest.mark.checkout, pytest.mark.xdist_group("out-of-tree")]
     return pytest.param(name, marks=marks)
 
 
 @pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("name", [marked(name) for name in NAMES])
-def test_a_notebook_gives_what_is_in_it(machinery, name, tmp_path, monkeypatch):
-    # Crates are built beside the other crates that are outside the workspace.
-    monkeypatch.setenv("CARGO_TARGET_DIR", str(EXAMPLES.parent / "target/out-of-tree"))
+def test_a_notebook_gives_what_is_in_it(machinery, name, tmp_path, monkeypatch, request):
+    if "cargo" in needs_of(name):
+        monkeypatch.setenv("CARGO_TARGET_DIR", str(request.getfixturevalue("out_of_tree")))
     path = EXAMPLES / f"{name}.ipynb"
     kept = machinery.nbformat.read(path, as_version=4)
     for need in needs_of(name):

@@ -13,7 +13,7 @@ from release import agreement, wheels
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.long, pytest.mark.checkout]
+pytestmark = [pytest.mark.long, pytest.mark.checkout, pytest.mark.xdist_group("wheel")]
 
 
 def done(*words, cwd, **environment):

@@ -1,110 +1,157 @@
 //! What there is to choose from, for front ends: designs, workloads, machines, statistics, parameters.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::comparison::{Comparison, MachineFile, Variation};
-use graven_base::config::{Config, Field, Section, Source};
+use graven_base::config::{self, Config, Source};
 use graven_base::stats::{Declaration, Kind};
 use graven_lab::adversary::{DRAW_RANGES, DrawRange};
 use graven_lab::campaign::guarantee_text;
 use graven_lab::explorer::STATES;
-use graven_machine::design::{DesignInfo, Named};
-use graven_machine::registry::Registry;
+use graven_machine::design::{self, DesignInfo};
+use graven_machine::registry::{Alias, Preset, Registry};
 use graven_machine::stats;
-use graven_machine::workload::WorkloadConfig;
+use graven_machine::workload::WorkloadInfo;
 
-/// The whole catalogue as one JSON object.
-///
-/// # Panics
-/// If a preset that ships with Graven does not load: the build is broken then.
-pub fn catalogue(registry: &Registry) -> Value {
-    let defaults = registry.defaults();
-    let designs: Vec<Value> = registry.designs()
-        .iter()
-        .map(|d| {
-            json!({
-                "name": d.name, "summary": d.summary, "paper": d.paper, "safe": d.is_sound(&defaults), "default": d.default,
-                "guarantee": guarantee_text(d.guarantee_in(&defaults)), "sound": d.is_sound(&defaults),
-                "settings": texts(d.settings),
-                "mutants": named(d.mutants), "cover_points": named(d.cover_points),
-                "statistics": d.statistics().map(statistic).collect::<Vec<_>>(),
-                "parameters": d.section.map(|make| parameters(make().as_ref())).unwrap_or_default(),
-            })
-        })
-        .collect();
-    let aliases: Vec<Value> = registry
-        .aliases()
-        .iter()
-        .map(|a| json!({ "name": a.name, "summary": a.summary, "paper": a.paper, "of": a.of }))
-        .collect();
-    let shared = parameters(&WorkloadConfig::default());
-    let workloads: Vec<Value> = registry.workloads()
-        .iter()
-        .map(|w| {
-            let own = w.sections.iter().flat_map(|make| parameters(make().as_ref()));
-            let all: Vec<Value> = shared.iter().cloned().chain(own).collect();
-            json!({
-                "name": w.name, "summary": w.summary, "group": w.group, "settings": texts(w.settings),
-                "parameters": all,
-            })
-        })
-        .collect();
-    let of_machine = stats::declarations().map(statistic);
-    let of_designs = registry.design_statistics().iter().map(|d| {
-        let has = |entry: &&&DesignInfo| entry.statistics().any(|own| own.name == d.name);
-        let designs: Vec<&str> = registry.designs().iter().filter(has).map(|e| e.name).collect();
-        let mut entry = statistic(d);
-        entry["designs"] = designs.into();
-        entry
-    });
-    let stats: Vec<Value> = of_machine.chain(of_designs).collect();
-    let sections: Vec<Value> = defaults
-        .sections()
-        .map(|s| json!({ "name": s.name(), "doc": s.doc(), "parameters": parameters(s) }))
-        .collect();
-    let machines: Vec<Value> = registry
-        .presets()
-        .iter()
-        .map(|p| {
-            let file = MachineFile::named(registry, p.name).expect("machines are tested");
-            json!({
-                "name": p.name, "title": p.title, "file": p.file, "values": values(&file.config),
-                "comparison": comparison(&file.comparison),
-            })
-        })
-        .collect();
-    json!({
-        "designs": designs, "aliases": aliases, "workloads": workloads, "machines": machines, "stats": stats, "sections": sections,
-        "states": named(STATES), "draws": draws(),
-    })
+/// Everything that can be named. Each thing is said once: what is common to several names them, or is named by them.
+#[derive(Serialize)]
+pub struct Catalogue {
+    designs: Vec<Design>,
+    aliases: Vec<OtherName>,
+    workloads: Vec<Workload>,
+    machines: Vec<Machine>,
+    stats: Vec<Statistic>,
+    sections: Vec<Section>,
+    /// States of any design that a campaign should reach.
+    states: Vec<Named>,
+    draws: Vec<Draw>,
 }
 
-/// The values of a configuration with where they are from.
-pub fn values(config: &Config) -> Vec<Value> {
-    let mut out = Vec::new();
-    for section in config.sections() {
-        for field in section.fields() {
-            let key = format!("{}.{}", section.name(), field.key);
-            let value = section.get(field.key).expect("a declared key has a value");
-            let (source, assumed) = match config.source(&key) {
-                Some(Source::Paper(table)) => (Some(table.as_str()), None),
-                Some(Source::Assumed(why)) => (None, Some(why.as_str())),
-                Some(Source::User(origin)) => (Some(origin.as_str()), None),
-                Some(Source::Name(name)) => (Some(*name), None),
-                Some(Source::Default) | None => (None, None),
-            };
-            out.push(json!({
-                "key": key, "value": graven_base::config::to_json(&value), "unit": field.unit, "doc": field.doc,
-                "source": source, "assumed": assumed,
-            }));
+#[derive(Serialize)]
+struct Design {
+    name: &'static str,
+    summary: &'static str,
+    paper: &'static str,
+    safe: bool,
+    default: bool,
+    guarantee: &'static str,
+    settings: Vec<String>,
+    mutants: Vec<Named>,
+    cover_points: Vec<Named>,
+    /// Names of those that it declares.
+    statistics: Vec<&'static str>,
+    parameters: Vec<Parameter>,
+}
+
+#[derive(Serialize)]
+struct OtherName {
+    name: &'static str,
+    summary: &'static str,
+    paper: &'static str,
+    of: &'static [&'static str],
+}
+
+#[derive(Serialize)]
+struct Workload {
+    name: &'static str,
+    summary: &'static str,
+    group: &'static str,
+    settings: Vec<String>,
+    /// Its own, beside those of the section of all workloads.
+    parameters: Vec<Parameter>,
+}
+
+#[derive(Serialize)]
+struct Machine {
+    name: &'static str,
+    title: &'static str,
+    file: &'static str,
+    values: Vec<MachineValue>,
+    comparison: Value,
+}
+
+/// A value of a parameter, with the table of a paper that it is from, or why it was assumed.
+#[derive(Serialize)]
+struct MachineValue {
+    key: String,
+    value: Value,
+    source: Option<String>,
+    assumed: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Statistic {
+    name: &'static str,
+    unit: &'static str,
+    kind: &'static str,
+    description: &'static str,
+    /// The designs that have it; none: every simulation.
+    designs: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Section {
+    name: &'static str,
+    doc: &'static str,
+    parameters: Vec<Parameter>,
+}
+
+#[derive(Serialize)]
+struct Parameter {
+    key: String,
+    doc: &'static str,
+    unit: &'static str,
+    allowed: String,
+    default: String,
+}
+
+#[derive(Serialize)]
+struct Named {
+    name: &'static str,
+    summary: &'static str,
+}
+
+/// A bound of what the adversary draws.
+#[derive(Serialize)]
+struct Draw {
+    name: &'static str,
+    summary: &'static str,
+    default: u64,
+    least: u64,
+    most: u64,
+}
+
+impl Catalogue {
+    /// All that a registry has.
+    ///
+    /// # Panics
+    /// If a preset that ships with Graven does not load: the build is broken then.
+    pub fn of(registry: &Registry) -> Self {
+        let defaults = registry.defaults();
+        let stats_of_designs = registry.design_statistics().iter().map(|d| {
+            let has = |entry: &&DesignInfo| entry.statistics().any(|own| own.name == d.name);
+            let designs = registry.designs().iter().copied().filter(has).map(|e| e.name);
+            Statistic::of(d, designs.collect())
+        });
+        Self {
+            designs: registry.designs().iter().map(|d| Design::of(d, &defaults)).collect(),
+            aliases: registry.aliases().iter().map(OtherName::of).collect(),
+            workloads: registry.workloads().iter().map(Workload::of).collect(),
+            machines: registry.presets().iter().map(|p| Machine::of(registry, p)).collect(),
+            stats: stats::declarations()
+                .map(|d| Statistic::of(d, Vec::new()))
+                .chain(stats_of_designs)
+                .collect(),
+            sections: defaults.sections().map(Section::of).collect(),
+            states: named(STATES),
+            draws: DRAW_RANGES.iter().map(Draw::of).collect(),
         }
     }
-    out
 }
-
 /// What is compared; `null` where nothing is said. Values are texts, as `--set` takes them.
 pub fn comparison(comparison: &Comparison) -> Value {
-    let text = |value: &toml::Value| match graven_base::config::to_json(value) {
+    let text = |value: &toml::Value| match config::to_json(value) {
         Value::String(text) => text,
         other => other.to_string(),
     };
@@ -122,47 +169,118 @@ pub fn comparison(comparison: &Comparison) -> Value {
     })
 }
 
+impl Design {
+    fn of(info: &&'static DesignInfo, defaults: &Config) -> Self {
+        Self {
+            name: info.name,
+            summary: info.summary,
+            paper: info.paper,
+            safe: info.is_sound(defaults),
+            default: info.default,
+            guarantee: guarantee_text(info.guarantee_in(defaults)),
+            settings: texts(info.settings),
+            mutants: named(info.mutants),
+            cover_points: named(info.cover_points),
+            statistics: info.statistics().map(|d| d.name).collect(),
+            parameters: info.section.map(|make| parameters(make().as_ref())).unwrap_or_default(),
+        }
+    }
+}
+
+impl OtherName {
+    fn of(alias: &&'static Alias) -> Self {
+        Self { name: alias.name, summary: alias.summary, paper: alias.paper, of: alias.of }
+    }
+}
+
+impl Workload {
+    fn of(info: &&'static WorkloadInfo) -> Self {
+        Self {
+            name: info.name,
+            summary: info.summary,
+            group: info.group,
+            settings: texts(info.settings),
+            parameters: info.sections.iter().flat_map(|make| parameters(make().as_ref())).collect(),
+        }
+    }
+}
+
+impl Machine {
+    fn of(registry: &Registry, preset: &Preset) -> Self {
+        let file = MachineFile::named(registry, preset.name).expect("machines are tested");
+        Self {
+            name: preset.name,
+            title: preset.title,
+            file: preset.file,
+            values: values(&file.config),
+            comparison: comparison(&file.comparison),
+        }
+    }
+}
+
+fn values(config: &Config) -> Vec<MachineValue> {
+    let mut out = Vec::new();
+    for section in config.sections() {
+        for field in section.fields() {
+            let key = format!("{}.{}", section.name(), field.key);
+            let value = section.get(field.key).expect("a declared key has a value");
+            let (source, assumed) = match config.source(&key) {
+                Some(Source::Paper(table)) => (Some(table.clone()), None),
+                Some(Source::Assumed(why)) => (None, Some(why.clone())),
+                Some(Source::User(origin)) => (Some(origin.clone()), None),
+                Some(Source::Name(name)) => (Some((*name).to_owned()), None),
+                Some(Source::Default) | None => (None, None),
+            };
+            out.push(MachineValue { key, value: config::to_json(&value), source, assumed });
+        }
+    }
+    out
+}
+
+impl Statistic {
+    fn of(declaration: &'static Declaration, designs: Vec<&'static str>) -> Self {
+        let kind = match declaration.kind {
+            Kind::Count => "count",
+            Kind::Gauge => "gauge",
+            Kind::Ratio => "ratio",
+            Kind::Digest => "digest",
+        };
+        let Declaration { name, unit, description, .. } = *declaration;
+        Self { name, unit, kind, description, designs }
+    }
+}
+
+impl Section {
+    fn of(section: &dyn config::Section) -> Self {
+        Self { name: section.name(), doc: section.doc(), parameters: parameters(section) }
+    }
+}
+
+impl Draw {
+    fn of(range: &DrawRange) -> Self {
+        let (least, most) = range.allowed;
+        Self { name: range.name, summary: range.summary, default: range.default, least, most }
+    }
+}
+
 /// A parameter set, as `--set` takes it.
 fn texts(settings: &[(&str, &str)]) -> Vec<String> {
     settings.iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-fn named(all: &[Named]) -> Vec<Value> {
-    all.iter().map(|n| json!({ "name": n.name, "summary": n.summary.trim() })).collect()
+fn named(all: &[design::Named]) -> Vec<Named> {
+    all.iter().map(|n| Named { name: n.name, summary: n.summary.trim() }).collect()
 }
 
-/// Bounds of what the adversary draws.
-fn draws() -> Vec<Value> {
-    let entry = |range: &DrawRange| {
-        json!({
-            "name": range.name, "summary": range.summary, "default": range.default,
-            "least": range.allowed.0, "most": range.allowed.1,
-        })
+fn parameters(section: &dyn config::Section) -> Vec<Parameter> {
+    let of = |field: config::Field| Parameter {
+        key: format!("{}.{}", section.name(), field.key),
+        doc: field.doc,
+        unit: field.unit,
+        allowed: field.allowed,
+        default: field.default,
     };
-    DRAW_RANGES.iter().map(entry).collect()
-}
-
-fn parameters(section: &dyn Section) -> Vec<Value> {
-    let entry = |f: Field| {
-        json!({
-            "key": format!("{}.{}", section.name(), f.key), "doc": f.doc, "unit": f.unit,
-            "allowed": f.allowed, "default": f.default,
-        })
-    };
-    section.fields().into_iter().map(entry).collect()
-}
-
-fn statistic(d: &Declaration) -> Value {
-    json!({ "name": d.name, "unit": d.unit, "kind": kind(d.kind), "description": d.description })
-}
-
-fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Count => "count",
-        Kind::Gauge => "gauge",
-        Kind::Ratio => "ratio",
-        Kind::Digest => "digest",
-    }
+    section.fields().into_iter().map(of).collect()
 }
 
 #[cfg(test)]
@@ -172,14 +290,35 @@ mod tests {
     #[test]
     fn the_catalogue_lists_what_the_registries_hold() {
         let registry = crate::standard();
-        let all = catalogue(&registry);
-        assert_eq!(all["designs"].as_array().map(Vec::len), Some(registry.designs().len()));
-        assert_eq!(all["machines"].as_array().map(Vec::len), Some(registry.presets().len()));
-        let silo = &all["machines"][0];
-        assert_eq!(silo["name"], "silo");
-        let sourced =
-            silo["values"].as_array().into_iter().flatten().filter(|v| !v["source"].is_null());
+        let all = Catalogue::of(&registry);
+        assert_eq!(all.designs.len(), registry.designs().len());
+        assert_eq!(all.machines.len(), registry.presets().len());
+        let [silo, ..] = &all.machines[..] else { panic!("there is no machine") };
+        assert_eq!(silo.name, "silo");
+        let sourced = silo.values.iter().filter(|v| v.source.is_some());
         assert!(sourced.count() >= 10, "the preset names its tables");
+    }
+
+    /// Bug class: a thing that is said once is said of nothing, and front ends show an empty unit.
+    #[test]
+    fn what_is_named_is_declared() {
+        let registry = crate::standard();
+        let all = Catalogue::of(&registry);
+        let parameters: Vec<&str> =
+            all.sections.iter().flat_map(|s| &s.parameters).map(|p| p.key.as_str()).collect();
+        for machine in &all.machines {
+            for value in &machine.values {
+                let key = value.key.as_str();
+                assert!(parameters.contains(&key), "{}: {key} is not declared", machine.name);
+            }
+        }
+        for design in &all.designs {
+            for name in &design.statistics {
+                let declared = all.stats.iter().find(|s| s.name == *name);
+                let designs = declared.map(|s| &s.designs[..]).unwrap_or_default();
+                assert!(designs.contains(&design.name), "{name} is not {}'s", design.name);
+            }
+        }
     }
 
     #[test]

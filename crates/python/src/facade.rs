@@ -6,6 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+use graven::catalogue::{self, Catalogue};
 use graven::config::{Config, ConfigError, validate};
 use graven::cost::Sheet;
 use graven::recovery;
@@ -261,7 +262,7 @@ pub fn comparison(spec_json: &str) -> Result<String, Failure> {
     let config = given.machine.config(&given.set)?;
     let found = given.machine.read()?.comparison;
     let found = found.with(&config, &given.set, given.vary.as_deref())?;
-    Ok(graven::catalogue::comparison(&found).to_string())
+    Ok(catalogue::comparison(&found).to_string())
 }
 
 /// What a design's hardware costs on a machine, as JSON.
@@ -278,5 +279,6 @@ pub fn cost(spec_json: &str) -> Result<String, Failure> {
 
 /// Everything that can be named, as JSON.
 pub fn catalogue() -> String {
-    graven::catalogue::catalogue(registry()).to_string()
+    serde_json::to_string(&Catalogue::of(registry()))
+        .expect("names, texts and numbers can be written")
 }

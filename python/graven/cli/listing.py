@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -238,10 +239,20 @@ _LISTS: dict[str, Callable[..., None]] = {
 }
 
 
+_COMPLETED = {"machines": "values", "workloads": "parameters"}
+"""Of what in these lists the engine says a part elsewhere, once for all entries."""
+
+
 def _document(what: str) -> object:
     raw = catalogue().raw
     if what == "litmus":
         return _litmus_programs()
+    if what in _COMPLETED:
+        part, named = _COMPLETED[what], getattr(catalogue(), what)
+        return [
+            {**said, part: [asdict(one) for one in getattr(item, part)]}
+            for said, item in zip(raw[what], named, strict=True)
+        ]
     if what == "mutants":
         return _of_designs("mutants")
     if what == "states":
