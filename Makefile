@@ -65,7 +65,7 @@ test-all: test ## The longer tests too, and simulations with checks of overflow;
 	$(PYTEST) --numprocesses 0 -m long $(SLURM)
 	$(PYTEST) --dist loadgroup -m long --ignore $(SLURM) python/tests
 	$(PYTEST) tests/recorded tests/counts release
-	$(MAKE) counts
+	$(BIN)/python -m tests.counts check --short --jobs 2
 	$(MAKE) examples
 	$(BIN)/python -m tests.recorded check --quick --jobs 2
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 
 from . import callgrind
 from .callgrind import Count, CountError
-from .table import PATH, Table, verdict
+from .table import PATH, SHORT_INSTRUCTIONS, Table, verdict
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -27,6 +27,9 @@ def main(arguments: Sequence[str]) -> int:
         one.add_argument("--only", default="*", metavar="PATTERN", help="benchmarks (a glob)")
         if name != "list":
             one.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
+        if name == "check":
+            what = f"without those that have more than {SHORT_INSTRUCTIONS:.0e} in the table"
+            one.add_argument("--short", action="store_true", help=what)
     given = parser.parse_args(arguments)
     try:
         return int(given.command(given))
@@ -35,9 +38,12 @@ def main(arguments: Sequence[str]) -> int:
         return 2
 
 
-def _counted(given: argparse.Namespace) -> Iterator[tuple[str, Count]]:
+def _counted(
+    given: argparse.Namespace, leaving_out: Collection[str] = ()
+) -> Iterator[tuple[str, Count]]:
     program = callgrind.build()
-    wanted = [name for name in callgrind.names(program) if fnmatchcase(name, given.only)]
+    named = [name for name in callgrind.names(program) if fnmatchcase(name, given.only)]
+    wanted = [name for name in named if name not in leaving_out]
     if not wanted:
         raise CountError(f"no benchmark is called {given.only}")
     with ThreadPoolExecutor(given.jobs) as pool:
@@ -68,9 +74,10 @@ def _record(given: argparse.Namespace) -> int:
 
 def _check(given: argparse.Namespace) -> int:
     table, compiler = Table.read(), callgrind.compiler()
-    missing = {name for name in table.counts if fnmatchcase(name, given.only)}
+    long = table.long() if given.short else set()
+    missing = {name for name in table.counts if fnmatchcase(name, given.only)} - long
     failed = 0
-    for name, count in _counted(given):
+    for name, count in _counted(given, long):
         missing.discard(name)
         said = verdict(name, table.counts.get(name), count)
         print(said.line, flush=True)

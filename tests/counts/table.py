@@ -16,6 +16,9 @@ PATH = ROOT / "benches/counts.toml"
 LIMIT = 0.05
 """The part by which a count may grow."""
 
+SHORT_INSTRUCTIONS = 500_000_000
+"""What a short benchmark counts at most; Valgrind takes some ten seconds for as many."""
+
 HEAD = """\
 # Host instructions of each benchmark in benches/counts, all units of it together.
 # Written by `python -m tests.counts record`.
@@ -35,6 +38,10 @@ class Table:
         stored = tomllib.loads(path.read_text(encoding="utf-8"))
         counts = {name: Count(**entry) for name, entry in stored["counts"].items()}
         return cls(stored["compiler"], counts)
+
+    def long(self) -> set[str]:
+        """The benchmarks that are not short."""
+        return {n for n, each in self.counts.items() if each.instructions > SHORT_INSTRUCTIONS}
 
     def write(self, path: Path = PATH) -> None:
         """Writes it, sorted by benchmark."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .callgrind import Count
-from .table import PATH, Table, verdict
+from .table import PATH, SHORT_INSTRUCTIONS, Table, verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +40,15 @@ def test_a_benchmark_without_counterpart_fails():
     assert verdict("x", None, BEFORE).fails
     assert verdict("x", BEFORE, None).fails
     assert verdict("x", BEFORE, Count(100_000, 100, "transaction")).fails
+
+
+def test_what_takes_long_is_named():
+    long = Count(10 * SHORT_INSTRUCTIONS, 100, "request")
+    assert Table("rustc", {"a": BEFORE, "b": long}).long() == {"b"}
+    table = Table.read(PATH)
+    groups = {name.split("/")[0] for name in table.counts}
+    short = {name.split("/")[0] for name in set(table.counts) - table.long()}
+    assert groups - short == {"adversary"}
 
 
 def test_a_table_is_read_as_it_was_written(tmp_path: Path):

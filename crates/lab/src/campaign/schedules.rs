@@ -33,6 +33,7 @@ pub struct Schedules<'r> {
     first_seed: u64,
     seeds: u64,
     violations_max: usize,
+    minimises: bool,
     control: Arc<Control>,
 }
 
@@ -73,6 +74,7 @@ impl<'r> Schedules<'r> {
             first_seed,
             seeds,
             violations_max,
+            minimises: true,
             control,
         })
     }
@@ -80,6 +82,13 @@ impl<'r> Schedules<'r> {
     /// The same, drawn within other bounds.
     pub fn within(mut self, draws: Draws) -> Schedules<'r> {
         self.draws = draws;
+        self
+    }
+
+    /// The same, whose findings have the programs that were drawn, not the least that violate as they do: for who asks
+    /// only whether there is a violation. To minimise takes hundreds of runs.
+    pub fn as_drawn(mut self) -> Schedules<'r> {
+        self.minimises = false;
         self
     }
 
@@ -198,7 +207,7 @@ impl<'r> Schedules<'r> {
         Ok(report)
     }
 
-    /// A violation with its minimised program.
+    /// A violation with its program, minimised if nothing else was asked for.
     ///
     /// # Errors
     /// [`SimError::Cancelled`]: minimisation then stops with the program that it has reached, which depends on the time.
@@ -208,20 +217,31 @@ impl<'r> Schedules<'r> {
         litmus: &Litmus,
         violation: Violation,
     ) -> Result<Finding, SimError> {
-        self.control.minimising(true);
-        let least =
-            minimise_observed(self.registry, litmus, self.design, &violation, 0, &self.control);
-        self.control.minimising(false);
-        if self.control.is_cancelled() {
-            return Err(SimError::Cancelled);
+        let mut replay = litmus.clone();
+        if self.minimises {
+            if let Some(least) = self.least(litmus, &violation)? {
+                replay = least;
+            }
+            replay.title = format!("{}, reduced", replay.title);
+        } else {
+            violation.pin(&mut replay);
         }
-        let mut replay = least.map_or_else(|| litmus.clone(), |least| least.litmus);
-        replay.title = format!("{}, reduced", replay.title);
         let (violation, timeline) = match replayed_timeline(self.registry, &replay, self.design) {
             Ok(Some(told)) => told,
             _ => (violation.clone(), timeline_without_program(&violation)),
         };
         let replay = Some(as_claimed(self.registry, replay, self.design));
         Ok(Finding { violation, timeline, replay, seed: Some(seed) })
+    }
+
+    fn least(&self, litmus: &Litmus, violation: &Violation) -> Result<Option<Litmus>, SimError> {
+        self.control.minimising(true);
+        let least =
+            minimise_observed(self.registry, litmus, self.design, violation, 0, &self.control);
+        self.control.minimising(false);
+        if self.control.is_cancelled() {
+            return Err(SimError::Cancelled);
+        }
+        Ok(least.map(|least| least.litmus))
     }
 }
