@@ -8,8 +8,8 @@ import click
 
 import graven
 from graven.campaign import own_programs
-from graven.catalogue import Named, Parameter, catalogue
 from graven.cli import COMMANDS, cli
+from graven.declarations import Named, Parameter, catalogue
 from graven.figures import exact
 
 

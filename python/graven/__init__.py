@@ -49,9 +49,6 @@ checkout.warn()
 engines.use()
 
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError, __version__
-
-# Its module has the name of its function, and would take its place if it were imported later.
-from graven.catalogue import Catalogue, catalogue
 from graven.errors import OutputError, StoreError
 
 # As one imports them: a traceback says so, and they can be pickled.
@@ -63,6 +60,7 @@ if TYPE_CHECKING:
     from graven.campaign import Shares
     from graven.comparison import METRICS, Comparison, Metric, Normalised
     from graven.costs import Cost
+    from graven.declarations import Catalogue, catalogue
     from graven.loading import load
     from graven.plots.timeline import Timeline
     from graven.records import MemoryRecord, Record
@@ -110,6 +108,7 @@ _MODULES = {
     "campaign": ("Shares",),
     "comparison": ("METRICS", "Comparison", "Metric", "Normalised"),
     "costs": ("Cost",),
+    "declarations": ("Catalogue", "catalogue"),
     "loading": ("load",),
     "plots.timeline": ("Timeline",),
     "records": ("MemoryRecord", "Record"),

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from graven import _engine, arguments
 from graven._engine import Cancelled, ConfigError, TraceError
-from graven.catalogue import catalogue
 from graven.comparison import Comparison
+from graven.declarations import catalogue
 from graven.experiment import (
     Executor,
     Experiment,

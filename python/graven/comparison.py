@@ -14,7 +14,7 @@ from graven._engine import ConfigError
 from graven.arguments import integer, meant, text
 from graven.arguments import known as unknown
 from graven.arguments import path as path_text
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 from graven.figures import caption, counted, scaled
 from graven.frames import Frames, dataset
 from graven.machine import Machine

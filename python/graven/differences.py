@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 from graven.records import Record, Value
 
 IDENTITY = ("design", "workload", "machine", "threads", "transactions", "seed", "version")

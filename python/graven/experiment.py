@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from graven import _engine
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 from graven.errors import OutputError, StoreError
 from graven.host_memory import Budget, refusal
 from graven.machine import Machine

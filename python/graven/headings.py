@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from graven.catalogue import Statistic, catalogue
+from graven.declarations import Statistic, catalogue
 from graven.records import Value
 
 

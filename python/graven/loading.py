@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from graven import arguments
 from graven._engine import ConfigError
-from graven.catalogue import catalogue
 from graven.comparison import Comparison
+from graven.declarations import catalogue
 from graven.output import FORMATS
 from graven.records import IDENTITY, Record, Value, config_column, parse_record
 

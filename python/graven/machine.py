@@ -12,7 +12,7 @@ from typing import Any
 
 from graven import _engine, arguments
 from graven._engine import ConfigError
-from graven.catalogue import MachineValue, catalogue
+from graven.declarations import MachineValue, catalogue
 from graven.selection import Selection
 
 DEFAULT = "silo"

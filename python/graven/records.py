@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from graven.arguments import text
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 from graven.figures import counted
 
 if TYPE_CHECKING:

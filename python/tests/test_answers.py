@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from graven import ConfigError
-from graven.catalogue import Parameter
+from graven.declarations import Parameter
 from graven.papers import files, measures, plan, rules, verdicts
 from graven.papers.reproduction import Reproduction, Results, Tried
 from graven.records import Record

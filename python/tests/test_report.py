@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 import pytest
 
 import graven
-from graven.catalogue import catalogue
 from graven.comparison import METRICS
+from graven.declarations import catalogue
 from graven.machine import Machine
 from graven.report import render
 from graven.report.palette import design_styles

@@ -55,7 +55,7 @@ RUN = ("run", "--design", "silo", "--workload", "btree", "--transactions", "10")
 @pytest.mark.parametrize(
     ("arguments", "avoided"),
     [
-        (("--version",), TABLES | REPORTS | OTHERS | {"graven.api"}),
+        (("--version",), TABLES | REPORTS | OTHERS | {"graven.api", "graven.declarations"}),
         (("--help",), TABLES | REPORTS | OTHERS | {"graven.api", "graven.cli.run"}),
         (("run", "--help"), TABLES | REPORTS | OTHERS | {"graven.cli.compare"}),
         (("memory", "--help"), TABLES | REPORTS | LABORATORY | OTHERS),
@@ -97,7 +97,7 @@ def test_the_package_imports_what_is_asked_for(tmp_path):
     found = loaded(cwd=tmp_path, script=begin + end)
     assert sorted(found & (lazy | TABLES | REPORTS | OTHERS | {"click"})) == []
     found = loaded(cwd=tmp_path, script=begin + "; graven.Cost" + end)
-    assert found & lazy == {"graven.costs"}
+    assert found & lazy == {"graven.costs", "graven.declarations"}
 
 
 def test_the_package_has_all_that_it_says():
@@ -116,7 +116,6 @@ def test_the_package_has_all_that_it_says():
     for name, module in package._HOMES.items():
         home = importlib.import_module(f"graven.{module}")
         assert getattr(package, name) is getattr(home, name)
-    assert callable(package.catalogue), "the module of that name does not take its place"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         package.nothing  # noqa: B018
 

@@ -43,7 +43,7 @@ from tests.campaigns.tables import (
 )
 
 from graven import _engine, output
-from graven.catalogue import MachinePreset, catalogue
+from graven.declarations import MachinePreset, catalogue
 
 TABLE = Path(__file__).parent / "corners.csv"
 PAGE = ROOT / "docs/corners.md"

@@ -21,7 +21,7 @@ from tests.campaigns.tables import ROOT
 
 from graven import ConfigError, SimulationError, output
 from graven.campaign import CrashJob
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 from graven.experiment import Job
 from graven.machine import DEFAULT, Machine
 

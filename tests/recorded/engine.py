@@ -97,5 +97,27 @@ def comparison(spec: Json) -> Json:
 
 
 def catalogue() -> Json:
-    """Lists everything that can be named."""
-    return json.loads(_engine.catalogue())
+    """Lists everything that can be named, as it was recorded: what is common to several, with each.
+
+    The engine says each thing once.
+    """
+    said = json.loads(_engine.catalogue())
+    parameters = {each["key"]: each for part in said["sections"] for each in part["parameters"]}
+    shared = [each for key, each in parameters.items() if key.startswith("workload.")]
+    statistics = {
+        each["name"]: {key: value for key, value in each.items() if key != "designs"}
+        for each in said["stats"]
+    }
+    for statistic in said["stats"]:
+        if not statistic["designs"]:
+            del statistic["designs"]
+    for design in said["designs"]:
+        design["sound"] = design["safe"]
+        design["statistics"] = [statistics[name] for name in design["statistics"]]
+    for workload in said["workloads"]:
+        workload["parameters"][:0] = shared
+    for machine in said["machines"]:
+        for value in machine["values"]:
+            declared = parameters[value["key"]]
+            value.update(unit=declared["unit"], doc=declared["doc"])
+    return said

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 

@@ -9,11 +9,11 @@ import click
 from rich.console import Console, JustifyMethod
 
 from graven.api import design_names
-from graven.catalogue import catalogue
 from graven.cli import completions, options
 from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
 from graven.cli.terminal import results_console
 from graven.costs import Cost, Item, derive, places, to_csv
+from graven.declarations import catalogue
 from graven.figures import MISSING, exact
 from graven.machine import Machine
 from graven.records import json_text

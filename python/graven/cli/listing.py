@@ -11,10 +11,10 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from graven.catalogue import Named, Parameter, catalogue
 from graven.cli import options
 from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
 from graven.cli.terminal import results_console
+from graven.declarations import Named, Parameter, catalogue
 from graven.figures import exact
 from graven.records import json_text
 

@@ -10,8 +10,8 @@ import click
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from graven import __version__, output
-from graven.catalogue import catalogue
 from graven.cli.terminal import note
+from graven.declarations import catalogue
 
 HELP = """Write a crate with a design or workload of your own, ready to build and to pass its tests.
 

@@ -14,13 +14,13 @@ from rich.text import Text
 
 from graven import output
 from graven.campaign import CrashJob
-from graven.catalogue import catalogue
 from graven.cli import completions, options
 from graven.cli.claims import print_claims, print_counts
 from graven.cli.keeping import watched
 from graven.cli.programs import CAPTURES, capture_programs, check_readings, print_programs
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
+from graven.declarations import catalogue
 from graven.experiment import Executor, Job, failures_text, host_cores
 from graven.figures import ratio, scaled
 from graven.papers.data import Paper

@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from graven.catalogue import Named, catalogue
 from graven.cli.tables import marked, plain_table
+from graven.declarations import Named, catalogue
 from graven.figures import exact
 from graven.reports import (
     FAILURE_MODES,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graven.campaign import CrashJob
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 from graven.experiment import Job
 from graven.machine import Machine
 from graven.papers.data import Paper

@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any
 
 from graven._engine import ConfigError
-from graven.catalogue import catalogue
 from graven.comparison import geometric_mean
+from graven.declarations import catalogue
 from graven.figures import exact
 from graven.papers.data import SHARES, Measure
 from graven.papers.samples import Sample

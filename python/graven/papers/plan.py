@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 from graven.experiment import Job, matrix
 from graven.machine import Machine
 from graven.papers.data import Measure, Paper, Study

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from graven.capture import CaptureError
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 from graven.experiment import TRACE_ENDING, Job, Observer, matrix
 from graven.machine import Machine
 from graven.papers.data import (

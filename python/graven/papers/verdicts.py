@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 from graven.figures import ratio
 from graven.papers.answers import Outcome, View, outcome, shown, shown_interval
 from graven.papers.costs import cost_of

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from graven._engine import ConfigError
 from graven.arguments import known, text
-from graven.catalogue import catalogue
 from graven.comparison import MEAN, Comparison, Metric, metrics_of
+from graven.declarations import catalogue
 from graven.figures import caption, exact, steps
 from graven.plots.bars import MEAN_TITLE, Bars, Panel
 from graven.plots.lines import Lines

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from graven._engine import ConfigError
-from graven.catalogue import catalogue
 from graven.comparison import METRICS, Comparison, Normalised
+from graven.declarations import catalogue
 from graven.figures import exact, ratio, scaled
 from graven.plots.comparisons import Asked, chart, is_one_of_each, place_caption
 from graven.plots.parts import UNSAFE_MARK, UNSAFE_NOTE

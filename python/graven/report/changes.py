@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from graven import _engine
-from graven.catalogue import catalogue
 from graven.changes import Change, Changes
 from graven.comparison import Metric
+from graven.declarations import catalogue
 from graven.figures import exact, ratio, scaled
 from graven.report.page import template, text
 

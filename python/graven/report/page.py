@@ -11,8 +11,8 @@ from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined, T
 from markupsafe import Markup
 
 from graven.asking import compare_command
-from graven.catalogue import catalogue
 from graven.comparison import MEAN, METRICS, Comparison, Metric, Normalised
+from graven.declarations import catalogue
 from graven.figures import exact, ratio, scaled
 from graven.machine import Machine
 from graven.records import Value

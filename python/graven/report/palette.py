@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 
 INK = "#1f2933"
 SOFT = "#52606d"

@@ -14,8 +14,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from graven import _engine, output
-from graven.catalogue import catalogue
 from graven.comparison import Comparison, metrics_of
+from graven.declarations import catalogue
 from graven.figures import MISSING, exact, ratio, scaled
 from graven.machine import Machine
 from graven.papers.counts import CLASSES, by_class, share, tally, three_counts

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from graven.catalogue import Statistic, catalogue
+from graven.declarations import Statistic, catalogue
 from graven.figures import exact
 from graven.headings import Headings
 from graven.records import Record, Value

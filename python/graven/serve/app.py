@@ -23,8 +23,8 @@ from werkzeug.wrappers import Request, Response
 from graven import _engine
 from graven._engine import ConfigError
 from graven.arguments import known
-from graven.catalogue import catalogue
 from graven.comparison import METRICS
+from graven.declarations import catalogue
 from graven.errors import StoreError
 from graven.figures import exact
 from graven.loading import simulation_of

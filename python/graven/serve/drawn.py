@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graven.asking import compare_command
-from graven.catalogue import catalogue
 from graven.comparison import Comparison
+from graven.declarations import catalogue
 from graven.figures import ratio, scaled
 from graven.loading import varying
 from graven.plots.comparisons import RELATIVE, Asked, Chart, chart

@@ -11,7 +11,7 @@ from werkzeug.datastructures import MultiDict
 
 from graven._engine import ConfigError
 from graven.arguments import SEED_MAX, known
-from graven.catalogue import catalogue
+from graven.declarations import catalogue
 from graven.experiment import is_trace
 from graven.plots.comparisons import KINDS
 from graven.plots.style import THEMES, WIDTHS, Look
