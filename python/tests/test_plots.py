@@ -26,7 +26,7 @@ from graven.plots.bars import Bars, Panel
 from graven.plots.comparisons import KINDS, Asked, chart
 from graven.plots.counterexample import Counterexample
 from graven.plots.lines import Lines
-from graven.plots.parts import wrapped
+from graven.plots.parts import titled, wrapped
 from graven.plots.rows import Pairs, Sensitivities
 from graven.plots.timeline import Lanes, Timeline, packed
 from graven.plots.values import Number, Source, stat
@@ -778,3 +778,14 @@ def test_lines_of_text_fit():
             assert len(lines) > 1
             assert all(text_width(line, 7) <= 50 for line in lines)
             assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+def test_a_remark_in_brackets_begins_a_line():
+    with Look.of().applied():
+        text = "Energy of PM, mJ (lower is better)"
+        assert titled(text, 7, 1000) == text
+        assert titled(text, 7, 90) == "Energy of PM, mJ\n(lower is better)"
+        assert wrapped(text, 7, 90) != titled(text, 7, 90)
+        # Not where it takes more lines.
+        text = "Energy of persistent memory (x)"
+        assert titled(text, 7, 80) == "Energy of persistent\nmemory (x)"

@@ -62,6 +62,16 @@ def wrapped(text: str, size: float, room: float) -> str:
     return "\n".join(part for line in lines for part in _divided(line, size, room))
 
 
+def titled(text: str, size: float, room: float) -> str:
+    """A text in as few lines; a remark in brackets at its end begins one, if that takes no more."""
+    lines = wrapped(text, size, room)
+    head, bracket, remark = text.rpartition(" (")
+    if "\n" not in lines or not bracket:
+        return lines
+    apart = "\n".join(wrapped(part, size, room) for part in (head, f"({remark}"))
+    return min(apart, lines, key=lambda found: found.count("\n"))
+
+
 def _divided(line: str, size: float, room: float) -> list[str]:
     """A line in parts, if it does not fit."""
     parts = [""]
@@ -261,10 +271,10 @@ def values_title(picture: Picture, title: str, low: float, high: float) -> None:
     """The title of the axes of values, between two heights of the picture in points."""
     size = text_size("axes.labelsize")
     whole = 72.0 * picture.get_figheight()
-    text = wrapped(title, size, 0.96 * (high - low))
+    text = titled(title, size, 0.96 * (high - low))
     if text.count("\n") > 1:
         low = 0.0
-        text = wrapped(title, size, 0.96 * high)
+        text = titled(title, size, 0.96 * high)
     picture.supylabel(text, y=(low + high) / 2 / whole, fontsize=size)
 
 
