@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from graven import ConfigError
-from graven.declarations import Parameter
+from graven.declarations import Catalogue
 from graven.papers import files, measures, plan, rules, verdicts
 from graven.papers.reproduction import Reproduction, Results, Tried
 from graven.records import Record
@@ -193,12 +193,13 @@ def test_keys_of_one_workload_come_before_those_of_all():
 
 def test_a_key_of_one_design_is_read_by_that_design_alone(monkeypatch):
     known = plan.catalogue()
-    own = Parameter("pm.write_ns", "", "ns", "", "150")
-    designs = tuple(
-        dataclasses.replace(design, parameters=(own,)) if design.name == "fwb" else design
-        for design in known.designs
-    )
-    monkeypatch.setattr(plan, "catalogue", lambda: dataclasses.replace(known, designs=designs))
+    own = dataclasses.asdict(known.parameters["pm.write_ns"])
+    designs = [
+        {**said, "parameters": [own]} if said["name"] == "fwb" else said
+        for said in known.raw["designs"]
+    ]
+    changed = Catalogue({**known.raw, "designs": designs})
+    monkeypatch.setattr(plan, "catalogue", lambda: changed)
     paper = files.parse("silo", EXPERIMENTS, "")
     default, tried = plan.alternatives(paper, paper.studies["one"])
     found = {job.design: dict(job.settings).get("pm.write_ns") for job in tried.jobs}

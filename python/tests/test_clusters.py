@@ -7,7 +7,6 @@ the distribution's is.
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -165,17 +164,17 @@ def test_a_dask_scheduler_that_is_not_there_is_refused(real, tmp_path):
 
 @dask
 @pytest.mark.usefixtures("real_engine")
-def test_dask_workers_without_the_same_graven_are_refused(tmp_path):
+@pytest.mark.parametrize("seconds", [0, 5], ids=["at first", "later"])
+def test_dask_workers_without_the_same_graven_are_refused(tmp_path, monkeypatch, seconds):
+    """Those that come when jobs wait for workers, too, which cannot even read a job."""
     folder = tmp_path / "other" / "graven"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("raise ImportError('not the one')\n")
     with dask_cluster(tmp_path / "dask", 0) as cluster:
-        os.environ["PYTHONPATH"] = str(folder.parent)
-        try:
-            cluster.add_worker()
-        finally:
-            del os.environ["PYTHONPATH"]
         process = begun(tmp_path, *written(tmp_path), "--on", f"dask://{cluster.address}")
+        time.sleep(seconds)
+        monkeypatch.setenv("PYTHONPATH", str(folder.parent))
+        cluster.add_worker()
         code, _, err = ended(process)
     assert code == 2, err
     assert "cannot run Graven" in err

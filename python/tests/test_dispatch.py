@@ -53,7 +53,7 @@ def test_whatever_is_lost_every_job_ends_once_and_none_is_begun_without_end(cost
         assert dispatcher.fraction >= before - 1e-9
         before = dispatcher.fraction
     assert sorted(ended) == list(range(len(costs))), "each has ended, and once"
-    # Each beginning may have had a second one beside it, as a straggler.
+    # As many of them beside another, as stragglers.
     assert max(begun.values()) <= 2 * TRIES
     assert dispatcher.done == len(costs)
 
@@ -65,6 +65,18 @@ def test_what_takes_its_workers_down_is_given_up():
         assert dispatcher.lose(0)
     assert dispatcher.take(0.0) == 0
     assert not dispatcher.lose(0)
+
+
+def test_what_is_begun_beside_a_straggler_is_not_lost_without_end():
+    dispatcher = Dispatcher([1.0] * 2)
+    assert [dispatcher.take(0.0), dispatcher.take(0.0)] == [0, 1]
+    dispatcher.finish(0, 1.0)
+    late = 1000 * STRAGGLER_SECONDS
+    for _ in range(TRIES):
+        assert dispatcher.take(late) == 1
+        assert dispatcher.lose(1)
+    assert dispatcher.take(late) is None
+    assert dispatcher.running == [1]
 
 
 def test_a_straggler_is_begun_a_second_time_and_only_when_nothing_else_is_left():

@@ -101,25 +101,7 @@ class Dask:
         fresh = keeper is not None and keeper.fresh
         sent = [Unit.of(work[at], fresh=fresh) for at in left]
         with self._client() as client:
-            self._check(client)
             return _Run(client, self.address, work, left, sent, keeper, sink, observe).all()
-
-    def _check(self, client: Client) -> None:
-        """Refuses workers that would give results of another engine."""
-        said = client.run(units.about, on_error="return")
-        mine = units.about()
-        for worker, theirs in said.items():
-            if isinstance(theirs, BaseException):
-                raise ConfigError(
-                    f"--on dask://{self.address}: the worker {worker} cannot run Graven: {theirs}; "
-                    "workers need the same wheel as this host"
-                )
-            if tuple(theirs) != mine:
-                raise ConfigError(
-                    f"--on dask://{self.address}: the worker {worker} has Graven {theirs[0]} of "
-                    f"build {theirs[1]}, and this host {mine[0]}, build {mine[1]}: install the "
-                    "same wheel on both"
-                )
 
 
 @dataclass
@@ -143,12 +125,14 @@ class _Run:
     _memory: int | None = None
     _declares_memory: bool = False
     _looked: float = 0.0
+    _checked: set[str] = field(default_factory=set)
 
     def all(self) -> Ended:
         self._shared = None if self.keeper is None else Shared.of(self.keeper.store)
         costs = [estimates.seconds(self.work[at].job) for at in self.left]
         self._dispatcher = Dispatcher(costs)
         self._started = time.monotonic()
+        interrupted = False
         try:
             while not self._dispatcher.is_over:
                 self._look()
@@ -159,10 +143,10 @@ class _Run:
                 self._take_in()
                 self._tell()
         except KeyboardInterrupt:
+            interrupted = True
+        finally:
             self._cancel()
-            return Ended(tuple(self._failures), interrupted=True)
-        self._cancel()
-        return Ended(tuple(self._failures))
+        return Ended(tuple(self._failures), interrupted=interrupted)
 
     def _gone(self) -> Failure:
         missing = len(self.units) - self._dispatcher.done
@@ -180,15 +164,43 @@ class _Run:
             return
         self._looked = now
         try:
-            workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+            found = self._workers()
         except Exception:  # between two connections; `status` says when it is for good
             return
+        self._check([worker for worker in found if worker not in self._checked])
+        workers = found.values()
         self._capacity = AHEAD * sum(worker["nthreads"] for worker in workers)
         limits = [worker["memory_limit"] for worker in workers]
         self._memory = max(limits) if limits and all(limits) else None
         self._declares_memory = bool(workers) and all(
             estimates.RESOURCE in worker["resources"] for worker in workers
         )
+
+    def _workers(self) -> dict[str, Any]:
+        """What the scheduler says of each, by its address."""
+        return dict(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def _check(self, new: Sequence[str]) -> None:
+        """Refuses workers that would give results of another engine, whenever they come."""
+        if not new:
+            return
+        said = self.client.run(units.about, workers=list(new), on_error="return")
+        mine = units.about()
+        for worker, theirs in said.items():
+            if isinstance(theirs, BaseException):
+                if worker not in self._workers():
+                    continue  # it has gone again
+                raise ConfigError(
+                    f"--on dask://{self.address}: the worker {worker} cannot run Graven: {theirs}; "
+                    "workers need the same wheel as this host"
+                )
+            if tuple(theirs) != mine:
+                raise ConfigError(
+                    f"--on dask://{self.address}: the worker {worker} has Graven {theirs[0]} of "
+                    f"build {theirs[1]}, and this host {mine[0]}, build {mine[1]}: install the "
+                    "same wheel on both"
+                )
+        self._checked.update(said)
 
     # ---- to the cluster ---------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 TRIES = 4
-"""How often a job is begun before it counts as one that takes its workers down."""
+"""How often a job is begun before it counts as one that takes its workers down; as a straggler, it
+is begun as many times more."""
 
 STRAGGLER_FACTOR = 3.0
 """A job that has taken so many times as long as was to be expected is begun a second time."""
@@ -45,6 +46,7 @@ class Dispatcher:
     _again: deque[int] = field(default_factory=deque)
     _running: dict[int, _Begun] = field(default_factory=dict)
     _begun: dict[int, int] = field(default_factory=dict)
+    _redone: dict[int, int] = field(default_factory=dict)
     _is_over: bytearray = field(init=False, repr=False)
     _over: int = 0
     _cost_over: float = 0.0
@@ -105,13 +107,14 @@ class Dispatcher:
             return None
         worst, found = 1.0, None
         for at, begun in self._running.items():
-            if begun.times > 1:
+            if begun.times > 1 or self._redone.get(at, 0) >= TRIES:
                 continue
             patience = max(STRAGGLER_SECONDS, STRAGGLER_FACTOR * pace * self.costs[at])
             if (now - begun.since) / patience > worst:
                 worst, found = (now - begun.since) / patience, at
         if found is not None:
             self._running[found].times += 1
+            self._redone[found] = self._redone.get(found, 0) + 1
         return found
 
     def finish(self, at: int, now: float, seconds: float | None = None) -> bool:
@@ -134,6 +137,7 @@ class Dispatcher:
             self._seconds += seconds
             self._cost_timed += self.costs[at]
         self._begun.pop(at, None)
+        self._redone.pop(at, None)
         return True
 
     def lose(self, at: int) -> bool:
