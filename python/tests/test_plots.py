@@ -129,6 +129,16 @@ FEW = settings(
 )
 
 
+def test_names_below_more_bars_than_a_narrow_picture_has_room_for_are_smaller():
+    designs = [f"design-{at}" for at in range(31)]
+    chart = Bars(
+        METRIC, "Throughput", "tx/s", "higher is better", ["hash", MEAN],
+        designs, [Panel("", numbers(designs, ["hash", MEAN], 1.0))],
+        None, designs[1:2], {"data": "program data", "log": "log"}, "",
+    )  # fmt: skip
+    check_layout(chart.draw(Look.of(2.5)))
+
+
 @FEW
 @given(
     designs=NAMES,

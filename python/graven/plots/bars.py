@@ -43,6 +43,9 @@ _GAP = 1.2
 _BAR = 1.9
 """How wide a bar is with what is left beside it, at least, in points."""
 
+_PITCH = 1.12
+"""How far names below bars are apart, in sizes of their letters."""
+
 _ROW = {"column": 88.0, "text": 104.0}
 
 
@@ -163,7 +166,7 @@ class _Drawing:
 
     def across(self) -> int:
         """Groups in one row."""
-        least = 1.12 * self.tick if self.label_of_designs else _BAR
+        least = _PITCH * self.tick if self.label_of_designs else _BAR
         words = [word for group in self.chart.groups for word in pieces(group)]
         group = max(least * self.span, widest([*words, MEAN_TITLE], self.tick) + 5)
         most = max(1, int(self.inner / group))
@@ -201,9 +204,13 @@ class _Drawing:
 
     def _below(self, across: int) -> float:
         """How high what stands below the axes is, in points."""
-        return (
-            widest(self._designs(), self.tick) + 4 if self.label_of_designs else self._above(across)
-        )
+        if not self.label_of_designs:
+            return self._above(across)
+        return widest(self._designs(), self._name_size(across)) + 4
+
+    def _name_size(self, across: int) -> float:
+        """The size of names below bars: smaller if there is no room for one group."""
+        return min(self.tick, self.inner / (across * self.span) / _PITCH)
 
     def _designs(self) -> list[str]:
         unsafe = self.chart.unsafe
@@ -230,7 +237,8 @@ class _Drawing:
             axes.set_xticks(middles, titles)
             return
         every = [at * self.span + place for at in range(len(groups)) for place in range(count)]
-        axes.set_xticks(every, self._designs() * len(groups), rotation=90)
+        size = self._name_size(across)
+        axes.set_xticks(every, self._designs() * len(groups), rotation=90, fontsize=size)
         for middle, title in zip(middles, titles, strict=True):
             axes.annotate(
                 title, (middle, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2),
