@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
         if name != "list":
             one.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
         if name == "check":
-            what = f"without those that have more than {SHORT_INSTRUCTIONS:.0e} in the table"
+            what = f"without those of more than {SHORT_INSTRUCTIONS:,} instructions in the table"
             one.add_argument("--short", action="store_true", help=what)
     given = parser.parse_args(arguments)
     try:
@@ -45,7 +45,8 @@ def _counted(
     named = [name for name in callgrind.names(program) if fnmatchcase(name, given.only)]
     wanted = [name for name in named if name not in leaving_out]
     if not wanted:
-        raise CountError(f"no benchmark is called {given.only}")
+        among = "benchmark that is short" if named else "benchmark"
+        raise CountError(f"no {among} is called {given.only}")
     with ThreadPoolExecutor(given.jobs) as pool:
         counts = pool.map(lambda name: callgrind.count(program, name), wanted)
         yield from zip(wanted, counts, strict=True)

@@ -14,7 +14,7 @@ use graven_machine::registry::{Alias, Preset, Registry};
 use graven_machine::stats;
 use graven_machine::workload::WorkloadInfo;
 
-/// Everything that can be named. Each thing is said once: what is common to several names them, or is named by them.
+/// Everything that can be named. What several have in common is described once, and they name it or are named with it.
 #[derive(Serialize)]
 pub struct Catalogue {
     designs: Vec<Design>,
@@ -129,20 +129,19 @@ impl Catalogue {
     /// If a preset that ships with Graven does not load: the build is broken then.
     pub fn of(registry: &Registry) -> Self {
         let defaults = registry.defaults();
+        let designs = Vec::from_iter(registry.designs().iter().map(|d| Design::of(d, &defaults)));
         let stats_of_designs = registry.design_statistics().iter().map(|d| {
-            let has = |entry: &&DesignInfo| entry.statistics().any(|own| own.name == d.name);
-            let designs = registry.designs().iter().copied().filter(has).map(|e| e.name);
-            Statistic::of(d, designs.collect())
+            let with = designs.iter().filter(|design| design.statistics.contains(&d.name));
+            Statistic::of(d, with.map(|design| design.name).collect())
         });
+        let stats = stats::declarations().map(|d| Statistic::of(d, Vec::new()));
+        let stats = stats.chain(stats_of_designs).collect();
         Self {
-            designs: registry.designs().iter().map(|d| Design::of(d, &defaults)).collect(),
+            designs,
             aliases: registry.aliases().iter().map(OtherName::of).collect(),
             workloads: registry.workloads().iter().map(Workload::of).collect(),
             machines: registry.presets().iter().map(|p| Machine::of(registry, p)).collect(),
-            stats: stats::declarations()
-                .map(|d| Statistic::of(d, Vec::new()))
-                .chain(stats_of_designs)
-                .collect(),
+            stats,
             sections: defaults.sections().map(Section::of).collect(),
             states: named(STATES),
             draws: DRAW_RANGES.iter().map(Draw::of).collect(),

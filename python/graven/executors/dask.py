@@ -200,7 +200,7 @@ class _Run:
                     f"build {theirs[1]}, and this host {mine[0]}, build {mine[1]}: install the "
                     "same wheel on both"
                 )
-        self._checked.update(said)
+            self._checked.add(worker)
 
     # ---- to the cluster ---------------------------------------------------------------------
 
