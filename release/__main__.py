@@ -88,7 +88,7 @@ def _first(commit: Commit, version: str) -> _Made:
         sdist = building.sdist(sources, dist, environment)
     _refuse(archives.sdist_problems(sdist, version))
     with _step("crates, each compiled from its package"):
-        crates = building.crates(sources, dist, environment, verified=True)
+        crates = building.crates(sources, commit, dist, environment, verified=True)
     _refuse([problem for crate in crates for problem in archives.crate_problems(crate)])
     with _step("plugin"):
         plugin = building.plugin(sources, environment)
@@ -111,7 +111,7 @@ def _second(commit: Commit, first: _Made) -> None:
     with _step("source distribution again"):
         sdist = building.sdist(sources, dist, environment)
     with _step("crates again"):
-        crates = building.crates(sources, dist, environment, verified=False)
+        crates = building.crates(sources, commit, dist, environment, verified=False)
     with _step("plugin again"):
         plugin = building.plugin(sources, environment)
     unpacked = building.unpacked(first.sdist, folder / "unpacked")

@@ -145,15 +145,23 @@ def published(sources: Path) -> list[str]:
 
 
 def crates(
-    sources: Path, into: Path, environment: Mapping[str, str], *, verified: bool
+    sources: Path, commit: Commit, into: Path, environment: Mapping[str, str], *, verified: bool
 ) -> list[Path]:
-    """Packages those crates; verified, each is compiled from its package alone."""
+    """Packages those crates; verified, each is compiled from its package alone.
+
+    For cargo, what it has unpacked or compiled of a package of a name, a version and a folder is
+    that for good: each commit has a folder of its own.
+    """
+    packages = Path(environment["CARGO_TARGET_DIR"], "packages")
+    for other in set(packages.glob("*")) - {packages / commit.name}:
+        shutil.rmtree(other)
+    apart = {**environment, "CARGO_TARGET_DIR": str(packages / commit.name)}
     chosen = [word for name in published(sources) for word in ("--package", name)]
     words = ("cargo", "package", "--quiet", "--locked", *chosen)
     options = () if verified else ("--no-verify",)
-    run(*words, *options, folder=sources, environment=environment)
+    run(*words, *options, folder=sources, environment=apart)
     into.mkdir(parents=True, exist_ok=True)
-    found = sorted(Path(environment["CARGO_TARGET_DIR"], "package").glob("*.crate"))
+    found = sorted((packages / commit.name / "package").glob("*.crate"))
     return [Path(shutil.copy(file, into)) for file in found]
 
 

@@ -6,6 +6,7 @@ Bug class: a release that says two things, lacks something, or runs on fewer sys
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import subprocess
 import tarfile
@@ -14,7 +15,7 @@ import zipfile
 import pytest
 
 from . import __main__ as command
-from . import agreement, archives, wheels
+from . import agreement, archives, building, wheels
 from .building import PLUGIN, ROOT, run
 from .problems import ReleaseError
 
@@ -233,6 +234,35 @@ def test_a_crate_includes_nothing_from_outside(tmp_path, text, said):
     archive = packed(tmp_path / f"{top}.crate", [f"{top}/{name}" for name in names], text)
     found = archives.crate_problems(archive)
     assert len(found) == said, found
+
+
+def test_a_crate_is_compiled_from_its_package_of_this_commit(tmp_path):
+    """For cargo, a package of a name and version that it has compiled is so for good."""
+
+    def source(name, text, *dependencies):
+        folder = tmp_path / name
+        (folder / "src").mkdir(parents=True, exist_ok=True)
+        (folder / "src/lib.rs").write_text(text)
+        head = f'[package]\nname = "{name}"\nversion = "1.0.0"\nedition = "2024"\n[dependencies]\n'
+        (folder / "Cargo.toml").write_text(head + "".join(dependencies))
+
+    def packaged(function):
+        source("lower", f"pub fn {function}() {{}}")
+        upper = f"pub fn upper() {{ lower::{function}() }}"
+        source("upper", upper, 'lower = { version = "1.0.0", path = "../lower" }\n')
+        run("cargo", "generate-lockfile", "--offline", folder=tmp_path)
+        commit, dist = building.Commit(function, 0), tmp_path / "dist"
+        return building.crates(tmp_path, commit, dist, environment, verified=True)
+
+    (tmp_path / "Cargo.toml").write_text(
+        '[workspace]\nmembers = ["lower", "upper"]\nresolver = "3"\n'
+    )
+    folders = {"CARGO_TARGET_DIR": tmp_path / "compiled", "CARGO_HOME": tmp_path / "home"}
+    environment = {**os.environ, **{name: str(path) for name, path in folders.items()}}
+    for function in ("first", "second"):
+        shutil.rmtree(tmp_path / "dist", ignore_errors=True)
+        names = [path.name for path in packaged(function)]
+        assert names == ["lower-1.0.0.crate", "upper-1.0.0.crate"]
 
 
 def test_builds_that_differ_are_named(tmp_path):
