@@ -8,7 +8,7 @@ import click
 
 import graven
 from graven.campaign import own_programs
-from graven.cli import COMMANDS, cli
+from graven.cli.group import COMMANDS, cli
 from graven.declarations import Named, Parameter, catalogue
 from graven.figures import exact
 

@@ -85,7 +85,7 @@ def graven(tmp_path):
 @pytest.fixture
 def quick(tmp_path, monkeypatch, capsys):
     """The same as `graven`, in this process: for what does not signal or need a terminal."""
-    from graven.cli import _run
+    from graven.cli import execute
 
     def call(*arguments, cwd=tmp_path, **environment):
         with monkeypatch.context() as patch:
@@ -94,7 +94,7 @@ def quick(tmp_path, monkeypatch, capsys):
             for name, value in environment.items():
                 patch.setenv(name, value)
             capsys.readouterr()
-            code = _run()
+            code = execute()
         out, err = capsys.readouterr()
         return subprocess.CompletedProcess(arguments, code, out, err)
 

@@ -126,6 +126,21 @@ def test_programs_in_other_languages(proven, compiled, source, tx, transactions,
     assert report["transactions_of_several"] > 0.8 * transactions
 
 
+def test_a_transaction_that_goes_on_in_another_thread_is_not_followed_and_that_is_said(
+    compiled, real
+):
+    options = ("--pm-heap", "--tx", "main.txBegin:main.txCommit", "--format", "json")
+    for mode, count in (("stays", 0), ("moves", 20)):
+        program = (str(compiled("goroutines.go")), mode)
+        done = real("capture", "--to", "x.gvt", *options, "--", *program)
+        assert done.returncode == 0, done.stderr
+        report = explained(json.loads(done.stdout))
+        assert report["ends_of_none"] == count
+        # Those that others end are one transaction of the thread that begins them.
+        assert (report["transactions"], report["unfinished"]) == ((1, 1) if count else (20, 0))
+        assert ("runtime.LockOSThread" in done.stderr) == (count > 0), done.stderr
+
+
 def test_memory_that_is_none_is_refused(real, programs):
     program = (programs("heap"), "pool", "variables")
     assert "nothing says what is persistent memory" in refused(real, program=program)

@@ -266,7 +266,7 @@ def test_estimates_hold_for_long_runs(design):
 
 UNDER_LIMIT = """
 import resource, sys
-import graven.cli
+import graven.cli.group
 megabytes, *arguments = sys.argv[1:]
 size = next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmSize:")) << 10
 limit = size + (int(megabytes) << 20)

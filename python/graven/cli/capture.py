@@ -56,6 +56,13 @@ ILLEGAL = (
 )
 """What is said of a program that SIGILL has ended."""
 
+MOVED = (
+    "some transactions were ended by threads that had none, and others were never ended: a "
+    "transaction that goes on in another thread, as a goroutine or a coroutine may, is not "
+    "followed there. Bind it to its thread, in Go by runtime.LockOSThread"
+)
+"""What is said if transactions may have changed threads."""
+
 
 def _transactions(
     _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
@@ -258,6 +265,8 @@ def capture(
         complain(str(error))
         return REFUSED
     note(f"wrote {trace}")
+    if found.report["ends_of_none"] and found.report["unfinished"]:
+        note(MOVED)
     if form == "json":
         sys.stdout.write(json_text(found.to_dict()))
     else:
@@ -283,6 +292,7 @@ def _print(found: Captured) -> None:
         ("  that store nothing", exact(report["transactions_without_stores"])),
         ("  aborted", exact(report["aborted"])),
         ("  not over at the end", exact(report["unfinished"])),
+        *_ends_of_none(report),
         ("  before the trace begins", exact(report["skipped"])),
         ("words stored", exact(report["words_stored"])),
         ("  outside transactions", exact(report["words_stored_outside"])),
@@ -320,6 +330,12 @@ def _volatile(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("stores", exact(report["volatile_stores"])),
         ("  pages of 4 KB that they touch", exact(report["volatile_pages"])),
     ]
+
+
+def _ends_of_none(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is said of ends of transactions on threads that had none, if there are any."""
+    count = report["ends_of_none"]
+    return [("  ends on threads that had none", exact(count))] if count else []
 
 
 def _sections(report: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -21,6 +21,8 @@ func txCommit() {}
 var list *node
 
 func main() {
+	// Transactions are those of threads.
+	runtime.LockOSThread()
 	var lock sync.Mutex
 	for number := uint64(0); number < 200; number++ {
 		lock.Lock()

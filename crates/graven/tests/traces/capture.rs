@@ -482,6 +482,35 @@ fn a_program_that_was_killed_ends_its_transactions() {
     assert_eq!((report.unfinished, report.transactions), (1, 1));
 }
 
+#[test]
+fn an_end_on_a_thread_that_has_no_transaction_is_counted() {
+    // The first transaction goes on in another thread, as a goroutine may.
+    let mut tape = Tape::new(2);
+    tape.call(0, BEGIN, 0);
+    tape.store(0, 0, &[1; 8]);
+    tape.store(1, 8, &[1; 8]);
+    tape.call(1, COMMIT, 0);
+    tape.call(1, BEGIN, 0);
+    tape.store(1, 16, &[1; 8]);
+    tape.call(1, COMMIT, 0);
+    tape.event(0, &Event::Ended);
+    let (report, operations, _) = traced(tape, Limits::default());
+    assert_eq!((report.transactions, report.unfinished, report.ends_of_none), (2, 1, 1));
+    assert_eq!(written(&accesses(&operations[1])), "1(2)");
+    // Programs end what they have aborted, once more or as often as they like; and begin with an end.
+    let mut tape = Tape::new(1);
+    tape.call(0, COMMIT, 0);
+    tape.call(0, BEGIN, 0);
+    tape.store(0, 0, &[1; 8]);
+    tape.call(0, ABORT, 0);
+    tape.call(0, COMMIT, 0);
+    tape.call(0, ABORT, 0);
+    tape.call(0, BEGIN, 0);
+    tape.store(0, 0, &[2; 8]);
+    tape.call(0, COMMIT, 0);
+    assert_eq!(traced(tape, Limits::default()).0.ends_of_none, 0);
+}
+
 /// Two threads, of which neither has made the other.
 fn racing(between: impl FnOnce(&mut Tape)) -> Report {
     let mut tape = Tape::new(3);

@@ -14,6 +14,8 @@ pub(super) enum Act {
     End,
     /// It aborts a transaction, or one within it.
     Abort,
+    /// It ends or aborts one, and has none; nor has it just aborted one, which programs end nevertheless.
+    EndOfNone,
     /// It is gone, and its transaction was not over; the end follows.
     Abandon,
     /// It acquires a lock that it does not hold.
@@ -51,6 +53,8 @@ pub(super) struct Actor {
     inside: Vec<Inside>,
     /// Transactions that it has begun and not ended: they are one.
     depth: u32,
+    /// It has aborted the last one that it had.
+    has_aborted: bool,
     held: Vec<Held>,
     /// Functions that it is in that are left out, and that synchronise threads.
     left_out: u32,
@@ -176,20 +180,26 @@ impl Actor {
     fn begin(&mut self, acts: &mut Vec<Act>) {
         self.depth += 1;
         if self.depth == 1 {
+            self.has_aborted = false;
             acts.push(Act::Begin);
         }
     }
 
     fn end(&mut self, acts: &mut Vec<Act>) {
-        if self.depth == 1 {
-            acts.push(Act::End);
+        match self.depth {
+            0 if self.has_aborted => {}
+            0 => acts.push(Act::EndOfNone),
+            1 => acts.push(Act::End),
+            _ => {}
         }
         self.depth = self.depth.saturating_sub(1);
     }
 
     fn abort(&mut self, acts: &mut Vec<Act>) {
         acts.push(Act::Abort);
+        let is_last = self.depth == 1;
         self.end(acts);
+        self.has_aborted |= is_last;
     }
 
     fn times(&self, lock: u64) -> u32 {

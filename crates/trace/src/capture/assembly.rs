@@ -530,6 +530,7 @@ impl<W: Write> Assembly<'_, W> {
             Act::End => self.end_transaction(thread),
             Act::Abort => self.report.aborted += u64::from(is_open),
             Act::Abandon => self.report.unfinished += u64::from(is_open),
+            Act::EndOfNone => self.report.ends_of_none += u64::from(self.phase == Phase::In),
             Act::Lock(lock) => self.lock(thread, lock),
             Act::Unlock(lock) => self.unlock(thread, lock),
             // The survey has found where the trace begins and ends.

@@ -92,6 +92,8 @@ pub struct Report {
     pub aborted: u64,
     /// Those that were not over when the program ended, or the trace.
     pub unfinished: u64,
+    /// Ends of transactions on threads that had none, behind the trace's beginning.
+    pub ends_of_none: u64,
     /// Transactions before the trace begins.
     pub skipped: u64,
     /// Critical sections of the program that do not touch persistent memory: they are no transactions.
@@ -160,6 +162,7 @@ impl Report {
             "transactions_of_several": self.transactions_of_several,
             "aborted": self.aborted,
             "unfinished": self.unfinished,
+            "ends_of_none": self.ends_of_none,
             "skipped": self.skipped,
             "sections_untouched": self.sections_untouched,
             "words_stored": self.words_stored,
