@@ -15,6 +15,7 @@ import matplotlib as mpl
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 import graven
@@ -28,7 +29,7 @@ from graven.plots.counterexample import Counterexample
 from graven.plots.lines import Lines
 from graven.plots.parts import titled, wrapped
 from graven.plots.rows import Pairs, Sensitivities
-from graven.plots.timeline import Lanes, Timeline, packed
+from graven.plots.timeline import CAUSES, WORK, Lanes, Timeline, packed
 from graven.plots.values import Number, Source, stat
 from graven.report.pairs import Pair
 from graven.report.tornado import Row
@@ -214,6 +215,22 @@ def test_a_timeline_can_be_read_whatever_happens(events, width):
     made = [Event(at * 991, who, what.strip() or "x") for at, (who, what) in enumerate(events)]
     made.append(Event(None, "verdict", "word A holds 0x2, which is neither"))
     check_layout(Counterexample("silo: power fails at cycle 1,155", made, 4).draw(Look.of(width)))
+
+
+@pytest.mark.parametrize("shades", [CAUSES, WORK], ids=["waits", "work"])
+def test_what_a_timeline_shows_is_told_apart_in_grey(shades):
+    """As a printer makes it of colours (BT.601): by hatches, or by one being much darker."""
+
+    def grey(shade):
+        red, green, blue = to_rgb(shade.colour)
+        return 0.299 * red + 0.587 * green + 0.114 * blue
+
+    alike = [
+        (one.words, other.words)
+        for one, other in itertools.combinations(shades.values(), 2)
+        if one.hatch == other.hatch and abs(grey(one) - grey(other)) < 0.12
+    ]
+    assert alike == []
 
 
 @pytest.mark.parametrize("width", WIDTHS)

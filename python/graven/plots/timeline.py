@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -39,24 +39,39 @@ HEADINGS = {
 
 TRANSACTION, WAITS = "transaction", "waits: "
 
+
+class Shade(NamedTuple):
+    """How something that lasts is drawn, and what the legend calls it."""
+
+    colour: str
+    hatch: str
+    """What tells it apart in grey."""
+    words: str
+
+
 CAUSES = {
-    "load": ("#56b4e9", "a load"),
-    "store": ("#8470d6", "the store queue"),
-    "mshr": ("#aa4499", "a miss register"),
-    "window": ("#999933", "the reorder buffer"),
-    "commit": ("#d55e00", "the commit"),
-    "log": ("#e69f00", "the design"),
-    "lock": ("#882255", "a lock"),
-    "fence": ("#cc79a7", "a fence"),
+    "load": Shade("#56b4e9", "", "waits for a load"),
+    "store": Shade("#8470d6", "/" * 7, "waits for the store queue"),
+    "mshr": Shade("#aa4499", "|" * 7, "waits for a miss register"),
+    "window": Shade("#999933", "x" * 6, "waits for the reorder buffer"),
+    "commit": Shade("#d55e00", "", "waits for the commit"),
+    "log": Shade("#e69f00", "\\" * 7, "waits for the design"),
+    "lock": Shade("#882255", "x" * 6, "waits for a lock"),
+    "fence": Shade("#cc79a7", "+" * 6, "waits for a fence"),
 }
-"""What threads wait for, by the name that the statistics of stalls have: colour and words."""
+"""What threads wait for, by the name that the statistics of stalls have."""
+
+_KIND_HATCHES = {"data": "", "log": "/" * 7, "metadata": "x" * 6, "gc": "\\" * 7}
 
 WORK = {
-    "read": ("#8a949e", "read"),
-    **{kind: (KINDS[kind], f"write, {KIND_TITLES[kind]}") for kind in KINDS},
-    "spill": ("#ddcc77", "buffer to cells"),
+    "read": Shade("#8a949e", "", "read"),
+    **{
+        kind: Shade(KINDS[kind], _KIND_HATCHES[kind], f"write, {KIND_TITLES[kind]}")
+        for kind in KINDS
+    },
+    "spill": Shade("#ddcc77", "", "buffer to cells"),
 }
-"""What banks do, and classes of writes: colour and words."""
+"""What banks do, and classes of writes."""
 
 _LANE = {"column": 8.0, "text": 10.0}
 """How high the lane of a thread or a bank is, in points."""
@@ -297,6 +312,18 @@ class _Drawing:
         for place, bars in by_place.items():
             axes.broken_barh(bars, place, facecolor=colour, **how)
 
+    def _shaded(self, axes: Axes, spans: Iterable[tuple[Span, float, float]], shade: Shade) -> None:
+        """Bars of what lasts."""
+        page = self.colours.page
+        self._bars(
+            axes, spans, shade.colour, hatch=shade.hatch, hatchcolor=page, linewidth=0, zorder=3
+        )
+
+    def _patch(self, shade: Shade) -> Patch:
+        """What the legend shows of it."""
+        page = self.colours.page
+        return Patch(facecolor=shade.colour, hatch=shade.hatch, hatchcolor=page, linewidth=0)
+
     def _threads(self, axes: Axes) -> None:
         lanes = {name: at for at, name in enumerate(self.line.lanes[THREADS])}
         runs = [span for span in self.threads if not span.name.startswith(WAITS)]
@@ -305,10 +332,10 @@ class _Drawing:
             placed = [(span, lanes[span.lane] + 0.12, 0.76) for span in of]
             face = self.colours.rule if wanted else self.colours.band
             self._bars(axes, placed, face, edgecolor=self.colours.soft, linewidth=0.5, zorder=2)
-        for cause, (colour, _) in CAUSES.items():
+        for cause, shade in CAUSES.items():
             of = [span for span in self.threads if span.name == WAITS + cause]
             placed = [(span, lanes[span.lane] + 0.3, 0.4) for span in of]
-            self._bars(axes, placed, colour, linewidth=0, zorder=3)
+            self._shaded(axes, placed, shade)
         # The end of a transaction's instructions, from which on it only waits for its commit.
         ends = [(s.details["ending"] - self.begin, lanes[s.lane]) for s in runs
                 if s.details.get("ending") is not None]  # fmt: skip
@@ -318,22 +345,21 @@ class _Drawing:
 
     def _writes(self, axes: Axes) -> None:
         axes.set_ylim(max(self.busy, 1), 0)
-        for kind, (colour, _) in WORK.items():
+        for kind, shade in WORK.items():
             of = [(span, row + 0.1, 0.8) for row, span in self.packed if span.name == kind]
-            self._bars(axes, [each for each in of if each[0].end > each[0].begin], colour,
-                       linewidth=0, zorder=3)  # fmt: skip
+            self._shaded(axes, [each for each in of if each[0].end > each[0].begin], shade)
             at_once = [(span.begin - self.begin, row + 0.5) for row, span in self.packed
                        if span.name == kind and span.end == span.begin]  # fmt: skip
             if at_once:
-                axes.plot(*zip(*at_once, strict=True), color=colour, marker="|", ls="none",
+                axes.plot(*zip(*at_once, strict=True), color=shade.colour, marker="|", ls="none",
                           ms=0.5 * self.lane, zorder=4, clip_on=False)  # fmt: skip
 
     def _banks(self, axes: Axes) -> None:
         lanes = {name: at for at, name in enumerate(self.line.lanes[BANKS])}
-        for kind, (colour, _) in WORK.items():
+        for kind, shade in WORK.items():
             of = [span for span in self.banks if span.name == kind]
             placed = [(span, lanes[span.lane] + 0.15, 0.7) for span in of]
-            self._bars(axes, placed, colour, linewidth=0, zorder=3)
+            self._shaded(axes, placed, shade)
 
     def _explain(self, legend: Legend) -> None:
         """What the colours are that are there."""
@@ -343,12 +369,10 @@ class _Drawing:
         legend.add(
             Line2D([], [], color=self.colours.ink, marker="|", ls="none", ms=6), "its last store"
         )
-        for cause, (colour, words) in CAUSES.items():
-            if WAITS + cause in there:
-                legend.add(Patch(facecolor=colour), f"waits for {words}")
-        for kind, (colour, words) in WORK.items():
-            if kind in there:
-                legend.add(Patch(facecolor=colour), words)
+        shades = {**{WAITS + cause: shade for cause, shade in CAUSES.items()}, **WORK}
+        for name, shade in shades.items():
+            if name in there:
+                legend.add(self._patch(shade), shade.words)
 
 
 def packed(spans: Sequence[Span]) -> list[tuple[int, Span]]:
