@@ -45,6 +45,7 @@ from tests.campaigns.tables import ROOT, read_rows, replaced, write_rows
 
 import graven
 from graven import _engine
+from graven.campaign import PROGRAMS
 from graven.states import StateFile, sealed
 
 TABLE = Path(__file__).parent / "fuzz.csv"
@@ -239,7 +240,7 @@ def make_sound(folder: Path) -> None:
     (folder / "1.trc").write_text("".join(text.splitlines(keepends=True)[:3]))
     for path in [*ROOT.glob("machines/*/machine.toml"), *ROOT.glob("papers/*/machine.toml")]:
         shutil.copy(path, folder / f"{path.parent.name}.toml")
-    for path in (ROOT / "litmus").rglob("*.litmus"):
+    for path in PROGRAMS.rglob("*.litmus"):
         shutil.copy(path, folder / f"{path.parent.name}-{path.name}")
     for number, text in enumerate(SWEEPS):
         (folder / f"{number}.sweep").write_text(text)
@@ -275,7 +276,7 @@ def _make_store(folder: Path) -> None:
     for seed in range(3):
         graven.run("silo", "hash", transactions=4, seed=seed, store=folder)
     graven.crash("silo", "hash", transactions=2, store=folder)
-    graven.litmus(ROOT / "litmus/silo/silent-store.litmus", store=folder)
+    graven.litmus(PROGRAMS / "silo/silent-store.litmus", store=folder)
     campaign = AdversaryCampaign.prepare(_plan())
     store = Store(folder)
     store.refresh()
