@@ -44,9 +44,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the home page, the reference, and what pages link to."""
     for path, text in {"index.md": home(), **reference.pages()}.items():
         files.append(File.generated(config, path, content=text))
-    for vendored in sorted((ROOT / "site" / "vendor").glob("*.js")):
-        script = vendored.read_text(encoding="utf-8")
-        files.append(File.generated(config, f"assets/{vendored.name}", content=script))
+    site = ROOT / "site"
+    for asset in sorted([*site.glob("vendor/*.js"), *site.glob("looks/*")]):
+        content = asset.read_text(encoding="utf-8")
+        files.append(File.generated(config, f"assets/{asset.name}", content=content))
     for target in sorted(linked(files)):
         page = File.generated(config, page_of(target), content=shown(target))
         page.inclusion = InclusionLevel.NOT_IN_NAV

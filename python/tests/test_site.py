@@ -99,3 +99,24 @@ def test_a_phone_shows_the_menu_and_no_page_is_wider(browser):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.is_visible(".md-header label[for='__drawer']")
     page.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        ("index.html", 390, "light"),
+        ("start.html", 1280, "light"),
+        ("start.html", 390, "dark"),
+        ("designs.html", 1280, "dark"),
+    ],
+)
+def test_pages_can_be_read_by_everyone(browser, name, width, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    opened(page, name)
+    page.wait_for_function("document.querySelector('.md-search').ariaLabel")
+    # Tables whose columns need no words have none.
+    found = Axe().run(page, options={"rules": {"empty-table-header": {"enabled": False}}})
+    page.close()
+    assert found.violations_count == 0, found.generate_report()
