@@ -27,7 +27,7 @@ from graven.report.drawing import (
     look,
     text_width,
 )
-from graven.report.palette import BAND, INK, KINDS, RULE, design_styles
+from graven.report.palette import BAND, INK, KINDS, RULE, Style, design_styles
 
 _GAP = 1.1
 """Space between two groups of bars, in bars."""
@@ -156,10 +156,8 @@ class LineChart:
             return as_files(_draw_lines(self, WIDE, 3))
 
 
-def _pieces(chart: BarChart, design: str, group: str) -> list[tuple[str, float, str, str]]:
+def _pieces(bar: Bar, style: Style) -> list[tuple[str, float, str, str]]:
     """What to draw for one bar: name, length, colour, hatch."""
-    style = design_styles(chart.designs)[design]
-    bar = chart.bars[design, group]
     if bar.value is None:
         return []
     if bar.parts:
@@ -194,6 +192,7 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
     axes.set_ylim(0, chart.top)
     pitch = (WIDE - 42) / total
     tips: dict[str, Tip] = {}
+    styles = design_styles(chart.designs)
     # Names of groups do not run into each other.
     widest = text_width([*chart.groups], 13) + 6
     size = 13 * min(1.0, pitch * span / widest)
@@ -205,8 +204,8 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
                 start - 0.5 - _GAP / 2, start + span - 0.5 - _GAP / 2, color=BAND, lw=0, zorder=0
             )
         for place, design in enumerate(chart.designs):
-            x, base = start + place, 0.0
-            for kind, length, colour, hatch in _pieces(chart, design, group):
+            x, base, bar = start + place, 0.0, chart.bars[design, group]
+            for kind, length, colour, hatch in _pieces(bar, styles[design]):
                 if length <= 0.0:
                     continue
                 patch = Rectangle(
@@ -215,10 +214,10 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
                 gid = f"bar-{number}-{place}-{kind}"
                 tips[gid] = _tip(chart, design, group, kind, length)
                 patch.set_gid(gid)
-                axes.add_patch(patch)
+                axes.add_artist(patch)
                 base += length
-            _extras(axes, chart.bars[design, group], x, vertical=True)
-            _value_label(axes, chart, chart.bars[design, group], x, pitch)
+            _extras(axes, bar, x, vertical=True)
+            _value_label(axes, chart, bar, x, pitch)
         middle = start + (count - 1) / 2
         axes.annotate(
             group,
@@ -231,11 +230,33 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
             fontweight="bold",
         )
     places = [n * span + p for n in range(len(chart.groups)) for p in range(count)]
-    axes.set_xticks(
-        places, chart.labels * len(chart.groups), rotation=90, fontsize=min(11.5, pitch)
-    )
+    _names(axes, chart, places, min(11.5, pitch), vertical=True)
     _value_axis(axes, chart, vertical=True)
     return figure, tips
+
+
+def _names(
+    axes: Axes, chart: BarChart, places: Sequence[float], size: float, *, vertical: bool
+) -> None:
+    """The design's name beside each bar.
+
+    Ticks, of which each has lines and texts that are not drawn, take minutes of a thousand bars.
+    """
+    (axes.xaxis if vertical else axes.yaxis).set_ticks([])
+    within = axes.get_xaxis_transform() if vertical else axes.get_yaxis_transform()
+    how: dict[str, Any] = (
+        {"xytext": (0, -3.5), "ha": "center", "va": "top", "rotation": 90}
+        if vertical
+        else {"xytext": (-3.5, 0), "ha": "right", "va": "center_baseline"}
+    )
+    axis = "xtick" if vertical else "ytick"
+    for at, (place, name) in enumerate(zip(places, chart.labels * len(chart.groups), strict=True)):
+        spot = (place, 0.0) if vertical else (0.0, place)
+        label = axes.annotate(
+            name, spot, xycoords=within, textcoords="offset points", fontsize=size,
+            annotation_clip=False, **how,
+        )  # fmt: skip
+        label.set_gid(f"{axis}-{at}")
 
 
 def _extras(axes: Axes, bar: Bar, at: float, *, vertical: bool) -> None:
@@ -298,6 +319,7 @@ def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
     axes.set_xlim(0, chart.top * 1.06)
     axes.set_ylim(inner, 0)
     tips: dict[str, Tip] = {}
+    styles = design_styles(chart.designs)
     places: list[float] = []
     for number, group in enumerate(chart.groups):
         start = number * block
@@ -313,18 +335,17 @@ def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
             va="center",
         )
         for place, design in enumerate(chart.designs):
-            y, base = start + head + place * row, 0.0
+            y, base, bar = start + head + place * row, 0.0, chart.bars[design, group]
             places.append(y + row / 2)
-            for kind, length, colour, hatch in _pieces(chart, design, group):
+            for kind, length, colour, hatch in _pieces(bar, styles[design]):
                 if length <= 0.0:
                     continue
                 patch = Rectangle((base, y + 2), length, row - 4, fc=colour, hatch=hatch, lw=0)
                 gid = f"bar-{number}-{place}-{kind}"
                 tips[gid] = _tip(chart, design, group, kind, length)
                 patch.set_gid(gid)
-                axes.add_patch(patch)
+                axes.add_artist(patch)
                 base += length
-            bar = chart.bars[design, group]
             _extras(axes, bar, y + row / 2, vertical=False)
             axes.annotate(
                 chart.number(bar.value),
@@ -334,7 +355,7 @@ def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
                 va="center",
                 fontsize=11,
             )
-    axes.set_yticks(places, chart.labels * len(chart.groups), fontsize=12)
+    _names(axes, chart, places, 12, vertical=False)
     axes.locator_params(axis="x", nbins=5)
     _value_axis(axes, chart, vertical=False)
     return figure, tips

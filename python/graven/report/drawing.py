@@ -114,8 +114,11 @@ def as_svg(figure: Figure, key: str, description: str, kind: str, tips: Mapping[
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    for gid, tip in tips.items():
-        text = text.replace(f'<g id="{gid}">', tip.element(gid), 1)
+    text = re.sub(
+        r'<g id="([^"]*)">',
+        lambda found: tips[found[1]].element(found[1]) if found[1] in tips else found[0],
+        text,
+    )
     text = re.sub(r'\bid="', f'id="{key}-', text)
     text = re.sub(r"url\(#", f"url(#{key}-", text)
     text = re.sub(r'xlink:href="#', f'href="#{key}-', text)
