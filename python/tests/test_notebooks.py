@@ -152,3 +152,13 @@ def test_pyright_understands_the_examples(modules):
     command += ["--pythonpath", sys.executable]
     done = subprocess.run(command, cwd=modules, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_needs_no_package_that_the_command_does_not(name):
+    """Who has installed the package has none of these, unless they ask for them."""
+    sources = ("".join(cell["source"]) for cell in of(name)["cells"] if cell["cell_type"] == "code")
+    code = "\n".join(sources)
+    for optional in ("pandas", "polars", "xarray"):
+        assert f"to_{optional}(" not in code
+        assert f"import {optional}" not in code
