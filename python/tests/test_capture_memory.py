@@ -130,14 +130,14 @@ def test_a_transaction_that_goes_on_in_another_thread_is_not_followed_and_that_i
     compiled, real
 ):
     options = ("--pm-heap", "--tx", "main.txBegin:main.txCommit", "--format", "json")
-    for mode, count in (("stays", 0), ("moves", 20)):
-        program = (str(compiled("goroutines.go")), mode)
+    for mode, count in (("stays", 0), ("moves", 200)):
+        program = (str(compiled("lists.go")), mode)
         done = real("capture", "--to", "x.gvt", *options, "--", *program)
         assert done.returncode == 0, done.stderr
         report = explained(json.loads(done.stdout))
         assert report["ends_of_none"] == count
         # Those that others end are one transaction of the thread that begins them.
-        assert (report["transactions"], report["unfinished"]) == ((1, 1) if count else (20, 0))
+        assert (report["transactions"], report["unfinished"]) == ((1, 1) if count else (200, 0))
         assert ("runtime.LockOSThread" in done.stderr) == (count > 0), done.stderr
 
 

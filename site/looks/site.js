@@ -1,6 +1,6 @@
 // Names for what the theme leaves without one; and what scrolls is reached by the keyboard (WCAG 2.1, AA).
 
-function complete() {
+function name() {
   document.querySelector(".md-search")?.setAttribute("aria-label", "Search");
   document
     .querySelectorAll("nav[aria-labelledby], .md-code__nav")
@@ -9,7 +9,11 @@ function complete() {
       nav.removeAttribute("aria-labelledby");
       nav.setAttribute("aria-label", `${title?.textContent.trim() || "Code"}, ${at + 1}`);
     });
-  document.querySelectorAll(".md-typeset__scrollwrap, pre code").forEach((box) => {
+}
+
+// Code that scrolls is the theme's own care.
+function reach() {
+  document.querySelectorAll(".md-typeset__scrollwrap").forEach((box) => {
     if (box.scrollWidth > box.clientWidth) {
       box.setAttribute("tabindex", "0");
     } else {
@@ -19,5 +23,10 @@ function complete() {
 }
 
 // Some of it the theme adds when the page is there.
-addEventListener("load", () => setTimeout(complete));
-addEventListener("resize", complete);
+addEventListener("load", () =>
+  setTimeout(() => {
+    name();
+    reach();
+  }),
+);
+addEventListener("resize", reach);

@@ -12,9 +12,10 @@ import contextlib
 import sys
 from typing import NoReturn
 
-from graven import __version__, checkout, signals
+from graven import __version__, checkout
 
-FAILED, INTERRUPTED = 1, signals.INTERRUPTED
+VERSION = f"graven {__version__}"
+"""What `graven --version` says."""
 
 
 def main() -> NoReturn:
@@ -32,7 +33,7 @@ def execute() -> int:
     if sys.argv[1:] == ["--version"]:
         # What parses arguments takes longer to import than all else that is needed for this.
         with contextlib.suppress(OSError):
-            print(f"graven {__version__}", flush=True)
+            print(VERSION, flush=True)
             return 0
     from graven.cli import group
 

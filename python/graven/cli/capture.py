@@ -63,6 +63,13 @@ MOVED = (
 )
 """What is said if transactions may have changed threads."""
 
+SECTIONS = {
+    "sections_untouched": "critical sections without persistent memory, left out",
+    "words_left_out": "loads and stores of words by functions that are left out",
+    "locks_merged": "locks that are one with others, since they are acquired in a circle",
+}
+"""What is said of critical sections and their locks, if there is something to say."""
+
 
 def _transactions(
     _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
@@ -292,7 +299,7 @@ def _print(found: Captured) -> None:
         ("  that store nothing", exact(report["transactions_without_stores"])),
         ("  aborted", exact(report["aborted"])),
         ("  not over at the end", exact(report["unfinished"])),
-        *_ends_of_none(report),
+        *_if_any(report, {"ends_of_none": "  ends on threads that had none"}),
         ("  before the trace begins", exact(report["skipped"])),
         ("words stored", exact(report["words_stored"])),
         ("  outside transactions", exact(report["words_stored_outside"])),
@@ -302,7 +309,7 @@ def _print(found: Captured) -> None:
         *_volatile(report),
         ("accesses in the trace whose address was loaded", exact(report["addresses_loaded"])),
         ("locks held to the end of their transactions", exact(report["unlocks_put_off"])),
-        *_sections(report),
+        *_if_any(report, SECTIONS),
     ]
     if found.counts:
         names = {
@@ -332,19 +339,8 @@ def _volatile(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _ends_of_none(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is said of ends of transactions on threads that had none, if there are any."""
-    count = report["ends_of_none"]
-    return [("  ends on threads that had none", exact(count))] if count else []
-
-
-def _sections(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is said of critical sections and their locks, if there is something to say."""
-    labels = {
-        "sections_untouched": "critical sections without persistent memory, left out",
-        "words_left_out": "loads and stores of words by functions that are left out",
-        "locks_merged": "locks that are one with others, since they are acquired in a circle",
-    }
+def _if_any(report: Mapping[str, Any], labels: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What is said of counts, by their names, that are not 0."""
     return [(label, exact(report[name])) for name, label in labels.items() if report[name]]
 
 

@@ -10,9 +10,11 @@ import sys
 import click
 
 from graven import _engine, signals
-from graven.cli import FAILED, INTERRUPTED
+from graven.cli import VERSION
 from graven.cli.terminal import REFUSED, complain
 from graven.errors import OutputError, StoreError
+
+FAILED, INTERRUPTED = 1, signals.INTERRUPTED
 
 HELP = """Simulate hardware-assisted crash consistency in persistent memory.
 
@@ -95,9 +97,7 @@ class Commands(click.Group):
     help=HELP,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(
-    _engine.__version__, "--version", prog_name="graven", message="graven %(version)s"
-)
+@click.version_option(_engine.__version__, "--version", message=VERSION)
 def cli() -> None:
     """The group of all commands."""
 

@@ -1,4 +1,4 @@
-// A program in Go: goroutines, a heap that is collected.
+// A program in Go: goroutines, a heap that is collected. With `moves`, another goroutine in another thread ends each transaction.
 package main
 
 import (
@@ -20,9 +20,22 @@ func txCommit() {}
 
 var list *node
 
+func commits(begun, done chan bool) {
+	runtime.LockOSThread()
+	for range begun {
+		txCommit()
+		done <- true
+	}
+}
+
 func main() {
 	// Transactions are those of threads.
 	runtime.LockOSThread()
+	moves := os.Args[len(os.Args)-1] == "moves"
+	begun, done := make(chan bool), make(chan bool)
+	if moves {
+		go commits(begun, done)
+	}
 	var lock sync.Mutex
 	for number := uint64(0); number < 200; number++ {
 		lock.Lock()
@@ -31,7 +44,12 @@ func main() {
 		if number%50 == 49 {
 			list = list.next
 		}
-		txCommit()
+		if moves {
+			begun <- true
+			<-done
+		} else {
+			txCommit()
+		}
 		lock.Unlock()
 		if number == 100 {
 			runtime.GC()
