@@ -35,20 +35,28 @@ fn read(c: &mut Criterion) {
     group.finish();
 }
 
+/// Replays requests that are read from text, and the same from the binary format.
 fn replay(c: &mut Criterion) {
-    let mut group = c.benchmark_group("replay");
+    replays(c, "replay", |text| text);
+    replays(c, "replay binary", |text| binary(&text));
+}
+
+fn replays(c: &mut Criterion, name: &str, format: impl Fn(Vec<u8>) -> Vec<u8>) {
+    let mut group = c.benchmark_group(name);
     group.throughput(Throughput::Elements(REQUESTS)).sample_size(10);
     group.measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(500));
     // One request every 10 cycles is more than the device can take, one every 500 leaves it idle.
     for (load, gap) in [("saturated", 10), ("light", 500)] {
         for (name, pattern) in [("random", Pattern::Random), ("sequential", Pattern::Sequential)] {
-            let text = trace(REQUESTS, pattern, gap);
+            let requests = format(trace(REQUESTS, pattern, gap));
             for preset in ["silo", "fwb"] {
                 let config = machine(preset, &[]);
                 group.bench_function(format!("{preset}/{name}/{load}"), |b| {
                     b.iter(|| {
                         let replay = Replay::new(&config);
-                        black_box(replay.run(&mut Reader::new(&text[..])).expect("a good trace"))
+                        black_box(
+                            replay.run(&mut Reader::new(&requests[..])).expect("a good trace"),
+                        )
                     });
                 });
             }

@@ -90,6 +90,7 @@ class Point:
     threads: int
     transactions: int
     settings: Mapping[str, str]
+    machine: str = MACHINE
 
     @property
     def name(self) -> str:
@@ -105,7 +106,7 @@ class Point:
         """What the driver is told."""
         settings = [f"{key}={value}" for key, value in self.settings.items()]
         numbers = [str(self.threads), str(self.transactions)]
-        return [self.design, self.workload, MACHINE, *numbers, *settings]
+        return [self.design, self.workload, self.machine, *numbers, *settings]
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,20 @@ pub fn take_shortage() -> Option<OutOfMemory> {
     SHORTAGE.take()
 }
 
+/// Asks the processor to bring a place in memory near, ahead of its use, where it can be asked.
+#[inline]
+pub fn prefetch<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: it is the address of something that is there, and a prefetch has no architectural effect.
+    #[allow(unsafe_code)]
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch(std::ptr::from_ref(place).cast::<i8>(), _MM_HINT_T0);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
 #[cfg(test)]
 mod tests {
     use std::panic::catch_unwind;

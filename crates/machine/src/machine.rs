@@ -102,6 +102,19 @@ impl Machine {
         self.arch.load_line(line)
     }
 
+    /// Memory is about to be asked for a line: what the host needs when it comes is brought near, its content and that
+    /// of the line that will leave the caches for it.
+    #[inline]
+    pub(crate) fn expect_fill(&self, line: LineAddr) {
+        self.arch.prefetch(line);
+        if self.memory.is_pm(line.addr()) {
+            self.memory.shared.media.prefetch(line);
+        }
+        if let Some(victim) = self.caches.next_victim(line) {
+            self.arch.prefetch(victim);
+        }
+    }
+
     #[inline]
     pub(crate) fn perform_store(&mut self, addr: Addr, value: u64) {
         if self.domain.is_some() {

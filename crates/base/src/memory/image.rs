@@ -266,20 +266,10 @@ impl Image {
     /// Asks the host to bring a line near, ahead of its use.
     #[inline]
     pub fn prefetch(&self, line: LineAddr) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let (chunk, word) = self.locate(line.addr());
-            if let Some(first) = self.chunk(chunk).get(word) {
-                // SAFETY: it is the address of a word, and a prefetch has no architectural effect.
-                #[allow(unsafe_code)]
-                unsafe {
-                    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-                    _mm_prefetch(std::ptr::from_ref(first).cast::<i8>(), _MM_HINT_T0);
-                }
-            }
+        let (chunk, word) = self.locate(line.addr());
+        if let Some(first) = self.chunk(chunk).get(word) {
+            host::prefetch(first);
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = line;
     }
 
     #[inline]

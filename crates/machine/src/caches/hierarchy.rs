@@ -12,6 +12,7 @@ use crate::config::{CoreConfig, L1Config, L2Config, LlcConfig};
 use crate::stats::Counters;
 use graven_base::bits::ones;
 use graven_base::config::Config;
+use graven_base::host;
 use graven_base::memory::LineAddr;
 use graven_base::time::Cycle;
 
@@ -313,6 +314,15 @@ impl Hierarchy {
         }
         self.sharers[slot] = 1 << core;
         self.insert_private(core, line, WRITABLE);
+    }
+
+    /// The line that would leave the LLC if memory delivered another one now; `None` if there is room. Who has it is
+    /// brought near, as far as the host is concerned.
+    #[inline]
+    pub fn next_victim(&self, line: LineAddr) -> Option<LineAddr> {
+        let slot = self.llc.next_victim(line)?;
+        host::prefetch(&self.sharers[slot]);
+        Some(self.llc.line_at(slot))
     }
 
     /// Whether any cache has the line.
@@ -679,6 +689,12 @@ mod tests {
         caches.fill(0, LINE);
         caches.access(0, LINE, true, &mut c);
         for i in 0..4 {
+            let expected = (i == 3).then_some(LINE);
+            assert_eq!(
+                caches.next_victim(LineAddr(100 + i)),
+                expected,
+                "there is room for three more"
+            );
             caches.fill(1, LineAddr(100 + i));
         }
         let mut left = Vec::new();

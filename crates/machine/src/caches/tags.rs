@@ -142,11 +142,7 @@ impl Cache {
         let base = set * self.ways;
         let tags = &self.tags[base..base + self.ways];
         assert!(way_of(tags, tag).is_none(), "{line} is already cached");
-        let way = way_of(tags, 0).unwrap_or_else(|| {
-            let last_use = &self.last_use[base..base + self.ways];
-            let oldest = (0..self.ways).min_by_key(|&way| last_use[way]);
-            oldest.expect("a set has a way")
-        });
+        let way = way_of(tags, 0).unwrap_or_else(|| self.oldest(base));
         let slot = base + way;
         let victim = (self.tags[slot] != 0).then(|| Victim {
             line: self.line_at(slot),
@@ -157,6 +153,21 @@ impl Cache {
         self.state[slot] = state;
         self.used(set, way);
         (slot, victim)
+    }
+
+    /// The way that was used last the longest ago, of the set that begins at a slot.
+    #[inline]
+    fn oldest(&self, base: usize) -> usize {
+        let last_use = &self.last_use[base..base + self.ways];
+        (0..self.ways).min_by_key(|&way| last_use[way]).expect("a set has a way")
+    }
+
+    /// The slot whose line would leave if this one were put in now; `None` if there is room.
+    #[inline]
+    pub fn next_victim(&self, line: LineAddr) -> Option<usize> {
+        let base = self.set(line) * self.ways;
+        let is_full = way_of(&self.tags[base..base + self.ways], 0).is_none();
+        is_full.then(|| base + self.oldest(base))
     }
 
     /// Takes a line out and returns its state bits, if it was there.
@@ -293,6 +304,8 @@ mod tests {
                     (_, None) => {
                         prop_assert_eq!(cache.touch(LineAddr(line)), None);
                         let out = if set.len() == ways as usize { set.pop() } else { None };
+                        let next = cache.next_victim(LineAddr(line)).map(|slot| cache.line_at(slot).0);
+                        prop_assert_eq!(next, out.map(|(line, _)| line));
                         let (slot, victim) = cache.insert(LineAddr(line), what);
                         prop_assert_eq!(cache.line_at(slot), LineAddr(line));
                         prop_assert_eq!(victim.map(|v| (v.line.0, v.state)), out);

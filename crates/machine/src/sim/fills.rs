@@ -92,6 +92,7 @@ impl Simulation {
         let fill = Fill { line, core, first: waiter, others: Vec::new() };
         self.newest_fill = self.fills.insert(fill);
         let slot = self.newest_fill as u32;
+        self.machine.expect_fill(line);
         if self.machine.memory.is_pm(line.addr()) {
             self.machine.count().fills += 1;
             match self.design.llc_fill(&mut self.machine, line, delay) {
@@ -103,7 +104,6 @@ impl Simulation {
                 design::Fill::Design => return,
                 design::Fill::Home => self.machine.count().fill_reads += 1,
             }
-            self.machine.memory.shared.media.prefetch(line);
         }
         self.machine.memory.read(line, ReadPurpose::Fill(slot), delay);
     }

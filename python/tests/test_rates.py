@@ -1,0 +1,93 @@
+"""The campaign that measures how much is simulated in a second: what it measures, and its page."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import ENVIRONMENT
+from tests.campaigns import rates, tables
+
+ROWS = tables.read_rows(rates.TABLE)
+
+
+@pytest.fixture(scope="module")
+def names(real_engine):  # noqa: ARG001
+    """What the campaign would measure, with all designs."""
+    command = [sys.executable, "-m", "tests.campaigns.rates", "--list"]
+    done = subprocess.run(
+        command, cwd=tables.ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split("\n")[:-1]
+
+
+def test_every_rate_has_a_name_of_its_own(names):
+    assert len(names) == len(set(names))
+    assert {name.split("/")[0] for name in names} == {"simulation", "benchmark", "champsim"}
+
+
+def test_every_design_is_simulated_on_the_machine_of_its_paper(names):
+    found = {tuple(name.split("/")[1:3]) for name in names if name.startswith("simulation/")}
+    own = {("hoop", "hoop"), ("morlog", "morlog"), ("fwb", "fwb"), ("lalea", "lalea")}
+    assert own | {("fwb", "silo"), ("silo", "silo")} <= found
+    assert ("silo", "fwb") not in found
+
+
+def test_all_was_measured_but_designs_that_lose_data_as_printed(names):
+    found = [row["name"] for row in ROWS]
+    assert found == [name for name in names if name in found]
+    missing = {name.split("/")[1] for name in set(names) - set(found)}
+    assert all(design.endswith("-literal") for design in missing), missing
+
+
+def test_benchmarks_are_those_that_criterion_has():
+    text = (tables.ROOT / "benches/benches/memory.rs").read_text()
+    for name in rates.BENCHMARKS[1].aims:
+        group = name.split("/")[0]
+        assert f'"{group}"' in text, name
+
+
+@pytest.mark.parametrize("stream", rates.STREAMS, ids=lambda stream: stream.name)
+def test_a_trace_has_the_loads_and_stores_that_it_is_to_have(stream, tmp_path):
+    trace = tmp_path / "few.champsim"
+    replace(stream, instructions=10_000).write(trace)
+    found = np.fromfile(trace, rates.INSTRUCTION)
+    assert rates.INSTRUCTION.itemsize == 64
+    assert len(found) == 10_000
+    share = rates.MEMORY_SHARE / 2
+    for which in ("loaded", "stored"):
+        touched = found[which][found[which] != 0]
+        assert len(touched) == pytest.approx(10_000 * share, rel=0.1)
+        assert touched.min() >= rates.FIRST
+        assert touched.max() < rates.FIRST + stream.footprint_bytes
+        assert touched.max() - touched.min() > stream.footprint_bytes * 0.9
+    assert not np.any((found["loaded"][:, 0] != 0) & (found["stored"][:, 0] != 0))
+
+
+def test_what_criterion_has_found_becomes_rows(monkeypatch):
+    commands = []
+
+    def run(command, *, env, **_):
+        commands.append(command)
+        folder = rates.Path(env["CRITERION_HOME"]) / "stream" / "friendly_1" / "new"
+        folder.mkdir(parents=True)
+        about = {"full_id": "stream/friendly/1", "throughput": {"Elements": 4_000_000}}
+        (folder / "benchmark.json").write_text(json.dumps(about))
+        found = {"median": {"point_estimate": 5e8}}
+        (folder / "estimates.json").write_text(json.dumps(found))
+
+    monkeypatch.setattr(rates.subprocess, "run", run)
+    (row,) = rates.benchmarked(rates.BENCHMARKS[0], ["stream/friendly/1"])
+    assert row["name"] == "benchmark/stream/friendly/1"
+    assert rates.rate(row) == 8e6
+    assert commands[0][-1] == "^(stream/friendly/1)$"
+
+
+def test_the_page_is_that_of_the_table():
+    page = rates.PAGE.read_text()
+    hint = "python -m tests.campaigns.rates --stored"
+    assert page == tables.page_with(page, *rates.blocks(ROWS)), hint
