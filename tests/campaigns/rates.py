@@ -35,7 +35,7 @@ from pathlib import Path
 
 import numpy as np
 from tests.campaigns.corners import threads_of
-from tests.campaigns.scale import Point, figure
+from tests.campaigns.scale import TIMES, Point, figure
 from tests.campaigns.scale import measure as measured
 from tests.campaigns.tables import ROOT, Row, read_rows, replaced, table_of, write_page, write_rows
 
@@ -46,18 +46,10 @@ TABLE = Path(__file__).parent / "rates.csv"
 PAGE = ROOT / "docs/rates.md"
 COLUMNS = ("name", "unit", "amount", "seconds", "actions")
 
-TIMES = 3
-"""How often Graven runs one of ChampSim's traces; the shortest counts."""
-
 TRANSACTIONS = 20_000
 THREADS = 8
 """Of a machine that has so many, or all that it has."""
 WORKLOADS = ("array", "btree", "hash", "queue", "rbtree")
-
-AIM_SILO = 4e6
-"""Operations/s of each workload under `silo` and `fwb` on `silo`'s machine."""
-AIM_DESIGNS = 2.5e6
-"""Operations/s of each workload under every design on the machine of its paper."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +151,7 @@ STREAMS = (
     Stream("hash-like", "random words of 256 MB", 256 << 20, 5_000_000, 100_000, 600),
 )
 
+CHAMPSIM = "champsim"
 CORES = ("in-order", "out-of-order")
 """Models of the core that Graven runs them with."""
 
@@ -173,48 +166,41 @@ def row(name: str, unit: str, amount: float, seconds: float, actions: float | No
 # ---- simulations -------------------------------------------------------------------------------
 
 
-def simulations() -> Iterator[tuple[str, str, str]]:
-    """Designs, machines and workloads that are simulated."""
+def simulations() -> Iterator[str]:
+    """What is simulated: `DESIGN/MACHINE/WORKLOAD`."""
     for design in catalogue().designs:
         own = graven.cost(design.name).machine
         machines = [own, "silo"] if design.name == "fwb" else [own]
         for machine in machines:
-            for workload in WORKLOADS:
-                yield design.name, machine, workload
+            yield from (f"{design.name}/{machine}/{workload}" for workload in WORKLOADS)
 
 
-def simulated(design: str, machine: str, workload: str) -> Iterator[Row]:
+def simulated(what: str) -> Iterator[Row]:
     """Measures one; nothing if it does not end, as with some designs that lose data as printed."""
-    name = f"simulation/{design}/{machine}/{workload}"
+    design, machine, workload = what.split("/")
     (preset,) = (each for each in catalogue().machines if each.name == machine)
     threads = min(THREADS, threads_of(preset)[-1])
-    point = Point("rates", name, 0, design, workload, threads, TRANSACTIONS, {}, machine)
+    point = Point("simulation", what, 0, design, workload, threads, TRANSACTIONS, {}, machine)
     try:
         found = measured(point)
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return
-    yield row(name, "operations", found["operations"], found["run_seconds"], found["actions"])
+    numbers = (found["operations"], found["run_seconds"], found["actions"])
+    yield row(f"simulation/{what}", "operations", *numbers)
 
 
 # ---- Criterion ---------------------------------------------------------------------------------
 
 
+BENCH = ("cargo", "bench", "--quiet", "--locked", "--package", "graven-benches", "--bench")
+
+
 def benchmarked(of: Benchmark, names: Sequence[str]) -> Iterator[Row]:
     """Runs a benchmark for these names, and reads what Criterion has found."""
     with tempfile.TemporaryDirectory() as folder:
-        command = (
-            "cargo",
-            "bench",
-            "--quiet",
-            "--locked",
-            "--package",
-            "graven-benches",
-            "--bench",
-        )
-        pattern = f"^({'|'.join(names)})$"
         subprocess.run(
-            [*command, of.bench, "--", "--noplot", pattern],
+            [*BENCH, of.bench, "--", "--noplot", f"^({'|'.join(names)})$"],
             cwd=ROOT,
             env=os.environ | {"CRITERION_HOME": folder},
             stdout=subprocess.DEVNULL,
@@ -225,11 +211,7 @@ def benchmarked(of: Benchmark, names: Sequence[str]) -> Iterator[Row]:
             found = json.loads(about.with_name("estimates.json").read_text(encoding="utf-8"))
             ((unit, amount),) = told["throughput"].items()
             seconds = found["median"]["point_estimate"] / 1e9
-            yield row(f"benchmark/{told['full_id']}", UNITS[unit], amount, seconds)
-
-
-UNITS = {"Elements": "elements", "Bytes": "bytes"}
-"""Criterion's units of throughput."""
+            yield row(f"benchmark/{told['full_id']}", unit.lower(), amount, seconds)
 
 
 # ---- ChampSim ----------------------------------------------------------------------------------
@@ -247,43 +229,43 @@ def seconds_of(action: Callable[[], object], whose: int) -> float:
     return computed() - begun
 
 
-def on_champsim(stream: Stream, program: Path) -> Row:
-    """Simulates a trace's first instructions there."""
+def streamed(stream: Stream, on: Sequence[str], champsim: Path | None) -> Iterator[Row]:
+    """Simulates a program on these: `champsim`, if there is one, and Graven's cores."""
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / f"{stream.name}.champsim"
         stream.write(trace)
-        count = [
-            "--warmup-instructions",
-            "0",
-            "--simulation-instructions",
-            str(stream.on_champsim),
-        ]
-
-        def run() -> None:
-            subprocess.run([program, *count, trace], stdout=subprocess.DEVNULL, check=True)
-
-        seconds = seconds_of(run, resource.RUSAGE_CHILDREN)
-    return row(f"champsim/{stream.name}/champsim", "instructions", stream.on_champsim, seconds)
-
-
-def on_graven(stream: Stream, core: str) -> Row:
-    """The same here, from the trace as it was imported, less what its first instructions take."""
-    whole = _replayed(stream, core, stream.instructions)
-    start = _replayed(stream, core, FEW)
-    name = f"champsim/{stream.name}/{core}"
-    return row(name, "instructions", stream.instructions - FEW, whole - start)
+        if champsim is not None and CHAMPSIM in on:
+            count, seconds = stream.on_champsim, on_champsim(champsim, trace, stream.on_champsim)
+            yield row(f"champsim/{stream.name}/{CHAMPSIM}", "instructions", count, seconds)
+        cores = [core for core in CORES if core in on]
+        if cores:
+            whole, few = Path(folder) / "whole.gvt", Path(folder) / "few.gvt"
+            graven.import_champsim([trace], whole)
+            graven.import_champsim([trace], few, instructions=FEW)
+        for core in cores:
+            # Building the machine is in both.
+            seconds = replayed(whole, core) - replayed(few, core)
+            count = stream.instructions - FEW
+            yield row(f"champsim/{stream.name}/{core}", "instructions", count, seconds)
 
 
-def _replayed(stream: Stream, core: str, instructions: int) -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        trace, imported = Path(folder) / f"{stream.name}.champsim", Path(folder) / "imported.gvt"
-        stream.write(trace)
-        graven.import_champsim([trace], imported, instructions=instructions)
+def on_champsim(program: Path, trace: Path, instructions: int) -> float:
+    """Seconds of ChampSim for a trace's first instructions."""
+    first = ("--warmup-instructions", "0", "--simulation-instructions", str(instructions))
 
-        def run() -> None:
-            graven.replay(imported, "ideal", machine="silo", settings={"core.model": core})
+    def run() -> None:
+        subprocess.run([program, *first, trace], stdout=subprocess.DEVNULL, check=True)
 
-        return min(seconds_of(run, resource.RUSAGE_SELF) for _ in range(TIMES))
+    return seconds_of(run, resource.RUSAGE_CHILDREN)
+
+
+def replayed(imported: Path, core: str) -> float:
+    """Seconds of Graven for a whole trace; the shortest of several runs."""
+
+    def run() -> None:
+        graven.replay(imported, "ideal", machine="silo", settings={"core.model": core})
+
+    return min(seconds_of(run, resource.RUSAGE_SELF) for _ in range(TIMES))
 
 
 # ---- the page ----------------------------------------------------------------------------------
@@ -336,7 +318,7 @@ def _parts(by_name: dict[str, Row]) -> str:
 def _champsim(by_name: dict[str, Row]) -> str:
     lines = []
     for stream in STREAMS:
-        peer = by_name.get(f"champsim/{stream.name}/champsim")
+        peer = by_name.get(f"champsim/{stream.name}/{CHAMPSIM}")
         for core in CORES:
             ours = by_name.get(f"champsim/{stream.name}/{core}")
             if peer is not None and ours is not None:
@@ -350,31 +332,28 @@ def _champsim(by_name: dict[str, Row]) -> str:
 # ---- running -----------------------------------------------------------------------------------
 
 
-def names() -> Iterator[str]:
-    """Of all that can be measured."""
-    for each in simulations():
-        yield "/".join(("simulation", *each))
-    for benchmark in BENCHMARKS:
-        yield from (f"benchmark/{name}" for name in benchmark.aims)
-    for stream in STREAMS:
-        yield from (f"champsim/{stream.name}/{how}" for how in ("champsim", *CORES))
+Measure = Callable[[Sequence[str]], Iterator[Row]]
 
 
-def measure(wanted: Sequence[str], champsim: Path | None) -> Iterator[list[Row]]:
-    """Measures these, and yields rows as they come."""
-    for each in simulations():
-        if "/".join(("simulation", *each)) in wanted:
-            yield list(simulated(*each))
+def tasks(champsim: Path | None) -> Iterator[tuple[Sequence[str], Measure]]:
+    """Names of rates that are measured together, and what measures some of them."""
+    for what in simulations():
+        yield [f"simulation/{what}"], lambda names: simulated(*_without("simulation/", names))
     for benchmark in BENCHMARKS:
-        some = [name for name in benchmark.aims if f"benchmark/{name}" in wanted]
-        if some:
-            yield list(benchmarked(benchmark, some))
+        names = [f"benchmark/{name}" for name in benchmark.aims]
+        yield names, lambda names, of=benchmark: benchmarked(of, _without("benchmark/", names))
     for stream in STREAMS:
-        if champsim is not None and f"champsim/{stream.name}/champsim" in wanted:
-            yield [on_champsim(stream, champsim)]
-        for core in CORES:
-            if f"champsim/{stream.name}/{core}" in wanted:
-                yield [on_graven(stream, core)]
+        of_stream = f"champsim/{stream.name}/"
+        yield (
+            [of_stream + on for on in (CHAMPSIM, *CORES)],
+            lambda names, stream=stream, of=of_stream: streamed(
+                stream, _without(of, names), champsim
+            ),
+        )
+
+
+def _without(prefix: str, names: Sequence[str]) -> list[str]:
+    return [name.removeprefix(prefix) for name in names]
 
 
 def main(arguments: list[str]) -> int:
@@ -386,20 +365,22 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--missing", action="store_true", help="only what the table has not")
     parser.add_argument("--champsim", type=Path, metavar="PROGRAM", help="as its README builds it")
     given = parser.parse_args(arguments)
-    wanted = [name for name in names() if fnmatchcase(name, given.only)]
-    if given.list:
-        print(*wanted, sep="\n")
-        return 0
+    all_tasks = list(tasks(given.champsim))
+    names = [name for names, _ in all_tasks for name in names]
+    wanted = {name for name in names if fnmatchcase(name, given.only)}
     rows = read_rows(TABLE)
     if given.missing:
-        stored = {each["name"] for each in rows}
-        wanted = [name for name in wanted if name not in stored]
-    if not given.stored:
-        for found in measure(wanted, given.champsim):
-            by_name = {each["name"]: each for each in replaced(rows, found, ("name",))}
-            rows = [by_name[name] for name in names() if name in by_name]
+        wanted -= {each["name"] for each in rows}
+    if given.list:
+        print(*(name for name in names if name in wanted), sep="\n")
+        return 0
+    for names_of_task, measure in all_tasks:
+        some = [name for name in names_of_task if name in wanted and not given.stored]
+        for found in measure(some) if some else ():
+            by_name = {each["name"]: each for each in replaced(rows, [found], ("name",))}
+            rows = [by_name[name] for name in names if name in by_name]
             write_rows(TABLE, COLUMNS, rows)
-            print(*(f"{each['name']}: {rate(each):,.0f}" for each in found), sep="\n")
+            print(f"{found['name']}: {rate(found):,.0f}")
     write_page(PAGE, *blocks(rows))
     return 0
 

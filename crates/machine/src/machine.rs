@@ -218,6 +218,8 @@ impl Machine {
 
     /// Sends a write to memory that arrives after `delay`.
     pub fn write(&mut self, write: &Write, delay: Cycle) {
+        // It will be compared with what the cells hold.
+        self.memory.shared.media.prefetch(write.line);
         self.memory.write(write, delay);
     }
 
@@ -235,7 +237,7 @@ impl Machine {
         prepare(&mut write);
         self.count().forced_writebacks += 1;
         self.emit(|| TraceEvent::Evicted(line));
-        self.memory.write(&write, delay);
+        self.write(&write, delay);
         true
     }
 

@@ -242,8 +242,6 @@ impl MemorySystem {
     /// same line that is still on its way.
     pub fn write(&mut self, write: &Write, delay: Cycle) {
         assert!(write.mask != 0, "a write writes something");
-        // It will be compared with what the cells hold.
-        self.shared.media.prefetch(write.line);
         let now = self.shared.now;
         let delay = delay + self.shared.adversary.as_mut().map_or(0, Adversary::delay);
         let earlier = self.writes_in_transit.last_of_line(write.line);
