@@ -93,6 +93,18 @@ def assessed(answer, value="1.0"):
 
 PART_OF_NONE = '[[experiment.part]]\nworkloads = ["hash"]'
 
+EXPERIMENT_OF_PARTS = """
+title = "A paper"
+machine = "silo"
+[[experiment]]
+id = "one"
+what = "Designs"
+designs = ["silo"]
+workloads = ["btree"]
+transactions = 100
+vary = VARY
+"""
+
 THE = 'metric = "throughput_tx_per_s"'
 
 
@@ -220,6 +232,37 @@ def test_a_part_is_of_workloads_of_the_experiment():
     other = EXPERIMENTS.replace('[[experiment.part]]\nworkloads = ["btree"]', PART_OF_NONE)
     with pytest.raises(ConfigError, match="some of array, btree"):
         files.parse("silo", other, "")
+
+
+def by_channels(first, second, quick=""):
+    """An experiment whose only workload is in two parts, with these values of what is varied."""
+    key = '"controller.channels"'
+    parts = [
+        f'[[experiment.part]]\nworkloads = ["btree"]\nvary = {{ {key} = {values} }}\n'
+        for values in (first, second)
+    ]
+    study = EXPERIMENT_OF_PARTS.replace("VARY", f"{{ {key} = [1, 2, 3] }}")
+    return files.parse("silo", study + parts[0] + parts[1] + quick, "")
+
+
+def test_a_workload_is_in_parts_by_what_is_varied():
+    paper = by_channels("[1, 3]", "[2]", "quick = { transactions = 10 }")
+    for quick, of_second in ((False, 100), (True, 10)):
+        jobs = plan.Wanted(paper, quick=quick).alternatives()[0].jobs
+        found = [(job.varied[0][1], job.transactions) for job in jobs if job.seed == 1]
+        assert found == [("1", 100), ("3", 100), ("2", of_second)]
+
+
+@pytest.mark.parametrize(
+    ("second", "quick"),
+    [
+        pytest.param("[2, 3]", "", id="at full size"),
+        pytest.param("[3]", 'quick = { vary = { "controller.channels" = [2] } }', id="quick"),
+    ],
+)
+def test_parts_have_no_simulation_in_common(second, quick):
+    with pytest.raises(ConfigError, match=r"part.*: btree: in two parts, which must have diff"):
+        by_channels("[1, 2]", second, quick)
 
 
 def test_what_is_not_met_and_has_no_reason_is_named():

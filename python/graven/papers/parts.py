@@ -3,7 +3,8 @@
 A paper that runs its macro-benchmarks on fewer threads than its micro-benchmarks, or with values of
 other sizes, still draws them in one figure and takes one mean over all. Such workloads are a part
 of the experiment: the designs are the same, and what is varied is, with other values. Programs
-whose transactions are as large as a hundred of the others' run fewer of them.
+whose transactions are as large as a hundred of the others' run fewer of them. Where that depends on
+what is varied, as with the size of an item, a workload is in a part for each of the values.
 """
 
 from __future__ import annotations
@@ -43,6 +44,17 @@ class Part:
         own = replace(self, **self.quick) if quick else self
         return replace(own, workloads=tuple(name for name in self.workloads if name in workloads))
 
+    def differs(self, other: Part) -> bool:
+        """Whether a key that both vary has no value of both, at full size nor at the quick one."""
+        return all(
+            any(
+                mine.key == theirs.key and not set(mine.values) & set(theirs.values)
+                for mine in self.sized(self.workloads, quick=quick).vary
+                for theirs in other.sized(other.workloads, quick=quick).vary
+            )
+            for quick in (False, True)
+        )
+
     def varied(self, of_all: Sequence[Variation]) -> tuple[Variation, ...]:
         """What is varied here, in the order of the experiment."""
         own = {item.key: item for item in self.vary}
@@ -81,16 +93,22 @@ def parts(table: Table, workloads: Sequence[str], vary: Sequence[Variation]) -> 
     """The parts of an experiment with these workloads, which varies these keys.
 
     Raises:
-        ConfigError: a workload is in none or in two, or a key is not varied by the experiment.
+        ConfigError: the experiment has not a workload, or does not vary a key; or a workload is in
+            two parts that have a simulation in common.
     """
     found: list[Part] = []
     for item in table.tables("part", "workloads"):
         part = _part(item)
         item.end()
-        taken = [name for other in found for name in other.workloads]
-        allowed = [name for name in workloads if name not in taken]
-        if any(name not in allowed for name in part.workloads):
-            raise item.refusal("workloads", f"some of {', '.join(allowed)}")
+        if any(name not in workloads for name in part.workloads):
+            raise item.refusal("workloads", f"some of {', '.join(workloads)}")
+        for other in found:
+            shared = [name for name in part.workloads if name in other.workloads]
+            if shared and not part.differs(other):
+                raise ConfigError(
+                    f"{item.where}: {', '.join(shared)}: in two parts, which must have different "
+                    "values of a key that both vary, at full size and at the quick one"
+                )
         keys = [one.key for one in vary]
         for one in (*part.vary, *part.quick.get("vary", ())):
             if one.key not in keys:
