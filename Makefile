@@ -16,7 +16,7 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 
 .DEFAULT_GOAL := help
 EXAMPLES := $(wildcard examples/*/Cargo.toml)
-.PHONY: help install dev demo demo-real captures prepare test test-all examples recorded counts browser clusters site release containers lint format bench campaigns soak clean
+.PHONY: help install dev optimised demo demo-real captures prepare test test-all examples recorded counts browser clusters site release containers lint format bench campaigns soak clean
 
 # Without benchmarks, so that what tests and the native module share is compiled once.
 CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
@@ -41,6 +41,9 @@ install: $(INSTALLED) ## Build Graven (release) into .venv; then .venv/bin/grave
 dev: $(REQUIREMENTS) ## Build it for development: seconds from an edit to a run, and slower runs
 	$(MATURIN) --profile development
 	@rm -f $(INSTALLED)
+
+optimised: install ## Build it once more, by a profile of its own runs: simulations take less time; needs llvm-profdata
+	$(BIN)/python -m release.optimised
 
 demo: install ## Compare six designs on Silo's machine: a table, and report.html
 	$(BIN)/graven compare --report report.html

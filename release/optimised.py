@@ -1,0 +1,106 @@
+"""Builds the native module by a profile of its own runs, into the environment that runs this.
+
+    python -m release.optimised
+
+It is built once so that it counts what it executes, simulates every design on machines of the
+papers, and is built again by what was counted: which branches are taken, which functions are called
+often. What it simulates is the same; it takes less of the host's time. The next `make install` that
+finds a changed source builds the usual module again.
+
+Needed is `llvm-profdata` of rustc's own version of LLVM: `rustup component add llvm-tools`, or a
+distribution's `llvm` package of the same number.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from .building import ROOT, run
+from .problems import ReleaseError
+
+WORK = ROOT / "target" / "optimised"
+"""What is compiled here stays apart from what `make install` compiles."""
+
+PACKAGE = ROOT / "python" / "graven"
+MODULE = "_engine.abi3.so"
+
+MACHINES = ("morlog", "hoop", "silo", "lalea")
+"""Those of papers on which all designs are compared; that of FWB's refuses some."""
+
+WORKLOADS = ("hash", "btree", "queue")
+
+
+def merger(version: str, sysroot: Path) -> str:
+    """The program that merges what was counted, by what `rustc -vV` says.
+
+    Raises:
+        ReleaseError: There is none.
+    """
+    said = dict(line.split(": ", 1) for line in version.splitlines() if ": " in line)
+    major = said["LLVM version"].partition(".")[0]
+    own = sysroot / "lib" / "rustlib" / said["host"] / "bin" / "llvm-profdata"
+    for name in (str(own), f"llvm-profdata-{major}", "llvm-profdata"):
+        if shutil.which(name):
+            return name
+    raise ReleaseError(
+        f"llvm-profdata of LLVM {major} is not installed: `rustup component add llvm-tools`, or "
+        f"the distribution's package llvm-{major}"
+    )
+
+
+def commands() -> Iterator[tuple[str, ...]]:
+    """What is simulated while it is counted: arguments of `graven`."""
+    for machine in MACHINES:
+        yield (
+            *("compare", "--machine", machine, "--designs", "all"),
+            *("--workloads", ",".join(WORKLOADS), "--transactions", "200"),
+        )
+    yield ("crash", "--design", "silo", "--workload", "btree", "--machine", "cramped")
+
+
+def _counted(counts: Path) -> None:
+    """Builds the module that counts, and simulates with it."""
+    flags = {**os.environ, "RUSTFLAGS": f"-Cprofile-generate={counts}"}
+    build = ("cargo", "build", "--quiet", "--locked", "--release", "--package", "graven-native")
+    run(*build, "--target-dir", WORK, folder=ROOT, environment=flags)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copied = folder / "python" / "graven"
+        shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+        shutil.copyfile(WORK / "release" / "lib_engine.so", copied / MODULE)
+        here = {**os.environ, "PYTHONPATH": str(copied.parent)}
+        for arguments in commands():
+            print("graven", *arguments, flush=True)
+            run(sys.executable, "-m", "graven", *arguments, folder=folder, environment=here)
+
+
+def main() -> int:
+    """Builds and installs it; returns the exit code."""
+    counts, profile = WORK / "counts", WORK / "counts.profdata"
+    try:
+        sysroot = Path(run("rustc", "--print", "sysroot", folder=ROOT).strip())
+        merge = merger(run("rustc", "-vV", folder=ROOT), sysroot)
+        shutil.rmtree(counts, ignore_errors=True)
+        _counted(counts)
+        run(merge, "merge", "--output", profile, counts, folder=ROOT)
+        flags = {
+            **os.environ,
+            "RUSTFLAGS": f"-Cprofile-use={profile}",
+            "CARGO_TARGET_DIR": str(WORK),
+            "VIRTUAL_ENV": sys.prefix,
+        }
+        install = ("maturin", "develop", "--quiet", "--locked", "--release")
+        run(*install, folder=ROOT, environment=flags)
+    except ReleaseError as error:
+        print(f"not optimised: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
