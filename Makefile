@@ -43,7 +43,8 @@ dev: $(REQUIREMENTS) ## Build it for development: seconds from an edit to a run,
 	@rm -f $(INSTALLED)
 
 optimised: install ## Build it once more, by a profile of its own runs: simulations take less time; needs llvm-profdata
-	$(BIN)/python -m release.optimised
+	$(BIN)/python -m release.optimised target/optimised
+	CARGO_TARGET_DIR=target/optimised RUSTFLAGS=-Cprofile-use=$(CURDIR)/target/optimised/counts.profdata $(MATURIN) --release
 
 demo: install ## Compare six designs on Silo's machine: a table, and report.html
 	$(BIN)/graven compare --report report.html

@@ -1,11 +1,11 @@
-"""Builds the native module by a profile of its own runs, into the environment that runs this.
+"""The profile by which `make optimised` builds the native module.
 
-    python -m release.optimised
+    python -m release.optimised FOLDER
 
-It is built once so that it counts what it executes, simulates every design on machines of the
-papers, and is built again by what was counted: which branches are taken, which functions are called
-often. What it simulates is the same; it takes less of the host's time. The next `make install` that
-finds a changed source builds the usual module again.
+The module is built so that it counts what it executes, and simulates every design on machines of
+the papers: which branches are taken, which functions are called often. Built again by what was
+counted, it simulates the same in less of the host's time. The next `make install` that finds a
+changed source builds the usual module again.
 
 Needed is `llvm-profdata` of rustc's own version of LLVM: `rustup component add llvm-tools`, or a
 distribution's `llvm` package of the same number.
@@ -13,6 +13,7 @@ distribution's `llvm` package of the same number.
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import sys
@@ -22,9 +23,6 @@ from pathlib import Path
 
 from .building import ROOT, run
 from .problems import ReleaseError
-
-WORK = ROOT / "target" / "optimised"
-"""What is compiled here stays apart from what `make install` compiles."""
 
 PACKAGE = ROOT / "python" / "graven"
 MODULE = "_engine.abi3.so"
@@ -63,39 +61,34 @@ def commands() -> Iterator[tuple[str, ...]]:
     yield ("crash", "--design", "silo", "--workload", "btree", "--machine", "cramped")
 
 
-def _counted(counts: Path) -> None:
+def _counted(counts: Path, compiled: Path) -> None:
     """Builds the module that counts, and simulates with it."""
     flags = {**os.environ, "RUSTFLAGS": f"-Cprofile-generate={counts}"}
     build = ("cargo", "build", "--quiet", "--locked", "--release", "--package", "graven-native")
-    run(*build, "--target-dir", WORK, folder=ROOT, environment=flags)
+    run(*build, "--target-dir", compiled, folder=ROOT, environment=flags)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copied = folder / "python" / "graven"
         shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-        shutil.copyfile(WORK / "release" / "lib_engine.so", copied / MODULE)
+        shutil.copyfile(compiled / "release" / "lib_engine.so", copied / MODULE)
         here = {**os.environ, "PYTHONPATH": str(copied.parent)}
         for arguments in commands():
             print("graven", *arguments, flush=True)
             run(sys.executable, "-m", "graven", *arguments, folder=folder, environment=here)
 
 
-def main() -> int:
-    """Builds and installs it; returns the exit code."""
-    counts, profile = WORK / "counts", WORK / "counts.profdata"
+def main(arguments: list[str]) -> int:
+    """Makes the profile; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m release.optimised")
+    parser.add_argument("folder", type=Path, help="where it is compiled, and counts.profdata made")
+    work = parser.parse_args(arguments).folder.resolve()
+    counts = work / "counts"
     try:
         sysroot = Path(run("rustc", "--print", "sysroot", folder=ROOT).strip())
         merge = merger(run("rustc", "-vV", folder=ROOT), sysroot)
         shutil.rmtree(counts, ignore_errors=True)
-        _counted(counts)
-        run(merge, "merge", "--output", profile, counts, folder=ROOT)
-        flags = {
-            **os.environ,
-            "RUSTFLAGS": f"-Cprofile-use={profile}",
-            "CARGO_TARGET_DIR": str(WORK),
-            "VIRTUAL_ENV": sys.prefix,
-        }
-        install = ("maturin", "develop", "--quiet", "--locked", "--release")
-        run(*install, folder=ROOT, environment=flags)
+        _counted(counts, work)
+        run(merge, "merge", "--output", work / "counts.profdata", counts, folder=ROOT)
     except ReleaseError as error:
         print(f"not optimised: {error}", file=sys.stderr)
         return 1
@@ -103,4 +96,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

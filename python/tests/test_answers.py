@@ -102,7 +102,7 @@ what = "Designs"
 designs = ["silo"]
 workloads = ["btree"]
 transactions = 100
-vary = VARY
+vary = { "controller.channels" = [1, 2, 3] }
 """
 
 THE = 'metric = "throughput_tx_per_s"'
@@ -236,13 +236,10 @@ def test_a_part_is_of_workloads_of_the_experiment():
 
 def by_channels(first, second, quick=""):
     """An experiment whose only workload is in two parts, with these values of what is varied."""
-    key = '"controller.channels"'
-    parts = [
-        f'[[experiment.part]]\nworkloads = ["btree"]\nvary = {{ {key} = {values} }}\n'
-        for values in (first, second)
-    ]
-    study = EXPERIMENT_OF_PARTS.replace("VARY", f"{{ {key} = [1, 2, 3] }}")
-    return files.parse("silo", study + parts[0] + parts[1] + quick, "")
+    part = '[[experiment.part]]\nworkloads = ["btree"]\nvary = {{ "controller.channels" = {} }}\n'
+    return files.parse(
+        "silo", EXPERIMENT_OF_PARTS + part.format(first) + part.format(second) + quick, ""
+    )
 
 
 def test_a_workload_is_in_parts_by_what_is_varied():
