@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -36,19 +37,31 @@ WORKLOADS = ("hash", "btree", "queue")
 def merger(version: str, sysroot: Path) -> str:
     """The program that merges what was counted, by what `rustc -vV` says.
 
+    What one version of LLVM counts another does not read: only a program of rustc's is taken.
+
     Raises:
         ReleaseError: There is none.
     """
     said = dict(line.split(": ", 1) for line in version.splitlines() if ": " in line)
     major = said["LLVM version"].partition(".")[0]
     own = sysroot / "lib" / "rustlib" / said["host"] / "bin" / "llvm-profdata"
+    others = []
     for name in (str(own), f"llvm-profdata-{major}", "llvm-profdata"):
         if shutil.which(name):
-            return name
+            found = _major(name)
+            if found == major:
+                return name
+            others.append(f"{name} is of LLVM {found}; ")
     raise ReleaseError(
-        f"llvm-profdata of LLVM {major} is not installed: `rustup component add llvm-tools`, or "
-        f"the distribution's package llvm-{major}"
+        f"llvm-profdata of LLVM {major} is not installed: {''.join(others)}`rustup component add "
+        f"llvm-tools`, or the distribution's package llvm-{major}"
     )
+
+
+def _major(tool: str) -> str:
+    """The version of LLVM that a tool is of; nothing if it does not say."""
+    version = re.search(r"LLVM version (\d+)", run(tool, "merge", "--version", folder=ROOT))
+    return "" if version is None else version[1]
 
 
 def commands() -> Iterator[tuple[str, ...]]:

@@ -14,9 +14,9 @@ from .problems import ReleaseError
 RUSTC = "rustc 1.95.0\nbinary: rustc\nhost: x86_64-unknown-linux-gnu\nLLVM version: 22.1.2\n"
 
 
-def program(path: Path) -> str:
+def program(path: Path, version: str = "22.1.8") -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\n", encoding="utf-8")
+    path.write_text(f"#!/bin/sh\necho 'Debian LLVM version {version}'\n", encoding="utf-8")
     path.chmod(0o755)
     return str(path)
 
@@ -37,6 +37,13 @@ def test_a_tool_that_is_missing_is_named_with_its_version(tmp_path, monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ReleaseError, match=r"LLVM 22 is not installed: .*llvm-tools.*llvm-22"):
         optimised.merger(RUSTC, tmp_path)
+
+
+def test_a_tool_of_another_version_is_not_taken_and_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program(tmp_path / "llvm-profdata", version="14.0.6")
+    with pytest.raises(ReleaseError, match=r"not installed: llvm-profdata is of LLVM 14; `rustup"):
+        optimised.merger(RUSTC, tmp_path / "rust")
 
 
 @pytest.mark.parametrize(
