@@ -8,13 +8,14 @@ import pytest
 from tests.campaigns import reproduced, tables
 
 from graven.papers.answers import Outcome
-from graven.papers.plan import DEFAULT
+from graven.papers.files import papers
+from graven.papers.plan import DEFAULT, Wanted
 from graven.papers.rules import OUTCOMES
 from graven.papers.samples import Sample
 
 ROWS = tables.read_rows(reproduced.TABLE)
 CLAIMS = tables.read_rows(reproduced.CLAIMS)
-PAPERS = list(dict.fromkeys(row["paper"] for row in ROWS))
+SILO = papers()["silo"]
 
 
 def row(quick: str, full: str, least: str = "", greatest: str = "") -> dict[str, str]:
@@ -33,7 +34,11 @@ def test_the_page_shows_what_the_tables_have():
     assert page == tables.page_with(page, *reproduced.blocks(ROWS, CLAIMS)), hint
 
 
-@pytest.mark.parametrize("name", PAPERS)
+WHOLE = ("silo", "fwb", "hoop", "lalea")
+"""The papers of which all figures have been simulated at full size."""
+
+
+@pytest.mark.parametrize("name", WHOLE)
 def test_every_figure_and_every_measured_claim_of_a_paper_is_there(name):
     paper = tables.ROOT / "papers" / name
     drawn = tomllib.loads((paper / "experiments.toml").read_text())["figure"]
@@ -77,10 +82,40 @@ def test_claims_are_as_far_apart_as_their_farthest_number():
     assert reproduced.farthest(quick, Outcome("met")) is None
 
 
+def rows_of(*places: tuple[str, str], column: str = "figure", full: str = "1") -> list[tables.Row]:
+    return [{"paper": paper, column: name, "full": full} for paper, name in places]
+
+
 def test_a_paper_that_is_reproduced_again_replaces_its_rows_alone():
-    before = [{"paper": "hoop", "figure": "a"}, {"paper": "silo", "figure": "b"}]
-    after = reproduced.with_paper(before, "hoop", [{"paper": "hoop", "figure": "c"}])
-    assert after == [before[1], {"paper": "hoop", "figure": "c"}]
+    before = rows_of(("silo", "fig1"), ("silo", "fig3"), ("morlog", "fig1"))
+    anew = rows_of(("silo", "fig2"))
+    whole = Wanted(SILO, quick=True)
+    assert reproduced.with_rows(before, whole, anew, "figure") == [*anew, before[2]]
+
+
+def test_figures_that_are_reproduced_again_replace_their_rows_alone():
+    before = rows_of(("silo", "fig1"), ("silo", "fig3"), ("silo", "fig3"), ("morlog", "fig1"))
+    anew = rows_of(("silo", "fig2"), ("silo", "fig3"), full="2")
+    part = Wanted(SILO, quick=True, figures=("fig2", "fig3"))
+    after = reproduced.with_rows(before, part, anew, "figure")
+    assert after == [before[0], *anew, before[3]]
+
+
+def test_claims_stay_that_figures_do_not_answer_and_go_that_are_no_more():
+    names = [claim.id for claim in SILO.claims[:3]]
+    before = rows_of(*(("silo", name) for name in ("no-more", *names)), column="claim")
+    anew = rows_of(("silo", names[1]), column="claim", full="2")
+    part = Wanted(SILO, quick=True, figures=("fig1",))
+    after = reproduced.with_rows(before, part, anew, "claim")
+    assert after == [before[1], *anew, before[3]]
+
+
+def test_figures_are_named_by_a_pattern_and_all_of_them_are_the_whole_paper(capsys):
+    assert reproduced.figures_of(SILO, "fig*") == ("fig1", "fig2", "fig3")
+    assert reproduced.figures_of(SILO, "*") is None
+    with pytest.raises(SystemExit):
+        reproduced.main(["silo", "--figures", "fig99", "--stored"])
+    assert "no figure matches fig99: there are fig1, fig2, fig3, tab1" in capsys.readouterr().err
 
 
 def test_outcomes_are_counted_by_paper_and_in_all():

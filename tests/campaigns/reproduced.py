@@ -1,12 +1,13 @@
 """The papers' figures and claims at the papers' sizes, beside those at quick sizes.
 
-    python -m tests.campaigns.reproduced [PAPER ...] [--out FOLDER] [--readings none|authors|all]
-                                         [--jobs N]
+    python -m tests.campaigns.reproduced [PAPER ...] [--figures PATTERN] [--out FOLDER]
+                                         [--readings none|authors|all] [--jobs N]
     python -m tests.campaigns.reproduced --stored   write the page from the tables
 
 Simulates what `graven reproduce PAPER` and `graven reproduce PAPER --quick` do, one paper after the
 other (all if none is named), keeps each result in FOLDER as it comes, goes on from there after an
-interrupt, and writes two tables, in which rows of papers that were not named stay:
+interrupt, and writes two tables, in which rows of papers that were not named stay, and with
+`--figures` those of figures whose names do not match and of claims that those do not answer:
 `reproduced.csv` has every number of every figure at both sizes, with the least and the greatest of
 its three seeds at full size and what the paper prints; `reproduced-claims.csv` what came of every
 claim that simulations answer. `docs/full-sizes.md` shows what is in them, and names what a quick
@@ -16,9 +17,11 @@ size says otherwise than the paper's size by more than `APART`.
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import statistics
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tests.campaigns.tables import ROOT, STATES, Row, read_rows, table_of, write_page, write_rows
@@ -56,13 +59,14 @@ CLAIM_COLUMNS = (
 
 
 def figure_rows(quick: Reproduction, full: Reproduction) -> Iterator[Row]:
-    """Every number of a paper's figures at full size, with that at the quick size if it has one."""
-    paper = full.wanted.paper
-    for figure in paper.figures.values():
-        at_quick = dict(_points(quick, figure.id))
-        for place, point in _points(full, figure.id):
+    """Every wanted number at full size, with that at the quick size if it has one."""
+    wanted = full.wanted
+    names = wanted.paper.figures if wanted.figures is None else wanted.figures
+    for figure in names:
+        at_quick = dict(_points(quick, figure))
+        for place, point in _points(full, figure):
             yield {
-                **dict(zip(PLACE, (paper.name, figure.id, *place), strict=True)),
+                **dict(zip(PLACE, (wanted.paper.name, figure, *place), strict=True)),
                 "quick": _text(at_quick[place].value if place in at_quick else None),
                 "full": _text(point.value),
                 "least": _text(point.low),
@@ -219,33 +223,54 @@ def _place(row: Row) -> str:
 # ---- running -----------------------------------------------------------------------------------
 
 
-def measure(paper: Paper, store: Store, readings: str, workers: int) -> tuple[list[Row], list[Row]]:
-    """Simulates what is not stored of a paper; returns its rows of both tables."""
+def measure(wanted: Wanted, store: Store, workers: int) -> tuple[list[Row], list[Row]]:
+    """Simulates what is not stored, at both sizes; returns the rows of both tables."""
     found = []
     for quick in (True, False):
-        wanted = Wanted(paper, quick, readings=readings)
+        wanted = replace(wanted, quick=quick)
         with Display() as display:
             ran = run(needed([wanted]), store, executor=Local(workers), observe=display)
         if ran.failures or ran.interrupted:
-            sys.exit(f"{paper.name} is not complete: {ran.failures or 'interrupted'}")
+            sys.exit(f"{wanted.paper.name} is not complete: {ran.failures or 'interrupted'}")
         found.append(collect(wanted, store))
     quick_size, full_size = found
     rows = list(figure_rows(quick_size, full_size))
     claims = claim_rows(verdicts(quick_size), verdicts(full_size))
-    return rows, [{"paper": paper.name} | dict(row) for row in claims]
+    return rows, [{"paper": wanted.paper.name} | dict(row) for row in claims]
 
 
-def with_paper(before: Sequence[Row], paper: str, rows: Sequence[Row]) -> list[Row]:
-    """A table with these rows of a paper, in the order of the papers."""
-    by_paper = {name: [row for row in before if row["paper"] == name] for name in papers()}
-    by_paper[paper] = list(rows)
+def with_rows(before: Iterable[Row], wanted: Wanted, rows: Sequence[Row], column: str) -> list[Row]:
+    """A table with new rows of a paper, in the order of the papers and of their figures or claims.
+
+    Args:
+        before: The rows of the table.
+        wanted: What was simulated; of a part, the other rows of the paper stay.
+        rows: The new ones.
+        column: What rows are of: `figure` or `claim`.
+    """
+    paper = wanted.paper
+    order = [claim.id for claim in paper.claims] if column == "claim" else list(paper.figures)
+    by_paper: dict[str, list[Row]] = {name: [] for name in papers()}
+    for row in before:
+        by_paper[row["paper"]].append(row)
+    anew = {row[column] for row in rows}
+    others = [] if wanted.figures is None else by_paper[paper.name]
+    of_paper = [row for row in others if row[column] not in anew and row[column] in order]
+    by_paper[paper.name] = sorted([*of_paper, *rows], key=lambda row: order.index(row[column]))
     return [row for of_paper in by_paper.values() for row in of_paper]
+
+
+def figures_of(paper: Paper, pattern: str) -> tuple[str, ...] | None:
+    """The figures of a paper that a glob matches; `None` if all are meant."""
+    return None if pattern == "*" else tuple(fnmatch.filter(paper.figures, pattern))
 
 
 def main(arguments: list[str]) -> int:
     """Simulates what is not stored, and writes tables and page; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.reproduced")
     parser.add_argument("papers", nargs="*", metavar="PAPER", help=f"of {', '.join(papers())}")
+    what = "figures to measure, and the claims that they answer (a glob); other rows stay"
+    parser.add_argument("--figures", default="*", metavar="PATTERN", help=what)
     parser.add_argument("--stored", action="store_true", help="run nothing")
     parser.add_argument("--out", type=Path, default=STATES / "reproduce")
     parser.add_argument(
@@ -255,13 +280,23 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     if unknown := [name for name in given.papers if name not in papers()]:
         parser.error(f"no paper is named {unknown[0]}: there are {', '.join(papers())}")
+    parts = [
+        Wanted(papers()[name], True, figures_of(papers()[name], given.figures), given.readings)
+        for name in given.papers or papers()
+    ]
+    parts = [wanted for wanted in parts if wanted.figures != ()]
+    if not parts:
+        among = ", ".join(
+            figure for name in given.papers or papers() for figure in papers()[name].figures
+        )
+        parser.error(f"no figure matches {given.figures}: there are {among}")
     if not given.stored:
         given.out.mkdir(parents=True, exist_ok=True)
         store = Store(given.out / "store")
-        for name in given.papers or papers():
-            rows, claims = measure(papers()[name], store, given.readings, given.jobs)
-            write_rows(TABLE, COLUMNS, with_paper(read_rows(TABLE), name, rows))
-            write_rows(CLAIMS, CLAIM_COLUMNS, with_paper(read_rows(CLAIMS), name, claims))
+        for wanted in parts:
+            rows, claims = measure(wanted, store, given.jobs)
+            write_rows(TABLE, COLUMNS, with_rows(read_rows(TABLE), wanted, rows, "figure"))
+            write_rows(CLAIMS, CLAIM_COLUMNS, with_rows(read_rows(CLAIMS), wanted, claims, "claim"))
     rows, claims = read_rows(TABLE), read_rows(CLAIMS)
     write_page(PAGE, *blocks(rows, claims))
     print(f"{len(rows):,} numbers, {len(claims):,} outcomes: {TABLE.name}, {PAGE.name}")
