@@ -61,7 +61,6 @@ COLUMNS = (
 PROGRAMS_COLUMNS = (
     "claim",
     "paper",
-    "default",
     "reading",
     "outcome",
     "ours",
@@ -135,12 +134,10 @@ def explain(claims: Sequence[tuple[Paper, Claim]], store: Store, *, quick: bool)
 def programs_rows(found: Sensitivity) -> list[Row]:
     """What real programs give for a claim."""
     verdict = found.verdict
-    default = verdict.default
     return [
         {
             "claim": verdict.claim.id,
             "paper": verdict.paper,
-            "default": default.ours if 0 < len(default.ours) <= SHOWN else default.verdict,
             "reading": move.name,
             "outcome": move.found.verdict,
             "ours": move.found.ours,
@@ -172,12 +169,18 @@ def tables(lines: Sequence[Row], with_programs: Sequence[Row]) -> str:
         parts += [_line(found[claim.id]) for claim in paper.claims if claim.id in found]
         parts.append("")
         names = {claim.id for claim in paper.claims}
-        parts += _programs_table(paper, [row for row in with_programs if row["claim"] in names])
+        of_paper = [row for row in with_programs if row["claim"] in names]
+        parts += _programs_table(
+            paper, of_paper, {name: found[name][0] for name in names & {*found}}
+        )
     return "\n".join(parts)
 
 
-def _programs_table(paper: Paper, rows: Sequence[Row]) -> list[str]:
-    """What real programs give for the claims of a paper; nothing if they are of none."""
+def _programs_table(paper: Paper, rows: Sequence[Row], defaults: Mapping[str, Row]) -> list[str]:
+    """What real programs give for the claims of a paper, beside what comes out by default.
+
+    Nothing if they are of none.
+    """
     parts: list[str] = []
     for reading in paper.readings.values():
         of_reading = [row for row in rows if row["reading"] == reading.name]
@@ -187,17 +190,16 @@ def _programs_table(paper: Paper, rows: Sequence[Row]) -> list[str]:
                 f"({', '.join(reading.programs)}):\n",
                 "| claim | printed | by default | real programs | outcome | each |",
                 "|---|---|---|---|---|---|",
-                *map(_programs_line, of_reading),
+                *(_programs_line(row, defaults[row["claim"]]) for row in of_reading),
                 "",
             ]
     return parts
 
 
-def _programs_line(row: Row) -> str:
+def _programs_line(row: Row, default: Row) -> str:
+    by_default = default["ours"] if 0 < len(default["ours"]) <= SHOWN else default["outcome"]
     ours = row["ours"] if len(row["ours"]) <= SHOWN else ""
-    return _cells(
-        f"`{row['claim']}`", row["paper"], row["default"], ours, row["outcome"], row["each"]
-    )
+    return _cells(f"`{row['claim']}`", row["paper"], by_default, ours, row["outcome"], row["each"])
 
 
 def _line(lines: Sequence[Row]) -> str:

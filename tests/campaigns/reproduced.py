@@ -280,15 +280,14 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     if unknown := [name for name in given.papers if name not in papers()]:
         parser.error(f"no paper is named {unknown[0]}: there are {', '.join(papers())}")
+    chosen = [papers()[name] for name in given.papers or papers()]
     parts = [
-        Wanted(papers()[name], True, figures_of(papers()[name], given.figures), given.readings)
-        for name in given.papers or papers()
+        Wanted(paper, quick=True, figures=figures, readings=given.readings)
+        for paper in chosen
+        if (figures := figures_of(paper, given.figures)) != ()
     ]
-    parts = [wanted for wanted in parts if wanted.figures != ()]
     if not parts:
-        among = ", ".join(
-            figure for name in given.papers or papers() for figure in papers()[name].figures
-        )
+        among = ", ".join(figure for paper in chosen for figure in paper.figures)
         parser.error(f"no figure matches {given.figures}: there are {among}")
     if not given.stored:
         given.out.mkdir(parents=True, exist_ok=True)
