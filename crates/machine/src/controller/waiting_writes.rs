@@ -10,8 +10,11 @@
 //! | the oldest of each line, if it may enter | `ready`, by arrival |
 //! | the oldest of each line, if it may not yet | `held`, by the ordered write that it waits for |
 //! | any other | in its line alone |
+//!
+//! Most come and go in order: lists whose ends are near have them, and no tree.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
@@ -70,10 +73,15 @@ impl Line {
 /// The writes outside a queue.
 #[derive(Debug)]
 pub struct WaitingWrites {
-    writes: BTreeMap<Arrival, Waiting>,
+    /// In the order of their arrival; those that have left before older ones have left a gap. The first is there.
+    writes: VecDeque<Option<Waiting>>,
+    /// The arrival of the first.
+    first: Arrival,
+    len: usize,
     lines: FxHashMap<LineAddr, Line>,
-    ready: BTreeSet<Arrival>,
-    held: BTreeSet<(OrderSeq, Arrival)>,
+    /// In order.
+    ready: VecDeque<Arrival>,
+    held: BinaryHeap<Reverse<(OrderSeq, Arrival)>>,
     /// Per bank, how many wait.
     of_bank: Vec<u32>,
     arrivals: Arrival,
@@ -86,10 +94,12 @@ impl WaitingWrites {
     /// None, before so many banks.
     pub fn new(banks: usize) -> WaitingWrites {
         WaitingWrites {
-            writes: BTreeMap::new(),
+            writes: VecDeque::new(),
+            first: 0,
+            len: 0,
             lines: FxHashMap::default(),
-            ready: BTreeSet::new(),
-            held: BTreeSet::new(),
+            ready: VecDeque::new(),
+            held: BinaryHeap::new(),
             of_bank: vec![0; banks],
             arrivals: 0,
             #[cfg(test)]
@@ -100,7 +110,7 @@ impl WaitingWrites {
     /// How many there are.
     #[inline]
     pub fn len(&self) -> usize {
-        self.writes.len()
+        self.len
     }
 
     /// Per bank, how many there are.
@@ -110,12 +120,27 @@ impl WaitingWrites {
 
     /// All, in the order of their arrival.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &WaitingWrite> {
-        self.writes.values().map(|waiting| &waiting.write)
+        self.writes.iter().flatten().map(|waiting| &waiting.write)
     }
 
     /// Those that arrived from one to another, both included, in the order of their arrival.
     pub fn between(&self, from: Arrival, to: Arrival) -> impl Iterator<Item = &WaitingWrite> {
-        self.writes.range(from..=to).map(|(_, waiting)| &waiting.write)
+        let (from, behind) = (from.max(self.first), (to + 1).min(self.arrivals));
+        let places = self.place(from)..self.place(behind.max(from));
+        self.writes.range(places).flatten().map(|waiting| &waiting.write)
+    }
+
+    /// Where a write is that arrived then, or was.
+    #[inline]
+    fn place(&self, arrival: Arrival) -> usize {
+        (arrival - self.first) as usize
+    }
+
+    /// One that waits.
+    #[inline]
+    fn waiting_mut(&mut self, arrival: Arrival) -> &mut Waiting {
+        let place = self.place(arrival);
+        self.writes[place].as_mut().expect("it waits")
     }
 
     /// Whether there is one of a line.
@@ -143,8 +168,7 @@ impl WaitingWrites {
     /// The newest of a line.
     pub fn newest_mut(&mut self, line: LineAddr) -> Option<&mut Write> {
         let newest = self.lines.get(&line)?.newest;
-        let waiting = self.writes.get_mut(&newest).expect("a line's writes are here");
-        Some(&mut waiting.write.write)
+        Some(&mut self.waiting_mut(newest).write.write)
     }
 
     /// One more.
@@ -153,32 +177,47 @@ impl WaitingWrites {
         self.arrivals += 1;
         self.of_bank[write.place.bank as usize] += 1;
         let of_line = self.lines.entry(line).or_insert_with(|| {
-            self.held.insert((write.write.after, arrival));
+            self.held.push(Reverse((write.write.after, arrival)));
             let (writes, content) = ([0; WORDS_PER_LINE], [0; WORDS_PER_LINE]);
             Line { oldest: arrival, newest: arrival, writes, content }
         });
-        if of_line.oldest != arrival {
-            let newest = self.writes.get_mut(&of_line.newest).expect("a line's writes are here");
-            newest.next = Some(arrival);
-        }
+        let before = of_line.newest;
         of_line.push(arrival, &write.write);
-        self.writes.insert(arrival, Waiting { write, next: None });
+        if before != arrival {
+            self.waiting_mut(before).next = Some(arrival);
+        }
+        if self.len == 0 {
+            self.first = arrival;
+        }
+        self.len += 1;
+        self.writes.push_back(Some(Waiting { write, next: None }));
     }
 
     /// The oldest, of those that arrived from `from` on, that may enter.
     pub fn next_ready(&mut self, from: Arrival, order: &Order) -> Option<Arrival> {
-        while let Some(&first) = self.held.first() {
+        while let Some(&Reverse((after, arrival))) = self.held.peek() {
             #[cfg(test)]
             {
                 self.looks += 1;
             }
-            if !order.reached(first.0) {
+            if !order.reached(after) {
                 break;
             }
-            self.held.remove(&first);
-            self.ready.insert(first.1);
+            self.held.pop();
+            let place = self.first_ready(arrival);
+            self.ready.insert(place, arrival);
         }
-        self.ready.range(from..).next().copied()
+        self.ready.get(self.first_ready(from)).copied()
+    }
+
+    /// Where the first is, among those that may enter, that arrived then or later. That is mostly an end.
+    #[inline]
+    fn first_ready(&self, from: Arrival) -> usize {
+        match (self.ready.front(), self.ready.back()) {
+            (Some(&first), _) if first >= from => 0,
+            (_, Some(&last)) if last < from => self.ready.len(),
+            _ => self.ready.partition_point(|&arrival| arrival < from),
+        }
     }
 
     /// Takes one out that may enter.
@@ -186,15 +225,24 @@ impl WaitingWrites {
     /// # Panics
     /// It may not.
     pub fn take(&mut self, arrival: Arrival) -> WaitingWrite {
-        assert!(self.ready.remove(&arrival), "only what may enter does");
-        let Waiting { write, next } = self.writes.remove(&arrival).expect("it waits");
+        let ready = self.first_ready(arrival);
+        assert!(self.ready.get(ready) == Some(&arrival), "only what may enter does");
+        self.ready.remove(ready);
+        let place = self.place(arrival);
+        let Waiting { write, next } = self.writes[place].take().expect("it waits");
+        self.len -= 1;
+        while let Some(None) = self.writes.front() {
+            self.writes.pop_front();
+            self.first += 1;
+        }
         let line = write.write.line;
         match next {
             Some(next) => {
                 let of_line = self.lines.get_mut(&line).expect("it has another");
                 of_line.oldest = next;
                 words_in(write.write.mask).for_each(|word| of_line.writes[word] -= 1);
-                self.held.insert((self.writes[&next].write.write.after, next));
+                let after = self.waiting_mut(next).write.write.after;
+                self.held.push(Reverse((after, next)));
             }
             None => {
                 self.lines.remove(&line);

@@ -85,7 +85,14 @@ impl Pipeline {
     /// a place has been issued then, and the call must be repeated for the rest, with the same number.
     #[inline]
     pub fn issue(&mut self, instructions: u64) -> Result<(), Unknown> {
-        if self.window.is_none() {
+        let Some(window) = &self.window else {
+            self.issue_now(instructions);
+            return Ok(());
+        };
+        // The oldest load is not farther back than the reorder buffer reaches: none needs to retire.
+        let end = self.instructions + instructions;
+        let has_place = |oldest: &InFlight| end < oldest.instruction + window.rob;
+        if self.issued_early == 0 && window.in_flight.front().is_none_or(has_place) {
             self.issue_now(instructions);
             return Ok(());
         }
@@ -133,6 +140,13 @@ impl Pipeline {
         }
         self.issue_now(instructions);
         self.wait_until(stall);
+    }
+
+    /// Issues instructions of an in-order core, which wait for nothing.
+    #[inline]
+    pub fn issue_at_once(&mut self, instructions: u64) {
+        debug_assert!(self.window.is_none(), "an out-of-order core may have no place for them");
+        self.issue_now(instructions);
     }
 
     /// Issues instructions that wait for nothing.
@@ -259,6 +273,7 @@ impl Pipeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn pipeline(model: CoreModel, width: u32, sharing: u32) -> Pipeline {
         let config = CoreConfig {
@@ -352,5 +367,66 @@ mod tests {
             core.load_issued(ready);
         }
         assert_eq!(core.load_start(0), Ok(50));
+    }
+
+    /// What happens to an out-of-order core.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Issue(u64),
+        /// A load whose data comes so much later, or is not known yet.
+        Load(Option<Cycle>),
+        /// The oldest of those gets its data.
+        Answer,
+        Wait(Cycle),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (1..12u64).prop_map(Step::Issue),
+            prop::option::of(0..40u64).prop_map(Step::Load),
+            Just(Step::Answer),
+            (0..30u64).prop_map(Step::Wait),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_has_a_place_is_issued_as_if_loads_had_been_looked_at(
+            width in 1..5u32, sharing in 1..3u32, steps in prop::collection::vec(step(), 0..60),
+        ) {
+            let mut short = pipeline(CoreModel::OutOfOrder, width, sharing);
+            let mut long = short.clone();
+            let mut open = VecDeque::new();
+            for step in steps {
+                match step {
+                    Step::Issue(instructions) => {
+                        while short.issue(instructions).is_err() {
+                            prop_assert_eq!(long.issue_past_loads(instructions), Err(Unknown));
+                            let load = open.pop_front().expect("it waits for one");
+                            [&mut short, &mut long].map(|core| core.load_ready(load, core.time + 5));
+                        }
+                        prop_assert_eq!(long.issue_past_loads(instructions), Ok(()));
+                    }
+                    Step::Load(ready) => {
+                        let ready = ready.map_or(NEVER, |after| short.time + after);
+                        let load = short.load_issued(ready);
+                        prop_assert_eq!(long.load_issued(ready), load);
+                        if ready == NEVER {
+                            open.push_back(load);
+                        }
+                    }
+                    Step::Answer => {
+                        if let Some(load) = open.pop_front() {
+                            [&mut short, &mut long].map(|core| core.load_ready(load, core.time + 5));
+                        }
+                    }
+                    Step::Wait(cycles) => {
+                        let until = short.time + cycles;
+                        [&mut short, &mut long].map(|core| core.wait_until(until));
+                    }
+                }
+                prop_assert_eq!(format!("{short:?}"), format!("{long:?}"));
+            }
+        }
     }
 }

@@ -28,6 +28,8 @@ pub(crate) enum Instruction {
 #[derive(Clone, Debug, Default)]
 pub struct Code {
     instructions: Vec<Instruction>,
+    /// How many of them have been taken out.
+    taken: usize,
 }
 
 impl Code {
@@ -102,8 +104,16 @@ impl Code {
         self.instructions.retain(keep);
     }
 
-    /// Takes everything out, in order.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Instruction> + '_ {
-        self.instructions.drain(..)
+    /// Takes the next one out.
+    #[inline]
+    pub(crate) fn take_next(&mut self) -> Option<Instruction> {
+        let next = self.instructions.get(self.taken).copied();
+        if next.is_some() {
+            self.taken += 1;
+        } else {
+            self.instructions.clear();
+            self.taken = 0;
+        }
+        next
     }
 }

@@ -43,9 +43,15 @@ impl Simulation {
         }
     }
 
+    /// Whether a line is that of the miss that was the last to begin, and still on its way.
+    #[inline]
+    pub(super) fn is_newest_fill(&self, line: LineAddr) -> bool {
+        self.fills.get(self.newest_fill).is_some_and(|fill| fill.line == line)
+    }
+
     #[inline]
     pub(super) fn fill_of(&self, line: LineAddr) -> Option<usize> {
-        if self.fills.get(self.newest_fill).is_some_and(|fill| fill.line == line) {
+        if self.is_newest_fill(line) {
             return Some(self.newest_fill);
         }
         self.fills.iter().find(|(_, fill)| fill.line == line).map(|(slot, _)| slot)

@@ -1,8 +1,9 @@
 //! Runs of operations that stay in a thread's core: computations, and loads that its L1 answers.
 //!
 //! Nobody else sees anything of them, so that nothing needs to be delivered, and no time to be compared with that of other
-//! threads, before the next event or the next operation of another thread is due. Stores are taken along, and end the run
-//! where they have something to tell. Whatever else comes next is left to [`Simulation::step`].
+//! threads, before the next event or the next operation of another thread is due. Stores and what is ordered with them are
+//! taken along, and end the run where they have something to tell; so does the code of a design, which is asked before an
+//! operation. Whatever else comes next is left to [`Simulation::step`].
 
 use super::run::{ACTIONS_PER_LOOK, Simulation};
 use super::threads::{Cause, Kind, State, Thread};
@@ -20,8 +21,11 @@ impl Simulation {
         operations: &mut u64,
     ) -> bool {
         let t = &self.threads[thread];
-        if t.op.is_some() || t.software.is_some() || self.intervenes || self.interferes {
+        if t.op.is_some() || self.intervenes || self.interferes {
             return false;
+        }
+        if t.software.is_some() || t.pipeline.is_out_of_order() {
+            return self.run_of_hits_in_window(thread, until, operations);
         }
         let mut horizon = until.min(self.machine.memory.shared.events.next_at());
         loop {
@@ -30,11 +34,7 @@ impl Simulation {
                 self.machine.memory.shared.now = t.pipeline.time;
                 let op = t.program.next(std::mem::take(&mut t.value));
                 match op {
-                    Op::Compute { instructions } => {
-                        if t.pipeline.issue(instructions.into()).is_err() {
-                            break op;
-                        }
-                    }
+                    Op::Compute { instructions } => t.pipeline.issue_at_once(instructions.into()),
                     Op::Load { at } if loads_from_l1(t, &mut self.machine, at) => {}
                     _ => break op,
                 }
@@ -43,52 +43,109 @@ impl Simulation {
                     return true;
                 }
             };
+            let Op::Store { at, value } = op else {
+                self.threads[thread].op = Some(op);
+                return false;
+            };
+            // Nothing keeps an in-order core from retiring a store into a queue with room.
+            if t.stores.len() < t.stores_max && !t.issued {
+                t.pipeline.issue_at_once(1);
+                self.machine.count().stores += 1;
+                self.enqueue(thread, Kind::Cached, at.addr, value);
+            } else {
+                self.store(thread, op, at, value, Kind::Cached);
+            }
+            *operations += 1;
+            if self.must_look(thread) {
+                return true;
+            }
+            horizon = until.min(self.machine.memory.shared.events.next_at());
+            if self.threads[thread].pipeline.time >= horizon || *operations >= ACTIONS_PER_LOOK {
+                return true;
+            }
+        }
+    }
+
+    /// The same of a thread on an out-of-order core, or one that executes code of a design, too.
+    fn run_of_hits_in_window(&mut self, thread: usize, until: Cycle, operations: &mut u64) -> bool {
+        loop {
+            let t = &mut self.threads[thread];
+            self.machine.memory.shared.now = t.pipeline.time;
+            let op = if t.software.is_some() {
+                self.next_with_software(thread)
+            } else {
+                t.program.next(std::mem::take(&mut t.value))
+            };
             match op {
-                Op::Compute { .. } => {
-                    *operations += 1;
-                    self.block(thread, Cause::Window, Some(op));
-                    return true;
+                Op::Compute { instructions } => {
+                    self.issue(thread, op, instructions.into());
                 }
-                Op::Store { at, value } => {
-                    *operations += 1;
-                    // Nothing keeps an in-order core from retiring a store into a queue with room.
-                    let retires = !t.pipeline.is_out_of_order() && t.stores.len() < t.stores_max;
-                    if retires && !t.issued && t.pipeline.issue(1).is_ok() {
-                        self.machine.count().stores += 1;
-                        self.enqueue(thread, Kind::Cached, at.addr, value);
-                    } else {
-                        self.store(thread, op, at, value, Kind::Cached);
+                Op::Load { at } => {
+                    let t = &mut self.threads[thread];
+                    match loads_in_window(t, &mut self.machine, at) {
+                        Ok(true) => {}
+                        Ok(false) => {
+                            t.op = Some(op);
+                            return false;
+                        }
+                        Err(cause) => self.block(thread, cause, Some(op)),
                     }
                 }
+                Op::Store { at, value } => self.store(thread, op, at, value, Kind::Cached),
+                Op::Persist(what) => self.persist(thread, op, what),
                 _ => {
                     self.threads[thread].op = Some(op);
                     return false;
                 }
             }
-            let t = &self.threads[thread];
-            if t.state != State::Ready || self.woken || self.machine.has_news() {
-                return true;
-            }
-            horizon = until.min(self.machine.memory.shared.events.next_at());
-            if t.pipeline.time >= horizon || *operations >= ACTIONS_PER_LOOK {
+            *operations += 1;
+            let horizon = until.min(self.machine.memory.shared.events.next_at());
+            let ends = self.threads[thread].pipeline.time >= horizon;
+            if ends || self.must_look(thread) || *operations >= ACTIONS_PER_LOOK {
                 return true;
             }
         }
     }
+
+    /// Whether a thread cannot go on, or not before somebody else is told something.
+    #[inline]
+    fn must_look(&self, thread: usize) -> bool {
+        self.threads[thread].state != State::Ready || self.woken || self.machine.has_news()
+    }
 }
 
-/// Executes a load of a thread, if the L1 has its line, nothing keeps it from being issued now, and nobody uses the tag port.
-#[inline]
+/// Executes a load of a thread on an in-order core, if its L1 has the line and nobody uses the tag port.
+#[inline(always)]
 fn loads_from_l1(t: &mut Thread, machine: &mut Machine, at: Ptr) -> bool {
-    let caches = &mut machine.caches;
-    let line = at.addr.line();
-    if t.pipeline.is_out_of_order() || caches.is_tag_port_used(t.pipeline.time) {
+    let caches = &machine.caches;
+    if caches.is_tag_port_used(t.pipeline.time) {
         return false;
     }
-    let Some(slot) = caches.readable_slot(t.core, line) else { return false };
+    let Some(slot) = caches.readable_slot(t.core, at.addr.line()) else { return false };
     let start = t.pipeline.time;
-    t.pipeline.issue(1).expect("an in-order core issues when the one before is done");
-    t.pipeline.load_issued(start + caches.l1_latency());
+    t.pipeline.issue_at_once(1);
+    load(t, machine, at, slot, start);
+    true
+}
+
+/// The same on a core of any kind. What keeps the load from being issued is an error.
+#[inline(always)]
+fn loads_in_window(t: &mut Thread, machine: &mut Machine, at: Ptr) -> Result<bool, Cause> {
+    let caches = &machine.caches;
+    if caches.is_tag_port_used(t.pipeline.time) {
+        return Ok(false);
+    }
+    let Some(slot) = caches.readable_slot(t.core, at.addr.line()) else { return Ok(false) };
+    let start = t.pipeline.load_start(at.origin).map_err(|_| Cause::Load)?;
+    t.pipeline.issue(1).map_err(|_| Cause::Window)?;
+    load(t, machine, at, slot, start);
+    Ok(true)
+}
+
+/// A load that has been issued, of a line in a slot of the L1, and starts then.
+#[inline(always)]
+fn load(t: &mut Thread, machine: &mut Machine, at: Ptr, slot: usize, start: Cycle) {
+    t.pipeline.load_issued(start + machine.caches.l1_latency());
     let counters = machine.memory.counters();
     counters.loads += 1;
     t.value = match t.forward(at.addr) {
@@ -97,9 +154,8 @@ fn loads_from_l1(t: &mut Thread, machine: &mut Machine, at: Ptr) -> bool {
             value
         }
         None => {
-            caches.read_slot(t.core, line, slot, counters);
+            machine.caches.read_slot(t.core, at.addr.line(), slot, counters);
             machine.load(at.addr)
         }
     };
-    true
 }

@@ -2,137 +2,129 @@
 
 use graven_base::time::{Cycle, NEVER};
 
-/// The thread whose instruction issues first, when that is, and when another thread's does.
+/// The thread whose instruction issues first, when that is, and up to when it stays the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Earliest {
     /// The thread with the smallest number, of several.
     pub thread: usize,
     pub at: Cycle,
-    pub next_at: Cycle,
+    /// From this cycle on another thread's is the first: at the cycle of the next one's the thread with the smaller number.
+    pub until: Cycle,
 }
 
 /// Per thread, when its next instruction issues; [`NEVER`] while it cannot. They are asked for the earliest between
 /// any two actions.
 ///
-/// A tournament: threads are the leaves of a tree, of which each node has the earliest of the [`GROUP`] below. Most times that
-/// are set change only who is first or second, and are compared with nobody else.
+/// Threads that can go on stand in a ring, the earliest first. Most times that are set are the earliest thread's, which
+/// goes to the end of the ring, or near it, as threads take turns; one that cannot go on leaves the ring.
 #[derive(Debug)]
 pub(super) struct ReadyTimes {
-    /// By thread.
-    groups: Vec<Group>,
-    /// The levels above, each with the earliest of each group below; the last one has a single group. None if there are
-    /// no more threads than in a group.
-    above: Vec<Vec<Group>>,
-    /// The earliest of all.
-    first: Key,
-    /// The earliest of the others.
-    second: Key,
+    /// Of each thread; [`KEY_NEVER`] of one that is not in the ring.
+    keys: Box<[Key]>,
+    /// Those from `head` on, `len` of them, are in order. Before the first there is always a place with a zero.
+    ring: Box<[Key; PLACES]>,
+    head: u8,
+    len: u8,
     earliest: Earliest,
 }
 
 /// A time and a thread in one number, so that of equal times the smaller thread is the earlier one.
 type Key = u64;
 
-/// Threads, or groups of the level below, that are compared with each other.
-const GROUP: usize = 8;
-
-type Group = [Key; GROUP];
-
 /// Bits of a thread's number in a key.
-const THREAD_BITS: u32 = 12;
+const THREAD_BITS: u32 = u8::BITS;
 
-/// Of a thread that cannot go on. It is above all times that a simulation reaches.
-const KEY_NEVER: Key = NEVER >> THREAD_BITS << THREAD_BITS;
+/// Of the ring: as many as an index of it has values, so that the last is followed by the first.
+const PLACES: usize = 1 << u8::BITS;
 
-/// Of a place that no thread has.
-const NOBODY: Key = Key::MAX;
+/// Of a thread that cannot go on. It is above all keys of others.
+const KEY_NEVER: Key = NEVER;
 
 impl ReadyTimes {
     /// All at the beginning.
     pub fn new(threads: usize) -> ReadyTimes {
-        assert!(
-            (1..1 << THREAD_BITS).contains(&threads),
-            "a thread's number has its bits in a key"
-        );
-        let keys: Vec<Key> = (0..threads as Key).collect();
-        let groups = groups_of(&keys);
-        let mut above: Vec<Vec<Group>> = Vec::new();
-        let mut below = groups.clone();
-        while below.len() > 1 {
-            let firsts: Vec<Key> = below.iter().map(first_of).collect();
-            below = groups_of(&firsts);
-            above.push(below.clone());
-        }
-        let earliest = Earliest { thread: 0, at: 0, next_at: 0 };
-        let mut times = ReadyTimes { groups, above, first: 0, second: NOBODY, earliest };
-        times.compare();
+        assert!((1..PLACES).contains(&threads), "a thread's number has its bits in a key");
+        let keys: Box<[Key]> = (0..threads as Key).collect();
+        let mut ring = Box::new([0; PLACES]);
+        ring[1..=threads].copy_from_slice(&keys);
+        let earliest = Earliest { thread: 0, at: 0, until: 0 };
+        let mut times = ReadyTimes { keys, ring, head: 1, len: threads as u8, earliest };
+        times.earliest = times.first();
         times
     }
 
     #[inline]
     pub fn set(&mut self, thread: usize, at: Cycle) {
-        let key = if at == NEVER { KEY_NEVER } else { at << THREAD_BITS } | thread as Key;
-        assert!(at == NEVER || at < KEY_NEVER >> THREAD_BITS, "a time has its bits in a key");
-        let old = std::mem::replace(&mut self.groups[thread / GROUP][thread % GROUP], key);
+        assert!(at == NEVER || at < NEVER >> THREAD_BITS, "a time has its bits in a key");
+        let key = if at == NEVER { KEY_NEVER } else { at << THREAD_BITS | thread as Key };
+        let old = std::mem::replace(&mut self.keys[thread], key);
         if old == key {
             return;
         }
-        if !self.above.is_empty() {
-            self.pass_up(thread);
+        if old != KEY_NEVER {
+            self.remove(old);
         }
-        if old == self.first {
-            if key > self.second {
-                return self.compare();
-            }
-            self.first = key;
-        } else if key < self.first {
-            self.second = std::mem::replace(&mut self.first, key);
-        } else if key < self.second {
-            self.second = key;
-        } else if old == self.second {
-            return self.compare();
-        } else {
-            return;
+        if key != KEY_NEVER {
+            self.insert(key);
         }
-        self.earliest = self.winner();
+        self.earliest = self.first();
     }
 
-    /// The groups above a thread's hear of its time.
-    fn pass_up(&mut self, thread: usize) {
-        let mut place = thread / GROUP;
-        let mut first = first_of(&self.groups[place]);
-        for level in &mut self.above {
-            let group = &mut level[place / GROUP];
-            group[place % GROUP] = first;
-            first = first_of(group);
-            place /= GROUP;
+    /// Takes a key out, which is mostly the first.
+    #[inline]
+    fn remove(&mut self, key: Key) {
+        if self.ring[self.head as usize] != key {
+            self.move_to_front(key);
+        }
+        self.ring[self.head as usize] = 0;
+        self.head = self.head.wrapping_add(1);
+        self.len -= 1;
+    }
+
+    /// A key becomes the first of the ring.
+    #[cold]
+    fn move_to_front(&mut self, key: Key) {
+        let mut at = self.head;
+        while self.ring[at as usize] != key {
+            at = at.wrapping_add(1);
+        }
+        while at != self.head {
+            let before = at.wrapping_sub(1);
+            self.ring[at as usize] = self.ring[before as usize];
+            at = before;
         }
     }
 
-    /// Finds out who is first and who is second. The second is one of those that are in a group with the first, on some level.
-    fn compare(&mut self) {
-        let top = self.above.last().map_or(&self.groups[0], |level| &level[0]);
-        let (first, mut second) = first_two_of(top);
-        if !self.above.is_empty() {
-            let mut place = first as usize % (1 << THREAD_BITS);
-            for level in std::iter::once(&self.groups).chain(&self.above) {
-                place /= GROUP;
-                second = second.min(first_two_of(&level[place]).1);
+    /// Puts one in, mostly as the last or nearly so.
+    #[inline]
+    fn insert(&mut self, key: Key) {
+        let mut at = self.head.wrapping_add(self.len);
+        loop {
+            let before = self.ring[at.wrapping_sub(1) as usize];
+            if before <= key {
+                break;
             }
+            self.ring[at as usize] = before;
+            at = at.wrapping_sub(1);
         }
-        (self.first, self.second) = (first, second);
-        self.earliest = self.winner();
+        self.ring[at as usize] = key;
+        self.len += 1;
     }
 
     /// The earliest, by what the first two keys say.
     #[inline]
-    fn winner(&self) -> Earliest {
-        if self.first >= KEY_NEVER {
-            return Earliest { thread: 0, at: NEVER, next_at: NEVER };
+    fn first(&self) -> Earliest {
+        if self.len == 0 {
+            return Earliest { thread: 0, at: NEVER, until: NEVER };
         }
-        let next_at = if self.second >= KEY_NEVER { NEVER } else { self.second >> THREAD_BITS };
-        let thread = self.first as usize % (1 << THREAD_BITS);
-        Earliest { thread, at: self.first >> THREAD_BITS, next_at }
+        let first = self.ring[self.head as usize];
+        let until = if self.len == 1 {
+            NEVER
+        } else {
+            let next = self.ring[self.head.wrapping_add(1) as usize];
+            (next >> THREAD_BITS) + Cycle::from(thread_of(first) < thread_of(next))
+        };
+        Earliest { thread: thread_of(first), at: first >> THREAD_BITS, until }
     }
 
     #[inline]
@@ -141,25 +133,10 @@ impl ReadyTimes {
     }
 }
 
-/// Keys in groups, the last one filled up.
-fn groups_of(keys: &[Key]) -> Vec<Group> {
-    let group =
-        |keys: &[Key]| std::array::from_fn(|place| keys.get(place).copied().unwrap_or(NOBODY));
-    keys.chunks(GROUP).map(group).collect()
-}
-
-/// The smallest key of a group.
+/// The thread that a key is of.
 #[inline]
-fn first_of(group: &Group) -> Key {
-    group.iter().fold(NOBODY, |first, &key| first.min(key))
-}
-
-/// The two smallest keys of a group.
-#[inline]
-fn first_two_of(group: &Group) -> (Key, Key) {
-    group.iter().fold((NOBODY, NOBODY), |(first, second), &key| {
-        (first.min(key), second.min(first.max(key)))
-    })
+fn thread_of(key: Key) -> usize {
+    key as usize % PLACES
 }
 
 #[cfg(test)]
@@ -167,23 +144,61 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// The thread that goes on first, by looking at all.
+    fn first(times: &[Cycle]) -> usize {
+        (0..times.len()).min_by_key(|&thread| (times[thread], thread)).expect("there are some")
+    }
+
+    /// What is to be found of these times.
+    fn expected(times: &[Cycle]) -> Earliest {
+        let thread = first(times);
+        let at = times[thread];
+        if at == NEVER {
+            return Earliest { thread: 0, at, until: NEVER };
+        }
+        let mut later = times.to_vec();
+        later[thread] = NEVER;
+        let until = match later[first(&later)] {
+            NEVER => NEVER,
+            next_at => (next_at..)
+                .find(|&at| {
+                    later[thread] = at;
+                    first(&later) != thread
+                })
+                .expect("it does not stay the first for ever"),
+        };
+        Earliest { thread, at, until }
+    }
+
     proptest! {
         #[test]
         fn the_earliest_is_that_of_the_times_set_last(
-            threads in prop_oneof![1..10usize, 60..70usize, 500..530usize],
+            threads in prop_oneof![1..10usize, 60..70usize, 250..PLACES],
             changes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![0..9u64, Just(NEVER)]), 0..40),
         ) {
             let (mut times, mut plain) = (ReadyTimes::new(threads), vec![0; threads]);
+            prop_assert_eq!(times.earliest(), expected(&plain));
             for (thread, at) in changes {
                 let thread = thread.index(threads);
                 times.set(thread, at);
                 plain[thread] = at;
-                let at = *plain.iter().min().expect("there are some");
-                let thread = if at == NEVER { 0 } else { plain.iter().position(|&t| t == at).expect("it is there") };
-                let mut others = plain.clone();
-                others.remove(thread);
-                let next_at = others.into_iter().min().unwrap_or(NEVER);
-                prop_assert_eq!(times.earliest(), Earliest { thread, at, next_at });
+                prop_assert_eq!(times.earliest(), expected(&plain));
+            }
+        }
+
+        #[test]
+        fn threads_take_turns(
+            threads in 1..20usize,
+            steps in prop::collection::vec(prop_oneof![8 => 1..4u64, 1 => Just(NEVER), 1 => 100..200u64], 0..200),
+        ) {
+            let (mut times, mut plain) = (ReadyTimes::new(threads), vec![0; threads]);
+            for step in steps {
+                let Earliest { thread, at, .. } = times.earliest();
+                prop_assert_eq!(times.earliest(), expected(&plain));
+                // When all wait, the first goes on again.
+                let next = if at == NEVER { 1000 } else { at.saturating_add(step) };
+                times.set(thread, next);
+                plain[thread] = next;
             }
         }
     }

@@ -358,7 +358,7 @@ impl Simulation {
                 self.look_at_control()?;
             }
             let event_at = self.machine.memory.shared.events.next_at();
-            let Earliest { thread, at: thread_at, next_at } = self.ready.earliest();
+            let Earliest { thread, at: thread_at, until } = self.ready.earliest();
             if thread_at == NEVER {
                 if self.threads.iter().all(|t| t.state == State::Finished) {
                     return Ok(true);
@@ -372,8 +372,7 @@ impl Simulation {
             }
             if thread_at < event_at {
                 self.fruitless_timers = 0;
-                actions +=
-                    self.run_thread(thread, next_at.min(limit.saturating_add(1)), observer)?;
+                actions += self.run_thread(thread, until.min(limit.saturating_add(1)), observer)?;
             } else {
                 self.handle_event();
                 observer.after_action(self);
@@ -381,7 +380,7 @@ impl Simulation {
         }
     }
 
-    /// Runs one thread while nothing else is earlier; returns how many operations that were.
+    /// Runs one thread before a cycle while nothing else is earlier; returns how many operations that were.
     pub(super) fn run_thread<O: Observer>(
         &mut self,
         thread: usize,

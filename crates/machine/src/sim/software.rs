@@ -6,8 +6,6 @@
 //! Code may defer a transactional store and answer loads of its word. What a program has stored and does not find is
 //! a broken guarantee like a line that is read wrong, so the deferred stores are followed here, and answers checked.
 
-use std::collections::VecDeque;
-
 use super::run::Simulation;
 use crate::cores::pipeline::REMEMBERED_LOADS;
 use crate::design::Instruction;
@@ -18,9 +16,20 @@ use graven_base::memory::Addr;
 /// What a thread executes of the design's code.
 #[derive(Debug)]
 pub struct Software {
-    /// What comes before the program's next operation, and that operation.
-    queue: VecDeque<Op>,
+    /// What comes before the program's operation.
     code: Code,
+    /// The program's operation, if it is executed after the code.
+    op: Option<Op>,
+    /// The core's number of the load that the operation's pointer came from.
+    of_program: u32,
+    /// The same of the load that the next dependent one waits for.
+    origin: u32,
+    /// The core's number of its newest load, once what was handed out is issued.
+    last_load: u32,
+    /// The same before the code.
+    before: u32,
+    /// The program's operation is a load, which has no number yet.
+    unnumbered: bool,
     /// Loads of the program so far.
     loads: u32,
     /// The core's numbers of the program's recent loads, by the program's own.
@@ -36,8 +45,13 @@ pub struct Software {
 impl Default for Software {
     fn default() -> Self {
         Software {
-            queue: VecDeque::new(),
             code: Code::default(),
+            op: None,
+            of_program: 0,
+            origin: 0,
+            last_load: 0,
+            before: 0,
+            unnumbered: false,
             loads: 0,
             numbers: Box::new([0; REMEMBERED_LOADS]),
             loaded: false,
@@ -80,59 +94,66 @@ impl Software {
         }
     }
 
-    /// Queues the code, and the program's operation after it if it is executed. `last_load`: the core's number of its
-    /// newest load.
-    fn queue(&mut self, op: Op, action: OpAction, mut last_load: u32) {
-        let before = last_load;
-        let of_program = match op {
+    /// The code is to be executed, and the program's operation after it if `action` says so. `last_load`: the core's number of
+    /// its newest load.
+    fn begin(&mut self, op: Op, action: OpAction, last_load: u32) {
+        self.of_program = match op {
             Op::Load { at } | Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
                 self.translated(at.origin)
             }
             _ => 0,
         };
-        let mut origin = of_program;
-        for instruction in self.code.drain() {
-            let op = match instruction {
-                Instruction::Compute(instructions) => Op::Compute { instructions },
-                Instruction::Store(addr, value) => Op::Store { at: Ptr::known(addr), value },
-                Instruction::Persist(what) => Op::Persist(what),
-                Instruction::End => Op::Ending,
-                Instruction::LoadIndependent(addr) => {
-                    last_load += 1;
-                    Op::Load { at: Ptr { addr, origin: of_program } }
-                }
-                Instruction::Load(addr) => {
-                    last_load += 1;
-                    Op::Load { at: Ptr::known(addr) }
-                }
-                Instruction::LoadDependent(addr) => {
-                    let at = Ptr { addr, origin };
-                    last_load += 1;
-                    origin = last_load;
-                    Op::Load { at }
-                }
-            };
-            self.queue.push_back(op);
+        self.origin = self.of_program;
+        (self.last_load, self.before) = (last_load, last_load);
+        self.unnumbered = matches!(op, Op::Load { .. });
+        let is_executed = action == OpAction::Execute;
+        self.loaded = self.unnumbered && is_executed;
+        self.op = is_executed.then_some(op);
+    }
+
+    /// What is executed next of the code and the program's operation.
+    #[inline]
+    fn take_next(&mut self) -> Option<Op> {
+        match self.code.take_next() {
+            Some(instruction) => Some(self.operation(instruction)),
+            None => self.after_code(),
         }
-        let is_load = matches!(op, Op::Load { .. });
-        self.loaded = is_load && action == OpAction::Execute;
-        if is_load {
+    }
+
+    /// An instruction of the code, as the core executes it.
+    #[inline]
+    fn operation(&mut self, instruction: Instruction) -> Op {
+        let (addr, origin) = match instruction {
+            Instruction::Compute(instructions) => return Op::Compute { instructions },
+            Instruction::Store(addr, value) => return Op::Store { at: Ptr::known(addr), value },
+            Instruction::Persist(what) => return Op::Persist(what),
+            Instruction::End => return Op::Ending,
+            Instruction::LoadIndependent(addr) => (addr, self.of_program),
+            Instruction::Load(addr) => (addr, 0),
+            Instruction::LoadDependent(addr) => {
+                (addr, std::mem::replace(&mut self.origin, self.last_load + 1))
+            }
+        };
+        self.last_load += 1;
+        Op::Load { at: Ptr { addr, origin } }
+    }
+
+    /// The program's operation, if it is executed. If it is a load it gets its number.
+    fn after_code(&mut self) -> Option<Op> {
+        if std::mem::take(&mut self.unnumbered) {
             // What the code has found came from its last load.
-            let found = if last_load > before { last_load } else { 0 };
+            let found = if self.last_load > self.before { self.last_load } else { 0 };
             self.loads += 1;
-            let number = if self.loaded { last_load + 1 } else { found };
+            let number = if self.loaded { self.last_load + 1 } else { found };
             self.numbers[self.loads as usize % REMEMBERED_LOADS] = number;
         }
-        if action != OpAction::Execute {
-            return;
-        }
-        let after = |at: Ptr| Ptr { addr: at.addr, origin };
-        self.queue.push_back(match op {
+        let after = |at: Ptr| Ptr { addr: at.addr, origin: self.origin };
+        Some(match self.op.take()? {
             Op::Load { at } => Op::Load { at: after(at) },
             Op::Store { at, value } => Op::Store { at: after(at), value },
             Op::StoreNonTemporal { at, value } => Op::StoreNonTemporal { at: after(at), value },
             other => other,
-        });
+        })
     }
 }
 
@@ -142,7 +163,7 @@ impl Simulation {
         loop {
             let t = &mut self.threads[thread];
             let software = t.software.as_mut().expect("the caller asked");
-            if let Some(op) = software.queue.pop_front() {
+            if let Some(op) = software.take_next() {
                 return op;
             }
             let value = std::mem::take(&mut t.value);
@@ -155,7 +176,7 @@ impl Simulation {
                 running.last_issue = now;
                 running.ending = now.filter(|_| software.code.ends());
             }
-            software.queue(op, action, t.pipeline.last_load());
+            software.begin(op, action, t.pipeline.last_load());
             self.apply_action(thread, op, action);
         }
     }

@@ -85,10 +85,9 @@ impl Simulation {
     /// Returns when a line from a cache comes, 0 if there is nothing to wait for, and `None` if it cannot be
     /// asked for without a miss register.
     fn ask_for_line(&mut self, core: u32, line: LineAddr) -> Option<Cycle> {
-        if self.fill_of(line).is_some() {
-            return Some(0);
-        }
-        if self.machine.caches.in_l1(core, line) {
+        // Mostly it is the line of the miss before, or there already.
+        let comes = self.is_newest_fill(line);
+        if comes || self.machine.caches.in_l1(core, line) || self.fill_of(line).is_some() {
             return Some(0);
         }
         if self.machine.caches.contains(line) {
