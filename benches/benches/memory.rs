@@ -10,7 +10,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use graven::trace::requests::replay::Replay;
 use graven::trace::requests::{BinaryWriter, Reader};
 
-const REQUESTS: u64 = 100_000;
+/// As many as other simulators of memory were measured with.
+const REQUESTS: u64 = 1_000_000;
 
 /// The same requests in the binary format.
 fn binary(text: &[u8]) -> Vec<u8> {

@@ -248,6 +248,22 @@ def test_a_simulation_takes_no_more_than_is_estimated(arguments):
 
 @needs_proc
 @pytest.mark.engine
+@pytest.mark.parametrize(
+    ("design", "workload"), [("opt-redo", "vector"), ("hoop", "btree"), ("osp", "hash")]
+)
+def test_words_that_are_updated_are_estimated_as_such(design, workload):
+    """Not the whole elements, which would be many times as much."""
+    settings = (
+        "workload.element_bytes=1 KB",
+        "workload.update_bytes=8 B",
+        "workload.insert_percent=0",
+        "workload.operations_per_transaction=8",
+    )
+    check_estimate(design, workload, "hoop", 8, 20_000, *settings, times=4.0)
+
+
+@needs_proc
+@pytest.mark.engine
 @pytest.mark.long
 @pytest.mark.parametrize("footprint", ["256 MB", "1 GB"])
 @pytest.mark.parametrize("workload", ["array", "hash", "btree", "ycsb"])

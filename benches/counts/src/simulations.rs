@@ -1,4 +1,5 @@
-//! Simulations: streams through the caches, the commit paths of all designs, workloads under some of them.
+//! Simulations: streams through the caches, the commit paths of all designs, workloads under some of them, and some on the
+//! machines of papers whose cores are out-of-order.
 //!
 //! Not counted: building the machine, populating PM, and a first part of the run, in which caches, logs and the host's
 //! tables fill.
@@ -14,9 +15,9 @@ use crate::{DESIGNS, WORKLOADS};
 /// Simulated cycles between looks at how much of the first part is done.
 const STEP_CYCLES: u64 = 1000;
 
-/// Streams, in loads and stores; commit paths and workloads, in transactions.
+/// Streams, in loads and stores; commit paths, workloads and machines, in transactions.
 pub fn cases() -> impl Iterator<Item = Case> {
-    streams().chain(commits()).chain(workloads())
+    streams().chain(commits()).chain(workloads()).chain(machines())
 }
 
 /// What there is without a design, on one thread and on eight.
@@ -38,7 +39,7 @@ fn streams() -> impl Iterator<Item = Case> {
 fn commits() -> impl Iterator<Item = Case> {
     registry().designs().iter().map(|design| {
         let name = format!("commit/{}", design.name);
-        Case::new(name, "transaction", || transactions(design.name, "vector", 1200))
+        Case::new(name, "transaction", || transactions("silo", design.name, "vector", 1200))
     })
 }
 
@@ -47,14 +48,31 @@ fn workloads() -> impl Iterator<Item = Case> {
     WORKLOADS.into_iter().flat_map(|workload| {
         DESIGNS.into_iter().map(move |design| {
             let name = format!("workload/{workload}/{design}");
-            Case::new(name, "transaction", move || transactions(design, workload, 600))
+            Case::new(name, "transaction", move || transactions("silo", design, workload, 600))
         })
     })
 }
 
-/// A run of so many transactions; returns how many of them are counted.
-fn transactions(design: &str, workload: &str, transactions: u64) -> u64 {
-    let config = machine("silo", &[("workload.footprint_bytes", "4 MB")]);
+/// Eight threads on out-of-order cores, under the design of the machine's paper and those that it is compared with and that
+/// have most to do: logs of lines for each store, indices, software.
+fn machines() -> impl Iterator<Item = Case> {
+    let designs = [
+        ("fwb", "fwb"),
+        ("fwb", "undo-clwb"),
+        ("hoop", "hoop"),
+        ("hoop", "lsm"),
+        ("hoop", "opt-redo"),
+        ("hoop", "osp"),
+    ];
+    designs.into_iter().map(|(preset, design)| {
+        let name = format!("machine/{preset}/{design}");
+        Case::new(name, "transaction", move || transactions(preset, design, "hash", 600))
+    })
+}
+
+/// A run of so many transactions on a preset; returns how many of them are counted.
+fn transactions(preset: &str, design: &str, workload: &str, transactions: u64) -> u64 {
+    let config = machine(preset, &[("workload.footprint_bytes", "4 MB")]);
     let workload = registry().find_workload(workload).unwrap_or_else(|e| panic!("{e}"));
     let simulation = simulation(&config, design, workload, 8, transactions);
     rest(simulation, transactions / 3, committed)

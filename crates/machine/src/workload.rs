@@ -120,6 +120,9 @@ pub struct Extent {
     pub arenas: u64,
     /// Which share of the blocks that transactions may allocate they do allocate, at most, in percent.
     pub allocated_percent: u32,
+    /// How much of an element an operation stores, if transactions update elements and do nothing else; otherwise all of
+    /// it may be stored.
+    pub updated_bytes: Option<u64>,
 }
 
 /// A workload, ready to run.

@@ -50,6 +50,7 @@ impl<S: Keyed> KeyedWorkload<S> {
         place: impl FnMut(&mut Layout, &Share) -> Part<S>,
     ) -> Result<Box<dyn Workload>, ConfigError> {
         let Placed { parts, extent } = plan.lay_out(place)?;
+        let extent = Extent { updated_bytes: plan.updated_bytes(), ..extent };
         Ok(Box::new(Self { plan, parts, extent }))
     }
 }

@@ -139,6 +139,13 @@ impl Plan {
         }
     }
 
+    /// How much of an element is stored where keys are updated and none is inserted or removed.
+    pub(super) fn updated_bytes(&self) -> Option<u64> {
+        let config = &self.request.config;
+        let only_updates = config.insert_percent == 0 && config.remove_percent == 0;
+        only_updates.then_some(self.element.updated_bytes())
+    }
+
     fn share(&self, threads: std::ops::Range<u32>) -> Share {
         let operations = u64::from(self.request.config.operations_per_transaction);
         let elements_max = threads
@@ -219,6 +226,7 @@ impl Layout {
             block_bytes: self.block_bytes,
             arenas: self.arenas,
             allocated_percent: 100,
+            updated_bytes: None,
         }
     }
 

@@ -58,7 +58,9 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
         vector
     })?;
     // What is removed elsewhere is updated here: nothing is used again.
-    let extent = Extent { allocated_percent: request.config.insert_percent, ..extent };
+    let allocated_percent = request.config.insert_percent;
+    let updated_bytes = plan.updated_bytes();
+    let extent = Extent { allocated_percent, updated_bytes, ..extent };
     Ok(Box::new(VectorWorkload { plan, vectors, extent }))
 }
 

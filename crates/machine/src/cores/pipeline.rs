@@ -403,7 +403,9 @@ mod tests {
                         while short.issue(instructions).is_err() {
                             prop_assert_eq!(long.issue_past_loads(instructions), Err(Unknown));
                             let load = open.pop_front().expect("it waits for one");
-                            [&mut short, &mut long].map(|core| core.load_ready(load, core.time + 5));
+                            for core in [&mut short, &mut long] {
+                                core.load_ready(load, core.time + 5);
+                            }
                         }
                         prop_assert_eq!(long.issue_past_loads(instructions), Ok(()));
                     }
@@ -417,12 +419,16 @@ mod tests {
                     }
                     Step::Answer => {
                         if let Some(load) = open.pop_front() {
-                            [&mut short, &mut long].map(|core| core.load_ready(load, core.time + 5));
+                            for core in [&mut short, &mut long] {
+                                core.load_ready(load, core.time + 5);
+                            }
                         }
                     }
                     Step::Wait(cycles) => {
                         let until = short.time + cycles;
-                        [&mut short, &mut long].map(|core| core.wait_until(until));
+                        for core in [&mut short, &mut long] {
+                            core.wait_until(until);
+                        }
                     }
                 }
                 prop_assert_eq!(format!("{short:?}"), format!("{long:?}"));

@@ -28,10 +28,10 @@ use graven_base::codecs::{BLOCK_CELLS, Block};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Image, LINE_BYTES, MEDIA_LINE_BYTES};
 
-/// What a design may write to its log in an operation of a transaction, besides copies of the element, in bytes.
+/// What a design may write to its log in an operation of a transaction, besides copies of what it stores of an element, in bytes.
 const LOG_BYTES: u64 = 2 << 10;
 
-/// Copies of an element that it may write there: old and new ones, each with addresses, in lines of their own.
+/// Copies of that which it may write there: old and new ones, each with addresses, in lines of their own.
 const LOG_COPIES: u64 = 8;
 
 /// Lines that an operation stores to, besides two elements.
@@ -104,8 +104,14 @@ impl Spec {
         let config = &self.config;
         let (pm, recovery) = (config.get::<PmConfig>(), config.get::<RecoveryConfig>());
         let chunk = Image::chunk_bytes_of(pm.capacity_bytes.0);
-        let (populated, growth) = self.pm_bytes(chunk)?;
-        let log = self.log_bytes(chunk);
+        let extent = match self.build_workload()?.extent() {
+            Some(extent) => extent,
+            None => self.configured_extent(),
+        };
+        let (populated, growth) = self.pm_bytes(&extent, chunk)?;
+        let element = config.get::<WorkloadConfig>().element_bytes.0;
+        let stored = element.min(extent.updated_bytes.unwrap_or(element));
+        let log = self.log_bytes(stored, chunk);
         // The simulation whose recovery is timed is another one; it has its durable bytes, and the machine that recovers has
         // what they were and what they become.
         let of_recovery = if recovery.is_wanted() { 4 } else { 0 };
@@ -122,7 +128,7 @@ impl Spec {
                 * (1 + u64::from(others.lives) + u64::from(recovery.is_wanted())),
             design: (self.design.host_bytes)(
                 &self.context(),
-                self.lines_stored(populated.saturating_add(growth)),
+                self.lines_stored(stored, populated.saturating_add(growth)),
             ),
         })
     }
@@ -133,13 +139,9 @@ impl Spec {
     }
 
     /// PM that is populated, in whole chunks, and what transactions add to it.
-    fn pm_bytes(&self, chunk: u64) -> Result<(u64, u64), ConfigError> {
+    fn pm_bytes(&self, extent: &Extent, chunk: u64) -> Result<(u64, u64), ConfigError> {
         let (start, end) = self.data_region();
         let region = (end.0 - start.0).next_multiple_of(chunk);
-        let extent = match self.build_workload()?.extent() {
-            Some(extent) => extent,
-            None => self.configured_extent(),
-        };
         let initial = match &self.programs {
             Some(_) => extent.block_bytes,
             // The same workload that is never run.
@@ -169,7 +171,13 @@ impl Spec {
         let fixed_bytes = workload.footprint_bytes.0;
         let each = workload.element_bytes.0.saturating_mul(2).saturating_add(2 * LINE_BYTES);
         let block_bytes = self.operations().saturating_mul(each).saturating_mul(2);
-        Extent { fixed_bytes, block_bytes, arenas: self.threads.into(), allocated_percent: 100 }
+        Extent {
+            fixed_bytes,
+            block_bytes,
+            arenas: self.threads.into(),
+            allocated_percent: 100,
+            updated_bytes: None,
+        }
     }
 
     /// Elementary operations of all transactions.
@@ -178,20 +186,18 @@ impl Spec {
         self.transactions.saturating_mul(each.into())
     }
 
-    /// Lines that programs store to, of so many bytes of structures.
-    fn lines_stored(&self, bytes: u64) -> u64 {
-        let element = self.config.get::<WorkloadConfig>().element_bytes.0;
-        let each = LINES_STORED + 2 * element.div_ceil(LINE_BYTES);
+    /// Lines that programs store to, of so many bytes of structures, if an operation stores so many of an element.
+    fn lines_stored(&self, stored: u64, bytes: u64) -> u64 {
+        let each = LINES_STORED + 2 * stored.div_ceil(LINE_BYTES);
         self.operations().saturating_mul(each).min(bytes / LINE_BYTES)
     }
 
-    fn log_bytes(&self, chunk: u64) -> u64 {
+    fn log_bytes(&self, stored: u64, chunk: u64) -> u64 {
         let region = self.config.get::<PmConfig>().log_region_bytes.0;
         if self.crash_options.garbage.is_some() {
             return region.next_multiple_of(chunk);
         }
-        let element = self.config.get::<WorkloadConfig>().element_bytes.0;
-        let each = LOG_BYTES + LOG_COPIES * element;
+        let each = LOG_BYTES + LOG_COPIES * stored;
         self.operations().saturating_mul(each).min(region)
     }
 

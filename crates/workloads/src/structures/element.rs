@@ -81,6 +81,11 @@ impl Element {
         Self { updated: bytes.div_ceil(WORD_BYTES).min(self.words), ..self }
     }
 
+    /// Bytes that an update stores.
+    pub fn updated_bytes(&self) -> u64 {
+        self.updated * WORD_BYTES
+    }
+
     /// The word of a node at which its element begins, if the node's own fields take `header_words`
     /// words: right after them if both fit in one line, else on the second line, so that an element
     /// of one line is never spread over two.
