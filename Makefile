@@ -63,7 +63,7 @@ captures: install ## Build, run, capture and verify all real programs: captures/
 prepare: ## Compile the tests of `make test`, and run nothing
 	$(CARGO_TEST) --release --no-run --quiet
 
-test: install ## What every edit runs: all designs, workloads and commands; 18 minutes on two cores
+test: install ## What every edit runs: all designs, workloads and commands; 7 minutes on two cores, more on busy ones
 	$(CARGO_TEST) --release
 	$(PYTEST) -m "not long" python/tests
 

@@ -10,7 +10,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use graven::trace::requests::replay::Replay;
 use graven::trace::requests::{BinaryWriter, Reader};
 
-/// As many as other simulators of memory were measured with.
+/// So many that most are not the first to their page of the host's memory, even of 256 MB.
 const REQUESTS: u64 = 1_000_000;
 
 /// The same requests in the binary format.

@@ -305,12 +305,25 @@ def rows_of(costs: Costs, transactions: int) -> list[Row]:
 
 def shown(rows: Sequence[Row]) -> str:
     """What the page shows."""
-    head = ("workload", "slowest combination", "combinations", "median, ns", "slowest, ns", "times")
-    names = ("combinations", "median_ns", "worst_ns", "times_median")
+    counted = ("combinations", "not_run")
+    times = ("median_ns", "worst_ns", "times_median")
+    head = (
+        "workload",
+        "slowest combination",
+        "run",
+        "do not",
+        "median, ns",
+        "slowest, ns",
+        "times",
+    )
     cells = [
-        [f"`{row['workload']}`", f"`{row['worst']}`", *(row[name] for name in names)]
+        [f"`{row['workload']}`", f"`{row['worst']}`", *(row[name] for name in (*counted, *times))]
         for row in rows
     ]
+    sums = [f"{sum(int(row[name]) for row in rows):,}" for name in counted]
+    slowest = max(rows, key=lambda row: float(row["times_median"]), default=None)
+    if slowest is not None:
+        cells.append(["all", f"`{slowest['worst']}`", *sums, "", "", slowest["times_median"]])
     return table_of(head, cells, texts=2)
 
 
