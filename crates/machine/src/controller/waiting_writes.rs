@@ -75,7 +75,7 @@ impl Line {
 pub struct WaitingWrites {
     /// In the order of their arrival; those that have left before older ones have left a gap. The first is there.
     writes: VecDeque<Option<Waiting>>,
-    /// The arrival of the first.
+    /// The arrival of the first; of the next to come, if there is none.
     first: Arrival,
     len: usize,
     lines: FxHashMap<LineAddr, Line>,
@@ -84,7 +84,6 @@ pub struct WaitingWrites {
     held: BinaryHeap<Reverse<(OrderSeq, Arrival)>>,
     /// Per bank, how many wait.
     of_bank: Vec<u32>,
-    arrivals: Arrival,
     /// Writes that were looked at to find those that may enter.
     #[cfg(test)]
     looks: u64,
@@ -101,7 +100,6 @@ impl WaitingWrites {
             ready: VecDeque::new(),
             held: BinaryHeap::new(),
             of_bank: vec![0; banks],
-            arrivals: 0,
             #[cfg(test)]
             looks: 0,
         }
@@ -123,10 +121,9 @@ impl WaitingWrites {
         self.writes.iter().flatten().map(|waiting| &waiting.write)
     }
 
-    /// Those that arrived from one to another, both included, in the order of their arrival.
+    /// Those that arrived from one to another, which waits, both included, in the order of their arrival.
     pub fn between(&self, from: Arrival, to: Arrival) -> impl Iterator<Item = &WaitingWrite> {
-        let (from, behind) = (from.max(self.first), (to + 1).min(self.arrivals));
-        let places = self.place(from)..self.place(behind.max(from));
+        let places = self.place(from.max(self.first))..=self.place(to);
         self.writes.range(places).flatten().map(|waiting| &waiting.write)
     }
 
@@ -173,8 +170,7 @@ impl WaitingWrites {
 
     /// One more.
     pub fn push(&mut self, write: WaitingWrite) {
-        let (arrival, line) = (self.arrivals, write.write.line);
-        self.arrivals += 1;
+        let (arrival, line) = (self.first + self.writes.len() as Arrival, write.write.line);
         self.of_bank[write.place.bank as usize] += 1;
         let of_line = self.lines.entry(line).or_insert_with(|| {
             self.held.push(Reverse((write.write.after, arrival)));
@@ -185,9 +181,6 @@ impl WaitingWrites {
         of_line.push(arrival, &write.write);
         if before != arrival {
             self.waiting_mut(before).next = Some(arrival);
-        }
-        if self.len == 0 {
-            self.first = arrival;
         }
         self.len += 1;
         self.writes.push_back(Some(Waiting { write, next: None }));

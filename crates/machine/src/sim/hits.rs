@@ -69,13 +69,8 @@ impl Simulation {
     /// The same of a thread on an out-of-order core, or one that executes code of a design, too.
     fn run_of_hits_in_window(&mut self, thread: usize, until: Cycle, operations: &mut u64) -> bool {
         loop {
-            let t = &mut self.threads[thread];
-            self.machine.memory.shared.now = t.pipeline.time;
-            let op = if t.software.is_some() {
-                self.next_with_software(thread)
-            } else {
-                t.program.next(std::mem::take(&mut t.value))
-            };
+            self.machine.memory.shared.now = self.threads[thread].pipeline.time;
+            let op = self.next_operation(thread);
             match op {
                 Op::Compute { instructions } => {
                     self.issue(thread, op, instructions.into());

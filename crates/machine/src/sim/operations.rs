@@ -52,6 +52,16 @@ impl Simulation {
         t.state = State::Blocked(cause, t.pipeline.time);
     }
 
+    /// What a thread executes next: of its program, or of the code that the design puts into it.
+    #[inline]
+    pub(super) fn next_operation(&mut self, thread: usize) -> Op {
+        let t = &mut self.threads[thread];
+        if t.software.is_some() {
+            return self.next_with_software(thread);
+        }
+        t.program.next(std::mem::take(&mut t.value))
+    }
+
     pub(super) fn step(&mut self, thread: usize) {
         let t = &mut self.threads[thread];
         self.machine.memory.shared.now = t.pipeline.time;
@@ -61,8 +71,7 @@ impl Simulation {
         let t = &mut self.threads[thread];
         let op = match t.op.take() {
             Some(op) => op,
-            None if t.software.is_some() => self.next_with_software(thread),
-            None => t.program.next(std::mem::take(&mut t.value)),
+            None => self.next_operation(thread),
         };
         match op {
             Op::Load { at } => self.load(thread, op, at),
