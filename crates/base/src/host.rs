@@ -149,6 +149,9 @@ pub fn take_shortage() -> Option<OutOfMemory> {
     SHORTAGE.take()
 }
 
+/// A line of the host's caches, in bytes.
+pub const LINE_BYTES: usize = 64;
+
 /// Asks the processor to bring a place in memory near, ahead of its use, where it can be asked.
 #[inline]
 pub fn prefetch<T>(place: &T) {

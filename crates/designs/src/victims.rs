@@ -107,6 +107,8 @@ impl Event {
 pub(super) struct Victims {
     lines: BTreeMap<LineAddr, Victim>,
     waiting: VecDeque<(LineAddr, Victim)>,
+    /// Those of both that wait for a transaction that is open.
+    open: Vec<LineAddr>,
     capacity: usize,
     /// Until a transaction from this one on is at home, no line can be dropped.
     first: u64,
@@ -115,7 +117,8 @@ pub(super) struct Victims {
 impl Victims {
     pub(super) fn new(capacity: u32) -> Victims {
         let capacity = capacity as usize;
-        Victims { lines: BTreeMap::new(), waiting: VecDeque::new(), capacity, first: u64::MAX }
+        let (lines, waiting, open) = Default::default();
+        Victims { lines, waiting, open, capacity, first: u64::MAX }
     }
 
     /// Whether lines wait for one.
@@ -124,22 +127,23 @@ impl Victims {
     }
 
     fn find_mut(&mut self, line: LineAddr) -> Option<&mut Victim> {
-        let waiting = self.waiting.iter_mut().find(|(l, _)| *l == line).map(|(_, v)| v);
-        self.lines.get_mut(&line).or(waiting)
+        find_mut(&mut self.lines, &mut self.waiting, line)
     }
 
     /// The newest content of a line, if it is here.
     pub(super) fn find(&self, line: LineAddr) -> Option<&Victim> {
-        let waiting = self.waiting.iter().find(|(l, _)| *l == line).map(|(_, v)| v);
-        self.lines.get(&line).or(waiting)
+        let waiting = || self.waiting.iter().find(|(l, _)| *l == line).map(|(_, v)| v);
+        self.lines.get(&line).or_else(waiting)
     }
 
     /// Takes in the newest content of a line.
     pub(super) fn park(&mut self, line: LineAddr, victim: Victim) -> Parked {
-        self.first = self.first.min(victim.waits_for());
-        if let Some(older) = self.find_mut(line) {
-            *older = victim;
+        if self.replace(line, |_| victim) {
             return Parked::Replaced;
+        }
+        self.first = self.first.min(victim.waits_for());
+        if victim.open != 0 {
+            self.open.push(line);
         }
         if self.lines.len() < self.capacity {
             self.lines.insert(line, victim);
@@ -156,31 +160,43 @@ impl Victims {
 
     /// Leaves older content of a line in place of its newest, if there is some: a mutant. Returns whether there is.
     pub(super) fn keep_older(&mut self, line: LineAddr, newest: Victim) -> bool {
+        self.replace(line, |older| Victim { data: older.data, ..newest })
+    }
+
+    /// Puts something else in place of what is here of a line. Returns whether there is something.
+    fn replace(&mut self, line: LineAddr, by: impl FnOnce(&Victim) -> Victim) -> bool {
         let Some(older) = self.find_mut(line) else { return false };
-        *older = Victim { data: older.data, ..newest };
-        self.first = self.first.min(newest.waits_for());
+        let newer = by(older);
+        let before = std::mem::replace(older, newer);
+        self.first = self.first.min(newer.waits_for());
+        match (before.open, newer.open) {
+            (0, 1..) => self.open.push(line),
+            (1.., 0) => self.open.retain(|&open| open != line),
+            _ => {}
+        }
         true
     }
 
     /// The line that came last waits no longer: it goes elsewhere.
     pub(super) fn give_up_newest(&mut self) {
-        self.waiting.pop_back();
+        if let Some((line, _)) = self.waiting.pop_back() {
+            self.open.retain(|&open| open != line);
+        }
     }
 
     /// The open transaction of a thread has committed.
     pub(super) fn committed(&mut self, thread: ThreadId, sequence: u64) {
         let bit = 1 << thread;
-        let mut first = self.first;
-        for victim in self.all_mut().filter(|v| v.open & bit != 0) {
-            victim.open &= !bit;
-            victim.newest = victim.newest.max(sequence);
-            first = first.min(victim.waits_for());
-        }
-        self.first = first;
-    }
-
-    fn all_mut(&mut self) -> impl Iterator<Item = &mut Victim> {
-        self.lines.values_mut().chain(self.waiting.iter_mut().map(|(_, v)| v))
+        let Victims { lines, waiting, open, first, .. } = self;
+        open.retain(|&line| {
+            let victim = find_mut(lines, waiting, line).expect("open lines are here");
+            if victim.open & bit != 0 {
+                victim.open &= !bit;
+                victim.newest = victim.newest.max(sequence);
+                *first = (*first).min(victim.waits_for());
+            }
+            victim.open != 0
+        });
     }
 
     /// Every transaction up to this one is at home: lines that waited for no other are dropped, and others
@@ -191,12 +207,21 @@ impl Victims {
         }
         self.lines.retain(|_, v| v.waits_for() > sequence);
         self.waiting.retain(|(_, v)| v.waits_for() > sequence);
-        self.first = self.all_mut().map(|v| v.waits_for()).min().unwrap_or(u64::MAX);
+        let all = self.lines.values().chain(self.waiting.iter().map(|(_, v)| v));
+        self.first = all.map(Victim::waits_for).min().unwrap_or(u64::MAX);
         while self.lines.len() < self.capacity {
             let Some((line, victim)) = self.waiting.pop_front() else { return };
             self.lines.insert(line, victim);
         }
     }
+}
+
+fn find_mut<'a>(
+    lines: &'a mut BTreeMap<LineAddr, Victim>,
+    waiting: &'a mut VecDeque<(LineAddr, Victim)>,
+    line: LineAddr,
+) -> Option<&'a mut Victim> {
+    lines.get_mut(&line).or_else(|| waiting.iter_mut().find(|(l, _)| *l == line).map(|(_, v)| v))
 }
 
 #[cfg(test)]
@@ -251,6 +276,7 @@ mod tests {
                             victims.park(LineAddr(line), victim(ThreadSet::from(number % 4), newest));
                         }
                         2 => victims.committed(ThreadId::from(number % 2), sequence + 1),
+                        3 if number == 7 => victims.give_up_newest(),
                         _ => victims.retired(sequence),
                     }
                 }
@@ -264,6 +290,11 @@ mod tests {
                 }
                 prop_assert_eq!(seldom.lines.len(), always.lines.len());
                 prop_assert_eq!(seldom.waiting.len(), always.waiting.len());
+                let all = seldom.lines.iter().chain(seldom.waiting.iter().map(|(l, v)| (l, v)));
+                let mut open: Vec<_> = all.filter(|(_, v)| v.open != 0).map(|(l, _)| *l).collect();
+                seldom.open.sort_unstable();
+                open.sort_unstable();
+                prop_assert_eq!(&seldom.open, &open);
             }
         }
     }

@@ -105,12 +105,12 @@ impl Machine {
     /// Memory is about to be asked for a line: what the host needs when it comes is brought near, its content and that
     /// of the line that will leave the caches for it.
     #[inline]
-    pub(crate) fn expect_fill(&self, line: LineAddr) {
+    pub(crate) fn expect_fill(&self, core: u32, line: LineAddr) {
         self.arch.prefetch(line);
         if self.memory.is_pm(line.addr()) {
             self.memory.shared.media.prefetch(line);
         }
-        if let Some(victim) = self.caches.next_victim(line) {
+        if let Some(victim) = self.caches.next_victim(core, line) {
             self.arch.prefetch(victim);
         }
     }
@@ -220,6 +220,7 @@ impl Machine {
     pub fn write(&mut self, write: &Write, delay: Cycle) {
         // It will be compared with what the cells hold.
         self.memory.shared.media.prefetch(write.line);
+        self.memory.shared.cells.prefetch(write.line);
         self.memory.write(write, delay);
     }
 

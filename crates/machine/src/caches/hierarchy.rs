@@ -7,7 +7,7 @@
 //! latencies of the levels it visits. Lines that leave are reported as [`Eviction`]s, which the
 //! simulation hands to the design before anything else happens.
 
-use crate::caches::tags::{Cache, DESIGN_BITS, DIRTY, WRITABLE};
+use crate::caches::tags::{Cache, DESIGN_BITS, DIRTY, Slot, WRITABLE};
 use crate::config::{CoreConfig, L1Config, L2Config, LlcConfig};
 use crate::stats::Counters;
 use graven_base::bits::ones;
@@ -59,10 +59,52 @@ pub enum Eviction {
     },
 }
 
+/// The private caches of a core.
 #[derive(Clone, Debug)]
 struct Private {
     l1: Cache,
     l2: Option<Cache>,
+}
+
+/// Which cores have the line in each slot of the LLC, by the number of the slot: a bit for each core.
+#[derive(Clone, Debug)]
+enum Sharers {
+    /// Of up to eight cores: what most machines have takes little of the host's caches.
+    Few(Vec<u8>),
+    Many(Vec<u64>),
+}
+
+impl Sharers {
+    fn new(slots: usize, cores: u32) -> Self {
+        match cores {
+            0..=8 => Sharers::Few(vec![0; slots]),
+            _ => Sharers::Many(vec![0; slots]),
+        }
+    }
+
+    #[inline]
+    fn of(&self, slot: usize) -> u64 {
+        match self {
+            Sharers::Few(cores) => cores[slot].into(),
+            Sharers::Many(cores) => cores[slot],
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, slot: usize, to: u64) {
+        match self {
+            Sharers::Few(cores) => cores[slot] = to as u8,
+            Sharers::Many(cores) => cores[slot] = to,
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, slot: usize) {
+        match self {
+            Sharers::Few(cores) => host::prefetch(&cores[slot]),
+            Sharers::Many(cores) => host::prefetch(&cores[slot]),
+        }
+    }
 }
 
 /// All caches of the machine.
@@ -70,8 +112,7 @@ struct Private {
 pub struct Hierarchy {
     cores: Vec<Private>,
     llc: Cache,
-    /// Per LLC slot, the cores that have the line.
-    sharers: Vec<u64>,
+    sharers: Sharers,
     l1_latency: Cycle,
     l2_latency: Cycle,
     llc_latency: Cycle,
@@ -85,14 +126,15 @@ impl Hierarchy {
     pub fn new(config: &Config) -> Self {
         let (l1, l2, llc) =
             (config.get::<L1Config>(), config.get::<L2Config>(), config.get::<LlcConfig>());
-        let private = Private {
+        let cores = config.get::<CoreConfig>().count;
+        let private = || Private {
             l1: Cache::new(l1.bytes.0, l1.ways),
             l2: (l2.bytes.0 > 0).then(|| Cache::new(l2.bytes.0, l2.ways)),
         };
         let llc_cache = Cache::new(llc.bytes.0, llc.ways);
         Self {
-            cores: vec![private; config.get::<CoreConfig>().count as usize],
-            sharers: vec![0; llc_cache.slots()],
+            cores: (0..cores).map(|_| private()).collect(),
+            sharers: Sharers::new(llc_cache.slots(), cores),
             llc: llc_cache,
             l1_latency: l1.latency_cycles.into(),
             l2_latency: if l2.bytes.0 > 0 { l2.latency_cycles.into() } else { 0 },
@@ -170,8 +212,8 @@ impl Hierarchy {
     }
 
     /// The same of a line that is known to be in this slot of the core's L1.
-    #[inline]
-    pub fn mark_slot_dirty(&mut self, core: u32, line: LineAddr, slot: usize) {
+    #[inline(always)]
+    pub fn mark_slot_dirty(&mut self, core: u32, line: LineAddr, slot: Slot) {
         let l1 = &mut self.cores[core as usize].l1;
         assert!(l1.is_at(line, slot), "a writable line is in the L1");
         let state = l1.state_mut(slot);
@@ -181,27 +223,27 @@ impl Hierarchy {
 
     /// The slot of the core's L1 in which it could store to the line without asking anyone.
     #[inline]
-    pub fn writable_slot(&self, core: u32, line: LineAddr) -> Option<usize> {
+    pub fn writable_slot(&self, core: u32, line: LineAddr) -> Option<Slot> {
         let l1 = &self.cores[core as usize].l1;
         l1.find(line).filter(|&slot| l1.state(slot) & WRITABLE != 0)
     }
 
     /// The slot of the core's L1 in which it could load from the line.
     #[inline]
-    pub fn readable_slot(&self, core: u32, line: LineAddr) -> Option<usize> {
+    pub fn readable_slot(&self, core: u32, line: LineAddr) -> Option<Slot> {
         self.cores[core as usize].l1.find(line)
     }
 
     /// A core loads from a line in its L1, which is in this slot.
     #[inline]
-    pub fn read_slot(&mut self, core: u32, line: LineAddr, slot: usize, counters: &mut Counters) {
+    pub fn read_slot(&mut self, core: u32, line: LineAddr, slot: Slot, counters: &mut Counters) {
         self.cores[core as usize].l1.touch_slot(line, slot);
         counters.l1_hits += 1;
     }
 
     /// A core stores to a line in its L1, which it can write to in this slot.
     #[inline]
-    pub fn write_slot(&mut self, core: u32, line: LineAddr, slot: usize, counters: &mut Counters) {
+    pub fn write_slot(&mut self, core: u32, line: LineAddr, slot: Slot, counters: &mut Counters) {
         let l1 = &mut self.cores[core as usize].l1;
         l1.touch_slot(line, slot);
         *l1.state_mut(slot) |= DIRTY;
@@ -264,11 +306,13 @@ impl Hierarchy {
         write: bool,
         counters: &mut Counters,
     ) -> Access {
+        self.llc.prefetch(line);
         if let Some(l2) = &mut self.cores[core as usize].l2 {
             if let Some(slot) = l2.touch(line) {
                 counters.l2_hits += 1;
                 let writable = l2.state(slot) & WRITABLE;
-                self.insert_l1(core, line, writable);
+                let way = l2.way(line, slot);
+                self.insert_l1(core, line, writable, way);
                 if !write {
                     return Access::Hit(self.l1_latency + self.l2_latency);
                 }
@@ -293,7 +337,7 @@ impl Hierarchy {
             self.share(slot, core, line, counters)
         };
         let state = self.llc.state(slot) & WRITABLE;
-        self.insert_private(core, line, state);
+        self.insert_private(core, line, state, slot);
         if write {
             self.mark_dirty(core, line);
         }
@@ -302,9 +346,9 @@ impl Hierarchy {
 
     /// Puts a line that memory has delivered into all levels for one core, exclusively.
     pub fn fill(&mut self, core: u32, line: LineAddr) {
-        let (slot, victim) = self.llc.insert(line, WRITABLE);
+        let (slot, victim) = self.llc.insert(line, WRITABLE, 0);
         if let Some(victim) = victim {
-            let sharers = std::mem::take(&mut self.sharers[slot]);
+            let sharers = self.sharers.of(self.llc.number(slot));
             let mut dirty = victim.state & DIRTY != 0;
             for sharer in ones(sharers) {
                 dirty |= self.drop_private(sharer, victim.line) & DIRTY != 0;
@@ -312,17 +356,22 @@ impl Hierarchy {
             assert!(victim.line != line, "a line does not displace itself");
             self.evictions.push(Eviction::Llc { line: victim.line, dirty });
         }
-        self.sharers[slot] = 1 << core;
-        self.insert_private(core, line, WRITABLE);
+        self.sharers.set(self.llc.number(slot), 1 << core);
+        self.insert_private(core, line, WRITABLE, slot);
     }
 
-    /// The line that would leave the LLC if memory delivered another one now; `None` if there is room. Who has it is
-    /// brought near, as far as the host is concerned.
+    /// The line that would leave the LLC if memory delivered another one for a core now; `None` if there is room. What is known of
+    /// the line that leaves the core is brought near, as far as the host is concerned.
     #[inline]
-    pub fn next_victim(&self, line: LineAddr) -> Option<LineAddr> {
-        let slot = self.llc.next_victim(line)?;
-        host::prefetch(&self.sharers[slot]);
-        Some(self.llc.line_at(slot))
+    pub fn next_victim(&self, core: u32, line: LineAddr) -> Option<LineAddr> {
+        let private = &self.cores[core as usize];
+        if let Some((leaves, way)) = private.l2.as_ref().unwrap_or(&private.l1).next_victim(line) {
+            let slot = self.llc.slot_in(leaves, way);
+            self.llc.prefetch_slot(slot);
+            self.sharers.prefetch(self.llc.number(slot));
+        }
+        let (leaves, _) = self.llc.next_victim(line)?;
+        Some(leaves)
     }
 
     /// Whether any cache has the line.
@@ -338,30 +387,32 @@ impl Hierarchy {
 
     /// Whether private caches of other cores have the line.
     pub fn in_others(&self, core: u32, line: LineAddr) -> bool {
-        self.llc.find(line).is_some_and(|slot| self.sharers[slot] & !(1 << core) != 0)
+        self.llc
+            .find(line)
+            .is_some_and(|slot| self.sharers.of(self.llc.number(slot)) & !(1 << core) != 0)
     }
 
-    fn own(&mut self, slot: usize, core: u32) {
-        assert!(self.sharers[slot] & !(1 << core) == 0, "an owner is alone");
-        self.sharers[slot] = 1 << core;
+    fn own(&mut self, slot: Slot, core: u32) {
+        assert!(self.sharers.of(self.llc.number(slot)) & !(1 << core) == 0, "an owner is alone");
+        self.sharers.set(self.llc.number(slot), 1 << core);
         *self.llc.state_mut(slot) |= WRITABLE;
     }
 
     /// What the directory must hold of a slot: a line that may be written has exactly one owner.
     #[inline]
-    fn check_owner(&self, slot: usize) {
+    fn check_owner(&self, slot: Slot) {
         let is_writable = self.llc.state(slot) & WRITABLE != 0;
+        let owners = self.sharers.of(self.llc.number(slot)).count_ones();
         assert!(
-            !is_writable || self.sharers[slot].count_ones() == 1,
-            "{} is writable and has {} owners",
-            self.llc.line_at(slot),
-            self.sharers[slot].count_ones()
+            !is_writable || owners == 1,
+            "{} is writable and has {owners} owners",
+            self.llc.line_at(slot)
         );
     }
 
     /// Adds a reader; an owner elsewhere gives up its exclusive right and its changes.
-    fn share(&mut self, slot: usize, core: u32, line: LineAddr, counters: &mut Counters) -> Cycle {
-        let others = self.sharers[slot] & !(1 << core);
+    fn share(&mut self, slot: Slot, core: u32, line: LineAddr, counters: &mut Counters) -> Cycle {
+        let others = self.sharers.of(self.llc.number(slot)) & !(1 << core);
         let mut snoop = 0;
         if others == 0 {
             *self.llc.state_mut(slot) |= WRITABLE;
@@ -373,7 +424,7 @@ impl Hierarchy {
             let llc = self.llc.state_mut(slot);
             *llc = (*llc & !WRITABLE) | (state & (DIRTY | DESIGN_BITS));
         }
-        self.sharers[slot] |= 1 << core;
+        self.sharers.set(self.llc.number(slot), others | 1 << core);
         self.check_owner(slot);
         snoop
     }
@@ -395,12 +446,13 @@ impl Hierarchy {
 
     fn invalidate_others(
         &mut self,
-        slot: usize,
+        slot: Slot,
         core: u32,
         line: LineAddr,
         counters: &mut Counters,
     ) -> Cycle {
-        let others = self.sharers[slot] & !(1 << core);
+        let sharers = self.sharers.of(self.llc.number(slot));
+        let others = sharers & !(1 << core);
         if others == 0 {
             return 0;
         }
@@ -409,7 +461,7 @@ impl Hierarchy {
             let state = self.drop_private(other, line);
             *self.llc.state_mut(slot) |= state & (DIRTY | DESIGN_BITS);
         }
-        self.sharers[slot] &= 1 << core;
+        self.sharers.set(self.llc.number(slot), sharers & 1 << core);
         self.l1_latency + self.l2_latency
     }
 
@@ -432,11 +484,14 @@ impl Hierarchy {
         had
     }
 
-    fn insert_private(&mut self, core: u32, line: LineAddr, state: u8) {
-        if let Some(l2) = &mut self.cores[core as usize].l2
-            && let (_, Some(victim)) = l2.insert(line, state)
-        {
-            let private = &mut self.cores[core as usize];
+    /// Puts a line that is in this slot of the LLC into a core's caches.
+    fn insert_private(&mut self, core: u32, line: LineAddr, state: u8, slot: Slot) {
+        let way = self.llc.way(line, slot);
+        let private = &mut self.cores[core as usize];
+        let Some(l2) = &mut private.l2 else { return self.insert_l1(core, line, state, way) };
+        let (slot, victim) = l2.insert(line, state, way);
+        let way = l2.way(line, slot);
+        if let Some(victim) = victim {
             let mut had = victim.state;
             if let Some(l1_state) = private.l1.remove(victim.line) {
                 had |= l1_state;
@@ -445,32 +500,39 @@ impl Hierarchy {
                     self.evictions.push(Eviction::L1 { core, line: victim.line, dirty });
                 }
             }
-            self.leave_core(core, victim.line, had);
+            let in_llc = self.llc.slot_in(victim.line, victim.below);
+            self.leave_core(core, victim.line, had, in_llc);
         }
-        self.insert_l1(core, line, state);
+        self.insert_l1(core, line, state, way);
     }
 
-    fn insert_l1(&mut self, core: u32, line: LineAddr, state: u8) {
+    /// Puts a line into a core's L1 that is in this way of the next cache.
+    fn insert_l1(&mut self, core: u32, line: LineAddr, state: u8, way: u8) {
         let private = &mut self.cores[core as usize];
-        let (_, Some(victim)) = private.l1.insert(line, state) else { return };
+        let (_, Some(victim)) = private.l1.insert(line, state, way) else { return };
         if self.report_l1 {
             let dirty = victim.state & DIRTY != 0;
             self.evictions.push(Eviction::L1 { core, line: victim.line, dirty });
         }
         match &mut private.l2 {
             Some(l2) => {
-                let slot = l2.find(victim.line).expect("the L2 includes the L1");
+                let slot = l2.slot_in(victim.line, victim.below);
+                assert!(l2.is_at(victim.line, slot), "the L2 includes the L1");
                 *l2.state_mut(slot) |= victim.state & (DIRTY | DESIGN_BITS);
             }
-            None => self.leave_core(core, victim.line, victim.state),
+            None => {
+                let slot = self.llc.slot_in(victim.line, victim.below);
+                self.leave_core(core, victim.line, victim.state, slot);
+            }
         }
     }
 
-    /// A core has no copy any more; its changes go to the LLC.
-    fn leave_core(&mut self, core: u32, line: LineAddr, had: u8) {
-        let slot = self.llc.find(line).expect("the LLC includes the private caches");
-        assert!(self.sharers[slot] >> core & 1 == 1, "core {core} is known to have {line}");
-        self.sharers[slot] &= !(1 << core);
+    /// A core has no copy of a line any more that is in this slot of the LLC; its changes go there.
+    fn leave_core(&mut self, core: u32, line: LineAddr, had: u8, slot: Slot) {
+        assert!(self.llc.is_at(line, slot), "the LLC includes the private caches");
+        let sharers = self.sharers.of(self.llc.number(slot));
+        assert!(sharers >> core & 1 == 1, "core {core} is known to have {line}");
+        self.sharers.set(self.llc.number(slot), sharers & !(1 << core));
         let state = self.llc.state_mut(slot);
         *state |= had & (DIRTY | DESIGN_BITS);
         if had & WRITABLE != 0 {
@@ -484,10 +546,10 @@ impl Hierarchy {
     pub fn evict(&mut self, line: LineAddr, level: u8) -> bool {
         let Some(slot) = self.llc.find(line) else { return false };
         let mut state = 0;
-        for core in ones(self.sharers[slot]) {
+        for core in ones(self.sharers.of(self.llc.number(slot))) {
             if level > 1 || self.cores[core as usize].l2.is_none() {
                 let had = self.drop_private(core, line);
-                self.leave_core(core, line, had);
+                self.leave_core(core, line, had, slot);
                 continue;
             }
             let private = &mut self.cores[core as usize];
@@ -500,7 +562,10 @@ impl Hierarchy {
             }
         }
         if level > 2 {
-            assert!(self.sharers[slot] == 0, "no core has a line that leaves the LLC");
+            assert!(
+                self.sharers.of(self.llc.number(slot)) == 0,
+                "no core has a line that leaves the LLC"
+            );
             state |= self.llc.remove(line).expect("it was just found");
             self.evictions.push(Eviction::Llc { line, dirty: state & DIRTY != 0 });
         }
@@ -515,7 +580,7 @@ impl Hierarchy {
             let private = &self.cores[core as usize];
             dirty(&private.l1) || private.l2.as_ref().is_some_and(dirty)
         };
-        dirty(&self.llc) || ones(self.sharers[slot]).any(private)
+        dirty(&self.llc) || ones(self.sharers.of(self.llc.number(slot))).any(private)
     }
 
     /// Marks a line clean in all caches, as a write-back without eviction does (clwb). Returns how long
@@ -528,7 +593,7 @@ impl Hierarchy {
             delay = Some(self.llc_latency);
         }
         *llc &= !(DIRTY | DESIGN_BITS);
-        for core in ones(self.sharers[slot]) {
+        for core in ones(self.sharers.of(self.llc.number(slot))) {
             let private = &mut self.cores[core as usize];
             if let Some(l2) = &mut private.l2
                 && let Some(at) = l2.find(line)
@@ -691,7 +756,7 @@ mod tests {
         for i in 0..4 {
             let expected = (i == 3).then_some(LINE);
             assert_eq!(
-                caches.next_victim(LineAddr(100 + i)),
+                caches.next_victim(1, LineAddr(100 + i)),
                 expected,
                 "there is room for three more"
             );

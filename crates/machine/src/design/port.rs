@@ -273,9 +273,11 @@ impl<'a, D: Design> Port<'a, D> {
         self.machine.caches.cache(cache)
     }
 
-    /// The bits of a line in a cache, those for designs among them ([`crate::caches::tags::DESIGN_BITS`]).
-    pub fn line_state(&mut self, cache: usize, slot: usize) -> &mut u8 {
-        self.machine.caches.cache_mut(cache).state_mut(slot)
+    /// The bits of a line in a cache, in the slot with this number; those for designs are among them
+    /// ([`crate::caches::tags::DESIGN_BITS`]).
+    pub fn line_state(&mut self, cache: usize, number: usize) -> &mut u8 {
+        let cache = self.machine.caches.cache_mut(cache);
+        cache.state_mut(cache.slot(number))
     }
 
     /// Occupies the port of a cache's tags from now on.

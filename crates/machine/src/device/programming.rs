@@ -46,6 +46,8 @@ impl<'a> Block<'a> {
 
     /// Begins to program the cells, and returns what that takes.
     pub(super) fn program(&self, media: &mut Media<'_>) -> Effort {
+        // It will be counted when it is done.
+        media.stats.wear.prefetch(self.first);
         // Lines that nobody wrote are not looked at: they would only be fetched into the host's caches.
         let mut effort = Effort::default();
         for (i, &mask) in self.masks.iter().enumerate().filter(|(_, mask)| **mask != 0) {

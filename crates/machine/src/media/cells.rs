@@ -6,6 +6,7 @@
 
 use super::tlc::{self, Programming, TlcTable};
 use graven_base::codecs::{BLOCK_CELLS, Block};
+use graven_base::host;
 
 /// Lines of which the host memory is taken at once: 80 KB of cells.
 const PAGE_LINES: usize = 1024;
@@ -64,6 +65,16 @@ impl CellArray {
         let (page, at) = Self::locate(line);
         let page = self.pages.get(page)?.as_ref()?;
         (page.written[at / 64] >> (at % 64) & 1 == 1).then(|| &page.blocks[at])
+    }
+
+    /// Brings a line's cells near, as far as the host is concerned, if they were ever written.
+    #[inline]
+    pub fn prefetch(&self, line: u64) {
+        let (page, at) = Self::locate(line);
+        if let Some(Some(page)) = self.pages.get(page) {
+            host::prefetch(&page.blocks[at]);
+            host::prefetch(&page.wear[at * self.groups()]);
+        }
     }
 
     /// Makes a line's cells hold a block; costs nothing and wears nothing (initial content).

@@ -86,6 +86,14 @@ impl PmCells {
         self.blocks.as_ref().map_or(0, |blocks| blocks.array.peak_wear().into())
     }
 
+    /// A line will be programmed: its cells are brought near, as far as the host is concerned.
+    #[inline]
+    pub fn prefetch(&self, line: LineAddr) {
+        if let Some(blocks) = &self.blocks {
+            blocks.array.prefetch(line.0);
+        }
+    }
+
     /// Begins to program the words of `mask`, which lie over what `media` holds.
     pub fn program(
         &mut self,

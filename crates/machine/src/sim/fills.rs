@@ -98,7 +98,7 @@ impl Simulation {
         let fill = Fill { line, core, first: waiter, others: Vec::new() };
         self.newest_fill = self.fills.insert(fill);
         let slot = self.newest_fill as u32;
-        self.machine.expect_fill(line);
+        self.machine.expect_fill(core, line);
         if self.machine.memory.is_pm(line.addr()) {
             self.machine.count().fills += 1;
             match self.design.llc_fill(&mut self.machine, line, delay) {

@@ -7,6 +7,7 @@
 
 use super::run::{ACTIONS_PER_LOOK, Simulation};
 use super::threads::{Cause, Kind, State, Thread};
+use crate::caches::tags::Slot;
 use crate::machine::Machine;
 use crate::program::{Op, Ptr};
 use graven_base::time::Cycle;
@@ -139,7 +140,7 @@ fn loads_in_window(t: &mut Thread, machine: &mut Machine, at: Ptr) -> Result<boo
 
 /// A load that has been issued, of a line in a slot of the L1, and starts then.
 #[inline(always)]
-fn load(t: &mut Thread, machine: &mut Machine, at: Ptr, slot: usize, start: Cycle) {
+fn load(t: &mut Thread, machine: &mut Machine, at: Ptr, slot: Slot, start: Cycle) {
     t.pipeline.load_issued(start + machine.caches.l1_latency());
     let counters = machine.memory.counters();
     counters.loads += 1;

@@ -7,6 +7,7 @@
 use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, QueuedStore, Running, State, Waiter};
 use crate::caches::hierarchy::Access;
+use crate::caches::tags::Slot;
 use crate::clock::Event;
 use crate::controller::outside::Outside;
 use crate::design::{Stall, Store};
@@ -229,7 +230,7 @@ impl Simulation {
 
     /// The line is there and exclusive, in a slot of the L1, or not needed: architectural memory changes now, if the
     /// design agrees.
-    fn perform(&mut self, thread: usize, store: &QueuedStore, slot: Option<usize>) {
+    fn perform(&mut self, thread: usize, store: &QueuedStore, slot: Option<Slot>) {
         let now = self.machine.now();
         let core = self.threads[thread].core;
         let mut stall = Stall::None;

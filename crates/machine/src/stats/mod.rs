@@ -14,6 +14,7 @@ pub use timeline::{Timeline, Work, WorkKind};
 pub use traffic_energy::TrafficEnergy;
 
 use graven_base::config::Section;
+use graven_base::host;
 use graven_base::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::stats::{
     CounterSet, Declaration, Distribution, Energy, Kind, Latency, Value, derived, of_distribution,
@@ -300,6 +301,15 @@ impl Wear {
         let counts = self.chunks[chunk].get_or_insert_with(|| Box::new([0; WEAR_CHUNK_LINES]));
         counts[slot] += 1;
         self.peak = self.peak.max(counts[slot]);
+    }
+
+    /// Brings the count of a line near, as far as the host is concerned, if there is one.
+    #[inline]
+    pub fn prefetch(&self, line: LineAddr) {
+        let media_line = (line.0 / (MEDIA_LINE_BYTES / LINE_BYTES)) as usize;
+        if let Some(Some(counts)) = self.chunks.get(media_line / WEAR_CHUNK_LINES) {
+            host::prefetch(&counts[media_line % WEAR_CHUNK_LINES]);
+        }
     }
 
     /// The largest count.
