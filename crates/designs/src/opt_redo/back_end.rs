@@ -108,8 +108,7 @@ impl OptRedo {
         let early = self.mutants.has(Mutant::CheckpointBeforeCommit);
         let most = self.config.checkpoint_transactions as usize;
         // Those before a commit record that is not durable: they are the first in commit order.
-        let durable = self.committed.iter().take_while(|c| early || c.due.is_some());
-        let ready = durable.take(most).count();
+        let ready = if early { self.committed.len() } else { self.durable }.min(most);
         let Some(oldest) = self.committed.front().filter(|_| ready > 0) else { return };
         let is_full = ready == most;
         let is_due = oldest.due.is_none_or(|due| due <= port.now());
@@ -121,9 +120,18 @@ impl OptRedo {
         }
     }
 
+    /// Those whose commit records are durable are the first as far as they follow each other.
+    pub(super) fn count_durable(&mut self) {
+        let later = self.committed.range(self.durable..);
+        self.durable += later.take_while(|c| c.due.is_some()).count();
+    }
+
     /// Begins with so many transactions, and reads their records.
     fn begin(&mut self, port: &mut Port<'_>, transactions: usize, pressed: bool) {
+        // A mutant begins with others, too.
+        self.durable = self.durable.saturating_sub(transactions);
         let transactions: Vec<Committed> = self.committed.drain(..transactions).collect();
+        self.count_durable();
         let of_threads = transactions.iter().any(|c| c.thread != transactions[0].thread);
         let mut records = Vec::new();
         for (of, c) in transactions.iter().enumerate() {

@@ -181,15 +181,15 @@ impl OptRedo {
     /// A commit record is durable: the commit is acknowledged, and the back end may take the transaction.
     pub(super) fn commit_durable(&mut self, port: &mut Port<'_>, t: usize) {
         let due = port.now() + Cycle::from(self.config.checkpoint_delay_cycles);
-        let mut earlier = self.committed.iter_mut();
-        let mine = earlier.find(|c| c.thread == t as u32 && c.due.is_none());
+        let mut later = (self.durable..).zip(self.committed.range_mut(self.durable..));
+        let mine = later.find(|(_, c)| c.thread == t as u32 && c.due.is_none());
         // A mutant takes transactions earlier than that.
-        if let Some(mine) = mine {
+        if let Some((place, mine)) = mine {
             mine.due = Some(due);
-            let sequence = mine.sequence;
-            if self.committed.iter().any(|c| c.sequence < sequence && c.due.is_none()) {
+            if place > self.durable {
                 port.emit(Event::CommitOutOfOrder);
             }
+            self.count_durable();
         }
         port.set_timer(due, Timer::Due);
         if !self.mutants.has(Mutant::CommitNotAwaited) {

@@ -122,6 +122,8 @@ pub(super) struct OptRedo {
     pub(super) requested: u64,
     /// Transactions that the back end has not begun with, in commit order.
     pub(super) committed: VecDeque<Committed>,
+    /// So many of these come first whose commit records are durable.
+    pub(super) durable: usize,
     pub(super) batch: Option<Batch>,
 }
 
@@ -150,6 +152,7 @@ impl OptRedo {
             retired: context.first_number(SEQUENCE),
             requested: 0,
             committed: VecDeque::new(),
+            durable: 0,
             batch: None,
             config,
         })

@@ -5,7 +5,7 @@
 //! taken along, and end the run where they have something to tell; so does the code of a design, which is asked before an
 //! operation. Whatever else comes next is left to [`Simulation::step`].
 
-use super::run::{ACTIONS_PER_LOOK, Simulation};
+use super::run::{ACTIONS_PER_LOOK, Simulation, Turn};
 use super::threads::{Cause, Kind, State, Thread};
 use crate::caches::tags::Slot;
 use crate::machine::Machine;
@@ -13,63 +13,68 @@ use crate::program::{Op, Ptr};
 use graven_base::time::Cycle;
 
 impl Simulation {
-    /// Executes such operations of a thread, whose next one is due, while nothing else is due before `until`. Returns
+    /// Executes such operations of the thread whose turn it is, and of those that follow it, while nothing else is due. Returns
     /// whether it is time to look at what else there is; if not, an operation of another kind is due.
-    pub(super) fn run_of_hits(
-        &mut self,
-        thread: usize,
-        until: Cycle,
-        operations: &mut u64,
-    ) -> bool {
-        let t = &self.threads[thread];
+    pub(super) fn run_of_hits(&mut self, turn: &mut Turn) -> bool {
+        let t = &self.threads[turn.thread];
         if t.op.is_some() || self.intervenes || self.interferes {
             return false;
         }
         if t.software.is_some() || t.pipeline.is_out_of_order() {
-            return self.run_of_hits_in_window(thread, until, operations);
+            return self.run_of_hits_in_window(turn);
         }
-        let mut horizon = until.min(self.machine.memory.shared.events.next_at());
+        let mut horizon = self.horizon(turn);
         loop {
+            let thread = turn.thread;
             let t = &mut self.threads[thread];
-            let op = loop {
+            let other = loop {
                 self.machine.memory.shared.now = t.pipeline.time;
                 let op = t.program.next(std::mem::take(&mut t.value));
                 match op {
                     Op::Compute { instructions } => t.pipeline.issue_at_once(instructions.into()),
                     Op::Load { at } if loads_from_l1(t, &mut self.machine, at) => {}
-                    _ => break op,
+                    _ => break Some(op),
                 }
-                *operations += 1;
-                if t.pipeline.time >= horizon || *operations >= ACTIONS_PER_LOOK {
+                turn.operations += 1;
+                if t.pipeline.time >= horizon || turn.operations >= ACTIONS_PER_LOOK {
+                    break None;
+                }
+            };
+            if let Some(op) = other {
+                let Op::Store { at, value } = op else {
+                    self.threads[thread].op = Some(op);
+                    return false;
+                };
+                // Nothing keeps an in-order core from retiring a store into a queue with room.
+                if t.stores.len() < t.stores_max && !t.issued {
+                    t.pipeline.issue_at_once(1);
+                    self.machine.count().stores += 1;
+                    self.enqueue(thread, Kind::Cached, at.addr, value);
+                } else {
+                    self.store(thread, op, at, value, Kind::Cached);
+                }
+                turn.operations += 1;
+                if self.must_look(thread) {
                     return true;
                 }
-            };
-            let Op::Store { at, value } = op else {
-                self.threads[thread].op = Some(op);
-                return false;
-            };
-            // Nothing keeps an in-order core from retiring a store into a queue with room.
-            if t.stores.len() < t.stores_max && !t.issued {
-                t.pipeline.issue_at_once(1);
-                self.machine.count().stores += 1;
-                self.enqueue(thread, Kind::Cached, at.addr, value);
-            } else {
-                self.store(thread, op, at, value, Kind::Cached);
+                horizon = self.horizon(turn);
             }
-            *operations += 1;
-            if self.must_look(thread) {
+            if turn.operations >= ACTIONS_PER_LOOK {
                 return true;
             }
-            horizon = until.min(self.machine.memory.shared.events.next_at());
-            if self.threads[thread].pipeline.time >= horizon || *operations >= ACTIONS_PER_LOOK {
-                return true;
+            if self.threads[thread].pipeline.time >= horizon {
+                if !self.hand_on(turn) || self.threads[turn.thread].op.is_some() {
+                    return true;
+                }
+                horizon = self.horizon(turn);
             }
         }
     }
 
-    /// The same of a thread on an out-of-order core, or one that executes code of a design, too.
-    fn run_of_hits_in_window(&mut self, thread: usize, until: Cycle, operations: &mut u64) -> bool {
+    /// The same of threads on out-of-order cores, or that execute code of a design, too.
+    fn run_of_hits_in_window(&mut self, turn: &mut Turn) -> bool {
         loop {
+            let thread = turn.thread;
             self.machine.memory.shared.now = self.threads[thread].pipeline.time;
             let op = self.next_operation(thread);
             match op {
@@ -94,13 +99,22 @@ impl Simulation {
                     return false;
                 }
             }
-            *operations += 1;
-            let horizon = until.min(self.machine.memory.shared.events.next_at());
-            let ends = self.threads[thread].pipeline.time >= horizon;
-            if ends || self.must_look(thread) || *operations >= ACTIONS_PER_LOOK {
+            turn.operations += 1;
+            if self.must_look(thread) || turn.operations >= ACTIONS_PER_LOOK {
+                return true;
+            }
+            if self.threads[thread].pipeline.time >= self.horizon(turn)
+                && (!self.hand_on(turn) || self.threads[turn.thread].op.is_some())
+            {
                 return true;
             }
         }
+    }
+
+    /// When something else is due than the operations of the thread whose turn it is.
+    #[inline]
+    fn horizon(&self, turn: &Turn) -> Cycle {
+        turn.until.min(self.machine.memory.shared.events.next_at())
     }
 
     /// Whether a thread cannot go on, or not before somebody else is told something.

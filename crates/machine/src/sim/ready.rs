@@ -70,12 +70,29 @@ impl ReadyTimes {
         self.earliest = self.first();
     }
 
+    /// The earliest one goes on at another time.
+    #[inline]
+    pub fn set_earliest(&mut self, at: Cycle) {
+        assert!(at < NEVER >> THREAD_BITS, "a time has its bits in a key");
+        let thread = self.earliest.thread;
+        let key = at << THREAD_BITS | thread as Key;
+        self.keys[thread] = key;
+        self.remove_first();
+        self.insert(key);
+        self.earliest = self.first();
+    }
+
     /// Takes a key out, which is mostly the first.
     #[inline]
     fn remove(&mut self, key: Key) {
         if self.ring[self.head as usize] != key {
             self.move_to_front(key);
         }
+        self.remove_first();
+    }
+
+    #[inline]
+    fn remove_first(&mut self) {
         self.ring[self.head as usize] = 0;
         self.head = self.head.wrapping_add(1);
         self.len -= 1;
@@ -197,7 +214,11 @@ mod tests {
                 prop_assert_eq!(times.earliest(), expected(&plain));
                 // When all wait, the first goes on again.
                 let next = if at == NEVER { 1000 } else { at.saturating_add(step) };
-                times.set(thread, next);
+                if at == NEVER || next == NEVER {
+                    times.set(thread, next);
+                } else {
+                    times.set_earliest(next);
+                }
                 plain[thread] = next;
             }
         }

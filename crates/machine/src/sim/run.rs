@@ -44,6 +44,17 @@ const FRUITLESS_TIMERS_MAX: u32 = 2_000_000;
 /// How many actions pass between looks at [`Control`].
 pub(super) const ACTIONS_PER_LOOK: u64 = 4096;
 
+/// The thread that executes, for as long as nothing else comes before.
+pub(super) struct Turn {
+    pub(super) thread: usize,
+    /// The turn is another thread's from this cycle on.
+    pub(super) until: Cycle,
+    /// Nothing runs from this cycle on.
+    pub(super) end: Cycle,
+    /// Operations so far, of all threads that have had the turn.
+    pub(super) operations: u64,
+}
+
 /// A simulation in progress.
 pub struct Simulation {
     pub(super) spec: Spec,
@@ -372,7 +383,10 @@ impl Simulation {
             }
             if thread_at < event_at {
                 self.fruitless_timers = 0;
-                actions += self.run_thread(thread, until.min(limit.saturating_add(1)), observer)?;
+                let end = limit.saturating_add(1);
+                let mut turn = Turn { thread, until: until.min(end), end, operations: 0 };
+                self.run_thread(&mut turn, observer)?;
+                actions += turn.operations;
             } else {
                 self.handle_event();
                 observer.after_action(self);
@@ -380,34 +394,50 @@ impl Simulation {
         }
     }
 
-    /// Runs one thread before a cycle while nothing else is earlier; returns how many operations that were.
-    pub(super) fn run_thread<O: Observer>(
+    /// Runs the thread whose turn it is while nothing else is earlier.
+    fn run_thread<O: Observer>(
         &mut self,
-        thread: usize,
-        until: Cycle,
+        turn: &mut Turn,
         observer: &mut O,
-    ) -> Result<u64, SimError> {
+    ) -> Result<(), SimError> {
         self.woken = false;
-        let mut operations = 0;
         loop {
-            if O::LOOKS_ON || !self.run_of_hits(thread, until, &mut operations) {
-                operations += 1;
-                self.step(thread);
+            if O::LOOKS_ON || !self.run_of_hits(turn) {
+                turn.operations += 1;
+                self.step(turn.thread);
             }
             observer.after_action(self);
             self.settle(observer)?;
-            let t = &self.threads[thread];
+            let t = &self.threads[turn.thread];
             let at = if t.state == State::Ready { t.pipeline.time } else { NEVER };
             if self.woken
-                || at >= until
+                || at >= turn.until
                 || self.machine.memory.shared.events.next_at() <= at
-                || operations >= ACTIONS_PER_LOOK
+                || turn.operations >= ACTIONS_PER_LOOK
                 || observer.stops()
             {
-                self.ready.set(thread, at);
-                return Ok(operations);
+                self.ready.set(turn.thread, at);
+                return Ok(());
             }
         }
+    }
+
+    /// Hands the turn on, from a thread that can go on, to the one whose next operation comes first. Returns whether that comes before
+    /// all else; if not, the turn is still the former thread's.
+    #[inline]
+    pub(super) fn hand_on(&mut self, turn: &mut Turn) -> bool {
+        let event_at = self.machine.memory.shared.events.next_at();
+        if event_at < turn.until {
+            return false;
+        }
+        assert_eq!(self.ready.earliest().thread, turn.thread, "nobody else has become ready");
+        self.ready.set_earliest(self.threads[turn.thread].pipeline.time);
+        let Earliest { thread, at, until } = self.ready.earliest();
+        let is_first = at < event_at && at < turn.end;
+        if is_first {
+            (turn.thread, turn.until) = (thread, until.min(turn.end));
+        }
+        is_first
     }
 
     pub(super) fn look_at_control(&mut self) -> Result<(), SimError> {
