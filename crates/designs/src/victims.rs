@@ -117,17 +117,13 @@ pub(super) struct Victims {
 impl Victims {
     pub(super) fn new(capacity: u32) -> Victims {
         let capacity = capacity as usize;
-        let (lines, waiting, open) = Default::default();
-        Victims { lines, waiting, open, capacity, first: u64::MAX }
+        let (lines, waiting) = (BTreeMap::new(), VecDeque::new());
+        Victims { lines, waiting, open: Vec::new(), capacity, first: u64::MAX }
     }
 
     /// Whether lines wait for one.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
-    }
-
-    fn find_mut(&mut self, line: LineAddr) -> Option<&mut Victim> {
-        find_mut(&mut self.lines, &mut self.waiting, line)
     }
 
     /// The newest content of a line, if it is here.
@@ -165,7 +161,7 @@ impl Victims {
 
     /// Puts something else in place of what is here of a line. Returns whether there is something.
     fn replace(&mut self, line: LineAddr, by: impl FnOnce(&Victim) -> Victim) -> bool {
-        let Some(older) = self.find_mut(line) else { return false };
+        let Some(older) = find_mut(&mut self.lines, &mut self.waiting, line) else { return false };
         let newer = by(older);
         let before = std::mem::replace(older, newer);
         self.first = self.first.min(newer.waits_for());

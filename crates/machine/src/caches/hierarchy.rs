@@ -348,7 +348,7 @@ impl Hierarchy {
     pub fn fill(&mut self, core: u32, line: LineAddr) {
         let (slot, victim) = self.llc.insert(line, WRITABLE, 0);
         if let Some(victim) = victim {
-            let sharers = self.sharers.of(self.llc.number(slot));
+            let sharers = self.sharers(slot);
             let mut dirty = victim.state & DIRTY != 0;
             for sharer in ones(sharers) {
                 dirty |= self.drop_private(sharer, victim.line) & DIRTY != 0;
@@ -356,7 +356,7 @@ impl Hierarchy {
             assert!(victim.line != line, "a line does not displace itself");
             self.evictions.push(Eviction::Llc { line: victim.line, dirty });
         }
-        self.sharers.set(self.llc.number(slot), 1 << core);
+        self.set_sharers(slot, 1 << core);
         self.insert_private(core, line, WRITABLE, slot);
     }
 
@@ -387,14 +387,23 @@ impl Hierarchy {
 
     /// Whether private caches of other cores have the line.
     pub fn in_others(&self, core: u32, line: LineAddr) -> bool {
-        self.llc
-            .find(line)
-            .is_some_and(|slot| self.sharers.of(self.llc.number(slot)) & !(1 << core) != 0)
+        self.llc.find(line).is_some_and(|slot| self.sharers(slot) & !(1 << core) != 0)
+    }
+
+    /// The cores that have the line in a slot of the LLC.
+    #[inline]
+    fn sharers(&self, slot: Slot) -> u64 {
+        self.sharers.of(self.llc.number(slot))
+    }
+
+    #[inline]
+    fn set_sharers(&mut self, slot: Slot, cores: u64) {
+        self.sharers.set(self.llc.number(slot), cores);
     }
 
     fn own(&mut self, slot: Slot, core: u32) {
-        assert!(self.sharers.of(self.llc.number(slot)) & !(1 << core) == 0, "an owner is alone");
-        self.sharers.set(self.llc.number(slot), 1 << core);
+        assert!(self.sharers(slot) & !(1 << core) == 0, "an owner is alone");
+        self.set_sharers(slot, 1 << core);
         *self.llc.state_mut(slot) |= WRITABLE;
     }
 
@@ -402,7 +411,7 @@ impl Hierarchy {
     #[inline]
     fn check_owner(&self, slot: Slot) {
         let is_writable = self.llc.state(slot) & WRITABLE != 0;
-        let owners = self.sharers.of(self.llc.number(slot)).count_ones();
+        let owners = self.sharers(slot).count_ones();
         assert!(
             !is_writable || owners == 1,
             "{} is writable and has {owners} owners",
@@ -412,7 +421,7 @@ impl Hierarchy {
 
     /// Adds a reader; an owner elsewhere gives up its exclusive right and its changes.
     fn share(&mut self, slot: Slot, core: u32, line: LineAddr, counters: &mut Counters) -> Cycle {
-        let others = self.sharers.of(self.llc.number(slot)) & !(1 << core);
+        let others = self.sharers(slot) & !(1 << core);
         let mut snoop = 0;
         if others == 0 {
             *self.llc.state_mut(slot) |= WRITABLE;
@@ -424,7 +433,7 @@ impl Hierarchy {
             let llc = self.llc.state_mut(slot);
             *llc = (*llc & !WRITABLE) | (state & (DIRTY | DESIGN_BITS));
         }
-        self.sharers.set(self.llc.number(slot), others | 1 << core);
+        self.set_sharers(slot, others | 1 << core);
         self.check_owner(slot);
         snoop
     }
@@ -451,7 +460,7 @@ impl Hierarchy {
         line: LineAddr,
         counters: &mut Counters,
     ) -> Cycle {
-        let sharers = self.sharers.of(self.llc.number(slot));
+        let sharers = self.sharers(slot);
         let others = sharers & !(1 << core);
         if others == 0 {
             return 0;
@@ -461,7 +470,7 @@ impl Hierarchy {
             let state = self.drop_private(other, line);
             *self.llc.state_mut(slot) |= state & (DIRTY | DESIGN_BITS);
         }
-        self.sharers.set(self.llc.number(slot), sharers & 1 << core);
+        self.set_sharers(slot, sharers & 1 << core);
         self.l1_latency + self.l2_latency
     }
 
@@ -530,9 +539,9 @@ impl Hierarchy {
     /// A core has no copy of a line any more that is in this slot of the LLC; its changes go there.
     fn leave_core(&mut self, core: u32, line: LineAddr, had: u8, slot: Slot) {
         assert!(self.llc.is_at(line, slot), "the LLC includes the private caches");
-        let sharers = self.sharers.of(self.llc.number(slot));
+        let sharers = self.sharers(slot);
         assert!(sharers >> core & 1 == 1, "core {core} is known to have {line}");
-        self.sharers.set(self.llc.number(slot), sharers & !(1 << core));
+        self.set_sharers(slot, sharers & !(1 << core));
         let state = self.llc.state_mut(slot);
         *state |= had & (DIRTY | DESIGN_BITS);
         if had & WRITABLE != 0 {
@@ -546,7 +555,7 @@ impl Hierarchy {
     pub fn evict(&mut self, line: LineAddr, level: u8) -> bool {
         let Some(slot) = self.llc.find(line) else { return false };
         let mut state = 0;
-        for core in ones(self.sharers.of(self.llc.number(slot))) {
+        for core in ones(self.sharers(slot)) {
             if level > 1 || self.cores[core as usize].l2.is_none() {
                 let had = self.drop_private(core, line);
                 self.leave_core(core, line, had, slot);
@@ -562,10 +571,7 @@ impl Hierarchy {
             }
         }
         if level > 2 {
-            assert!(
-                self.sharers.of(self.llc.number(slot)) == 0,
-                "no core has a line that leaves the LLC"
-            );
+            assert!(self.sharers(slot) == 0, "no core has a line that leaves the LLC");
             state |= self.llc.remove(line).expect("it was just found");
             self.evictions.push(Eviction::Llc { line, dirty: state & DIRTY != 0 });
         }
@@ -580,7 +586,7 @@ impl Hierarchy {
             let private = &self.cores[core as usize];
             dirty(&private.l1) || private.l2.as_ref().is_some_and(dirty)
         };
-        dirty(&self.llc) || ones(self.sharers.of(self.llc.number(slot))).any(private)
+        dirty(&self.llc) || ones(self.sharers(slot)).any(private)
     }
 
     /// Marks a line clean in all caches, as a write-back without eviction does (clwb). Returns how long
@@ -593,7 +599,7 @@ impl Hierarchy {
             delay = Some(self.llc_latency);
         }
         *llc &= !(DIRTY | DESIGN_BITS);
-        for core in ones(self.sharers.of(self.llc.number(slot))) {
+        for core in ones(self.sharers(slot)) {
             let private = &mut self.cores[core as usize];
             if let Some(l2) = &mut private.l2
                 && let Some(at) = l2.find(line)

@@ -55,8 +55,7 @@ impl ReadyTimes {
 
     #[inline]
     pub fn set(&mut self, thread: usize, at: Cycle) {
-        assert!(at == NEVER || at < NEVER >> THREAD_BITS, "a time has its bits in a key");
-        let key = if at == NEVER { KEY_NEVER } else { at << THREAD_BITS | thread as Key };
+        let key = if at == NEVER { KEY_NEVER } else { key_of(thread, at) };
         let old = std::mem::replace(&mut self.keys[thread], key);
         if old == key {
             return;
@@ -73,9 +72,8 @@ impl ReadyTimes {
     /// The earliest one goes on at another time.
     #[inline]
     pub fn set_earliest(&mut self, at: Cycle) {
-        assert!(at < NEVER >> THREAD_BITS, "a time has its bits in a key");
         let thread = self.earliest.thread;
-        let key = at << THREAD_BITS | thread as Key;
+        let key = key_of(thread, at);
         self.keys[thread] = key;
         self.remove_first();
         self.insert(key);
@@ -148,6 +146,13 @@ impl ReadyTimes {
     pub fn earliest(&self) -> Earliest {
         self.earliest
     }
+}
+
+/// The key of a thread that goes on at a time.
+#[inline]
+fn key_of(thread: usize, at: Cycle) -> Key {
+    assert!(at < NEVER >> THREAD_BITS, "a time has its bits in a key");
+    at << THREAD_BITS | thread as Key
 }
 
 /// The thread that a key is of.

@@ -293,8 +293,7 @@ impl Wear {
     /// Counts one write of the media line that holds `line`.
     #[inline]
     pub fn record(&mut self, line: LineAddr) {
-        let media_line = (line.0 / (MEDIA_LINE_BYTES / LINE_BYTES)) as usize;
-        let (chunk, slot) = (media_line / WEAR_CHUNK_LINES, media_line % WEAR_CHUNK_LINES);
+        let (chunk, slot) = Self::locate(line);
         if chunk >= self.chunks.len() {
             self.chunks.resize_with(chunk + 1, || None);
         }
@@ -306,10 +305,17 @@ impl Wear {
     /// Brings the count of a line near, as far as the host is concerned, if there is one.
     #[inline]
     pub fn prefetch(&self, line: LineAddr) {
-        let media_line = (line.0 / (MEDIA_LINE_BYTES / LINE_BYTES)) as usize;
-        if let Some(Some(counts)) = self.chunks.get(media_line / WEAR_CHUNK_LINES) {
-            host::prefetch(&counts[media_line % WEAR_CHUNK_LINES]);
+        let (chunk, slot) = Self::locate(line);
+        if let Some(Some(counts)) = self.chunks.get(chunk) {
+            host::prefetch(&counts[slot]);
         }
+    }
+
+    /// The chunk that counts writes of a line, and where in it.
+    #[inline]
+    const fn locate(line: LineAddr) -> (usize, usize) {
+        let media_line = (line.0 / (MEDIA_LINE_BYTES / LINE_BYTES)) as usize;
+        (media_line / WEAR_CHUNK_LINES, media_line % WEAR_CHUNK_LINES)
     }
 
     /// The largest count.
