@@ -21,7 +21,7 @@ use graven_base::time::Cycle;
 use graven_machine::caches::hierarchy::TagPortUse;
 use graven_machine::caches::tags::DIRTY;
 use graven_machine::config::{ControllerConfig, CoreConfig, L2Config, PmConfig};
-use graven_machine::design::{Design, DesignEvent, Observation, Port};
+use graven_machine::design::{Design, DesignEvent, Observation, Port, Rounds};
 use graven_machine::device::LINES_PER_MEDIA_LINE;
 use graven_machine::quantities::cache_lines;
 
@@ -59,6 +59,10 @@ pub fn log_bytes_for(interval: Cycle, config: &Config) -> u64 {
     let lines = (2.0 * interval as f64 / cycles_per_line(config)).ceil() as u64;
     (lines * LINE_BYTES).next_multiple_of(Size::mb(1).0)
 }
+
+/// A region in steady state has as many scans before it and within it, at least. Scans make lines leave in bursts: what a scan
+/// finds dirty leaves during the next ones, and while they are under way few lines become dirty. Bursts come every four scans.
+pub const SCANS: Rounds = Rounds { counter: "scans", before: 4, within: 8 };
 
 /// What it costs: a bit for each line of every cache (FWB §IV-E, MorLog §III-F).
 pub fn fwb_bits(config: &Config) -> Item {

@@ -123,6 +123,22 @@ impl Machine {
         self.arch.store(addr, value);
     }
 
+    /// PM holds a line as it is, without a write: before time begins.
+    pub(crate) fn bring_home(&mut self, line: LineAddr) {
+        if self.memory.is_pm(line.addr()) {
+            let content = self.arch.load_line(line);
+            self.memory.shared.media.store_line(line, &content);
+        }
+    }
+
+    /// The same of a word that holds this.
+    #[inline]
+    pub(crate) fn bring_word_home(&mut self, addr: Addr, value: u64) {
+        if self.memory.is_pm(addr) {
+            self.memory.shared.media.store(addr, value);
+        }
+    }
+
     /// The same if what is durable is followed.
     fn perform_followed_store(&mut self, addr: Addr, value: u64) {
         self.follow_durable_writes();

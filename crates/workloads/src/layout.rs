@@ -3,6 +3,10 @@
 //! Each structure takes a partition of its own, which begins on a page: its root, then its arenas.
 //! An arena is sized for the population and for everything that the transactions could insert, so
 //! that allocation never fails during a run. Threads that do not share each have a partition.
+//!
+//! How long a run is must not show in anything but its length. So no structure is shaped by what could be inserted, and
+//! partitions and arenas begin a page further in the round of banks than the one before, however large they are: banks are met in
+//! the same phases whatever room there is.
 
 use super::structures::{Arena, Element};
 use graven_base::config::ConfigError;
@@ -11,6 +15,9 @@ use graven_machine::workload::{Extent, Request, Sharing};
 
 /// Partitions begin on a page, so that no two share a media line.
 const PAGE_BYTES: u64 = 4096;
+
+/// Addresses this far apart lie in the same bank, up to 64 banks over all channels.
+const ROUND_BYTES: u64 = 64 * PAGE_BYTES;
 
 /// Elements that each thread has at least: the fewest that can be swapped.
 const POPULATION_MIN: u64 = 2;
@@ -39,6 +46,8 @@ pub(super) struct Placed<T> {
 pub(super) struct Share {
     /// The threads that work on it.
     pub(super) threads: std::ops::Range<u32>,
+    /// Elements that there are at first.
+    pub(super) population: u64,
     /// Elements that there may be at most, by thread: the population and what the thread may
     /// insert.
     pub(super) elements_max: Vec<u64>,
@@ -154,7 +163,8 @@ impl Plan {
             // A thread whose keys are all removed inserts one, whatever the shares of operations.
             .map(|inserts| self.population.saturating_add(inserts).saturating_add(1))
             .collect();
-        Share { threads, elements_max }
+        let population = self.population.saturating_mul(threads.len() as u64);
+        Share { threads, population, elements_max }
     }
 }
 
@@ -182,7 +192,10 @@ pub(super) fn place_parts<S, T>(
         .iter()
         .map(|share| {
             layout.align(PAGE_BYTES);
-            place(&mut layout, share)
+            let start = layout.next;
+            let part = place(&mut layout, share);
+            layout.pass_by(start);
+            part
         })
         .collect();
     if layout.next > request.end.0 {
@@ -235,6 +248,16 @@ impl Layout {
         Addr(self.next)
     }
 
+    /// A partition or arena that began there has ended: the next one begins a page further in the round of banks. Those that are
+    /// smaller than a round follow each other.
+    fn pass_by(&mut self, start: u64) {
+        let bytes = self.next.saturating_sub(start);
+        if bytes >= ROUND_BYTES {
+            let rounds = bytes.div_ceil(ROUND_BYTES);
+            self.next = start.saturating_add(rounds.saturating_mul(ROUND_BYTES) + PAGE_BYTES);
+        }
+    }
+
     fn align(&mut self, bytes: u64) {
         self.next = self.next.checked_next_multiple_of(bytes).unwrap_or(u64::MAX);
     }
@@ -269,6 +292,8 @@ impl Layout {
         self.grows_by(bytes);
         // A layout that ran out of addresses is refused as a whole; its arenas are never used.
         let start = Addr(start.0 / LINE_BYTES * LINE_BYTES);
-        Arena::new(header, start, Addr(self.next.max(start.0)), classes.map(|(bytes, _)| bytes))
+        let end = Addr(self.next.max(start.0));
+        self.pass_by(header.0);
+        Arena::new(header, start, end, classes.map(|(bytes, _)| bytes))
     }
 }

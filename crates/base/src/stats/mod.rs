@@ -170,6 +170,19 @@ impl Counts {
         self.0.extend(others.0);
     }
 
+    /// Takes away what had been counted before, in the same order; largest and final values stay.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn subtract(&mut self, before: &[u64]) {
+        assert_eq!(self.0.len(), before.len(), "the same counters");
+        for ((declaration, value), before) in self.0.iter_mut().zip(before) {
+            if declaration.kind == Kind::Count {
+                *value -= before;
+            }
+        }
+    }
+
     /// All, in the order of their declarations.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Declaration, u64)> {
         self.0.iter().copied()
@@ -244,6 +257,11 @@ impl Energy {
     #[inline]
     pub fn add_bits(&mut self, per_bit: Energy, bits: u64) {
         self.femtojoule += per_bit.femtojoule * bits;
+    }
+
+    /// In femtojoule.
+    pub const fn fj(self) -> u64 {
+        self.femtojoule
     }
 
     /// In picojoule.

@@ -53,7 +53,7 @@ use graven_base::config::Size;
 use graven_base::cost::Costs;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{DesignInfo, Guarantee, plug};
+use graven_machine::design::{DesignInfo, Guarantee, Leaves, plug};
 use graven_machine::mutants;
 use graven_machine::quantities::thread_areas;
 
@@ -83,6 +83,7 @@ pub const INFO: DesignInfo = DesignInfo {
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[("base.log_bytes_per_thread", &["3 KB", "4 KB"])],
+    leaves: |_| Leaves::Clean,
     cost: Costs::on("silo", |config| vec![thread_areas(config, "base.log_bytes_per_thread")])
         .remarks(&["Silo §VI-A describes no buffers: an entry goes to PM before the next store."]),
     ..DesignInfo::DEFAULT

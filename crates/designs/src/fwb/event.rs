@@ -31,6 +31,8 @@ counters! {
         log_records_truncated: Count, "records";
         /// Groups of blocks truncated from a packed log.
         log_groups_truncated: Count, "groups";
+        /// Times the log came round to its beginning.
+        log_wraps: Count, "times";
     }
     includes { scans: force_write_back::Counters, coded: packed_log::Counters }
 }
@@ -155,6 +157,7 @@ impl DesignEvent for Event {
             Event::Sent { records, commits, place, order, wraps } => {
                 to.cover_if((1..records).contains(&commits), Cover::CommitSharesWrite);
                 to.cover_if(records > 2, Cover::GroupFilled);
+                to.count().log_wraps += u64::from(wraps);
                 to.cover_if(wraps, Cover::LogWrapped);
                 to.explain(|| {
                     format!("{records} records are sent to place {place} of the log: ordered write {order}")

@@ -157,12 +157,14 @@ mod scan;
 mod slots;
 mod variants;
 
-use super::force_write_back::{ScanPort, TRANSACTION_BYTES_MIN};
+use super::force_write_back::{SCANS, ScanPort, TRANSACTION_BYTES_MIN};
 use graven_base::config::{Config, ConfigError, Size};
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::traversal_cycles;
-use graven_machine::design::{DesignContext, DesignInfo, Guarantee, PluggedDesign, plug};
+use graven_machine::design::{
+    DesignContext, DesignInfo, Guarantee, Leaves, PluggedDesign, Rounds, plug,
+};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -248,6 +250,18 @@ pub const INFO: DesignInfo = DesignInfo {
         ("fwb.scan_interval_cycles", &["0", "200", "2000", "50000"]),
         ("fwb.transaction_id_bits", &["2", "8", "16"]),
     ],
+    leaves: |config| match config.get::<FwbConfig>().write_back {
+        WriteBack::Clwb => Leaves::Clean,
+        WriteBack::Scan | WriteBack::None => Leaves::Dirty,
+    },
+    rounds: |config| match config.get::<FwbConfig>().write_back {
+        WriteBack::Scan => &[
+            SCANS,
+            // Until then records are written over zeros.
+            Rounds { counter: "log_wraps", before: 1, within: 0 },
+        ],
+        WriteBack::Clwb | WriteBack::None => &[],
+    },
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };

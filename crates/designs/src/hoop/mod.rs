@@ -134,7 +134,7 @@ use recovery::{format, recover};
 use graven_base::config::Size;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
-use graven_machine::design::{DesignContext, DesignInfo, Guarantee, Reopening, plug};
+use graven_machine::design::{DesignContext, DesignInfo, Guarantee, Reopening, Rounds, plug};
 use graven_machine::mutants;
 
 choice! {
@@ -301,6 +301,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("hoop.recovery_threads", &["1", "2", "3"]),
         ("controller.page_bytes", &["1 KB"]),
     ],
+    rounds: |_| &[Rounds { counter: "gc_passes", before: 1, within: 2 }],
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };

@@ -82,7 +82,7 @@ use graven_base::memory::LINE_BYTES;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::ControllerConfig;
-use graven_machine::design::{Battery, DesignInfo, Guarantee};
+use graven_machine::design::{Battery, DesignInfo, Guarantee, Leaves};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -218,6 +218,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("lad.load_aware_log", &["false", "true"]),
         ("lalea.fle_entries+lalea.fh_entries", &["1+1", "2+1", "4+2", "1024+256"]),
     ],
+    leaves: |_| Leaves::Clean,
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };

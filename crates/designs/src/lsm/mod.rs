@@ -85,7 +85,7 @@ use graven_base::config::Size;
 use graven_base::memory::LINE_BYTES;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
-use graven_machine::design::{DesignContext, DesignInfo, Guarantee, plug};
+use graven_machine::design::{DesignContext, DesignInfo, Guarantee, Rounds, plug};
 use graven_machine::mutants;
 
 use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
@@ -190,6 +190,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("lsm.index_levels_max", &["1", "4", "16"]),
         ("lsm.lookups", &["loads", "all"]),
     ],
+    rounds: |_| &[Rounds { counter: "gc_passes", before: 1, within: 2 }],
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };

@@ -79,7 +79,7 @@ use graven_machine::config::{L1Config, traversal_cycles};
 use graven_machine::design::{DesignContext, DesignInfo, Guarantee, PluggedDesign, plug};
 use graven_machine::mutants;
 
-use crate::force_write_back::TRANSACTION_BYTES_MIN;
+use crate::force_write_back::{SCANS, TRANSACTION_BYTES_MIN};
 use crate::packed_log::ULOG_MAX;
 use event::{COVER_POINTS, Counters};
 use protocol::Morlog;
@@ -165,6 +165,10 @@ pub const INFO: DesignInfo = DesignInfo {
         ("morlog.scan_interval_cycles", &["0", "200", "2000", "50000"]),
         ("morlog.transaction_id_bits", &["2", "8", "16"]),
     ],
+    rounds: |config| match config.get::<MorlogConfig>().truncation {
+        Truncate::Scans => &[SCANS],
+        Truncate::Table => &[],
+    },
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };

@@ -88,7 +88,7 @@ mod recovery;
 use graven_base::config::Size;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{DesignInfo, Guarantee, plug};
+use graven_machine::design::{DesignInfo, Guarantee, Leaves, plug};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -183,6 +183,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("opt-redo.checkpoint_reads", &["1", "8"]),
         ("opt-redo.checkpoint_writes", &["1", "2", "8"]),
     ],
+    leaves: |_| Leaves::AtHome,
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };

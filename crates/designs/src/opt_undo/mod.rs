@@ -79,7 +79,7 @@ mod recovery;
 use graven_base::config::Size;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{Battery, DesignInfo, Guarantee, plug};
+use graven_machine::design::{Battery, DesignInfo, Guarantee, Leaves, plug};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -116,6 +116,7 @@ pub const INFO: DesignInfo = DesignInfo {
         "opt-undo.entries_per_record+opt-undo.log_bytes_per_thread",
         &["1+1 KB", "1+4 KB", "2+3 KB", "3+2 KB", "7+2 KB", "7+4 KB", "7+8 KB"],
     )],
+    leaves: |_| Leaves::Clean,
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };

@@ -109,7 +109,7 @@ use recovery::{format, recover};
 use graven_base::config::Size;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
-use graven_machine::design::{DesignInfo, Guarantee, plug};
+use graven_machine::design::{DesignInfo, Guarantee, Leaves, plug};
 use graven_machine::mutants;
 
 choice! {
@@ -242,6 +242,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("osp.consolidation", &["inactive", "demand"]),
         ("osp.copies_in_flight", &["1", "8"]),
     ],
+    leaves: |_| Leaves::Clean,
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };

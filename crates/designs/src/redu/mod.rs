@@ -102,7 +102,9 @@ use graven_base::memory::LINE_BYTES;
 use graven_base::section;
 use graven_base::stats::CounterSet;
 use graven_machine::config::ControllerConfig;
-use graven_machine::design::{Battery, DesignContext, DesignInfo, Guarantee, Reopening, plug};
+use graven_machine::design::{
+    Battery, DesignContext, DesignInfo, Guarantee, Leaves, Reopening, plug,
+};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -242,6 +244,7 @@ pub const INFO: DesignInfo = DesignInfo {
         STRESS[6],
         STRESS[7],
     ],
+    leaves: |_| Leaves::AtHome,
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };

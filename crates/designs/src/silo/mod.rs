@@ -60,7 +60,7 @@ mod recovery;
 use graven_base::config::Size;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{DesignInfo, Guarantee, Reopening, plug};
+use graven_machine::design::{DesignInfo, Guarantee, Leaves, Reopening, plug};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -107,6 +107,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("silo.log_bytes_per_thread", &["4 KB", "8 KB", "64 KB"]),
         ("silo.log_buffer_latency_cycles", &["1", "8", "500"]),
     ],
+    leaves: |_| Leaves::AtHome,
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };

@@ -27,8 +27,8 @@ use graven_base::memory::{Addr, WORD_BYTES};
 use graven_base::stats::CounterSet;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    self, Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, RecoveryReport,
-    SoftwareDesign, Unused, plug,
+    self, Code, Design, DesignContext, DesignInfo, Guarantee, Leaves, Mutants, OpAction,
+    RecoveryReport, SoftwareDesign, Unused, plug,
 };
 use graven_machine::mutants;
 use graven_machine::program::{Disturbance, Op};
@@ -86,6 +86,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("software_log.write_set_words", &["128", "256"]),
         ("core.write_combining_lines", &["1", "2", "4", "6"]),
     ],
+    leaves: |_| Leaves::Clean,
     cost: NOTHING,
     ..DesignInfo::DEFAULT
 };

@@ -26,8 +26,8 @@ use graven_base::memory::Addr;
 use graven_base::stats::CounterSet;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    self, Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, RecoveryReport,
-    SoftwareDesign, Unused, plug,
+    self, Code, Design, DesignContext, DesignInfo, Guarantee, Leaves, Mutants, OpAction,
+    RecoveryReport, SoftwareDesign, Unused, plug,
 };
 use graven_machine::mutants;
 use graven_machine::program::Op;
@@ -85,6 +85,7 @@ pub const INFO: DesignInfo = DesignInfo {
     counters: Counters::declarations,
     cover_points: COVER_POINTS.split_at(3).0,
     stress: STRESS,
+    leaves: |_| Leaves::Clean,
     cost: NOTHING,
     ..DesignInfo::DEFAULT
 };

@@ -9,6 +9,7 @@ mod contention;
 mod hits;
 mod instructions;
 mod recovery;
+mod region;
 mod rows;
 mod scheduling;
 mod stores;

@@ -652,6 +652,26 @@ impl Hierarchy {
         }
     }
 
+    /// How many lines there are of which some cache holds changes.
+    pub fn dirty_count(&self) -> u64 {
+        let is_dirty_in = |cache: &Cache, line| {
+            cache.find(line).is_some_and(|slot| cache.state(slot) & DIRTY != 0)
+        };
+        let in_llc = self.llc.dirty_in(0..self.llc.slots()).count();
+        let further_in = self.cores.iter().map(|private| {
+            let l2 = private.l2.as_ref();
+            let in_l2 = l2.map_or(0, |l2| {
+                let dirty = l2.dirty_in(0..l2.slots());
+                dirty.filter(|&(_, line)| !is_dirty_in(&self.llc, line)).count()
+            });
+            let dirty = private.l1.dirty_in(0..private.l1.slots());
+            let further_out =
+                |line| is_dirty_in(&self.llc, line) || l2.is_some_and(|l2| is_dirty_in(l2, line));
+            in_l2 + dirty.filter(|&(_, line)| !further_out(line)).count()
+        });
+        (in_llc + further_in.sum::<usize>()) as u64
+    }
+
     /// Every line of which some cache holds changes, each once, in a fixed order.
     pub fn dirty_lines(&self) -> Vec<LineAddr> {
         let mut lines: Vec<LineAddr> = (0..self.cache_count())

@@ -73,6 +73,11 @@ impl Pipeline {
         }
     }
 
+    /// A load of the program has been executed without time: it has a number, as all have.
+    pub fn load_without_time(&mut self) {
+        self.load_sequence = self.load_sequence.wrapping_add(1);
+    }
+
     /// Whether loads overlap.
     pub fn is_out_of_order(&self) -> bool {
         self.window.is_some()

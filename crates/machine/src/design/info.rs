@@ -125,6 +125,28 @@ impl Guarantee {
     }
 }
 
+/// What a design leaves in the caches of the lines that transactions have stored to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// They are dirty, and only the caches hold what they hold, until they are evicted.
+    Dirty,
+    /// They are dirty, and PM has what they hold.
+    AtHome,
+    /// They are clean: the design has them written back.
+    Clean,
+}
+
+/// Work that a design does from time to time. A region of a run is in steady state only if it has come round.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// The counter of the design's that counts it.
+    pub counter: &'static str,
+    /// How often it must have come before the region.
+    pub before: u64,
+    /// And how often within.
+    pub within: u64,
+}
+
 /// What becomes of a design's log region and non-volatile registers between the end of a recovery and the next use.
 #[derive(Clone, Copy, Debug)]
 pub enum Reopening {
@@ -238,6 +260,10 @@ pub struct DesignInfo {
     /// Parameters under stress: values from which an adversary draws. Where some do not go with each other,
     /// keys that are joined by `+` get values that are.
     pub stress: &'static [(&'static str, &'static [&'static str])],
+    /// Lines that transactions have stored to, in a configuration, as they are in the caches of a system that goes on.
+    pub leaves: fn(&Config) -> Leaves,
+    /// Work that it does from time to time in a configuration.
+    pub rounds: fn(&Config) -> &'static [Rounds],
     /// What its hardware costs.
     pub cost: Costs,
     /// Host memory that the simulated design takes for its own tables, at most, in bytes, where that is much. `lines`: lines
@@ -267,6 +293,8 @@ impl DesignInfo {
         derived: &[],
         cover_points: &[],
         stress: &[],
+        leaves: |_| Leaves::Dirty,
+        rounds: |_| &[],
         cost: UNDECLARED,
         host_bytes: |_, _| 0,
     };

@@ -33,7 +33,9 @@ pub use graven_base::ids::{ThreadId, Tx};
 pub use code::Code;
 pub(crate) use code::Instruction;
 pub use event::{CoverPoint, DesignEvent, NoCover, NoEvent, Observation};
-pub use info::{Battery, DesignContext, DesignInfo, Guarantee, Named, RecoveryReport, Reopening};
+pub use info::{
+    Battery, DesignContext, DesignInfo, Guarantee, Leaves, Named, RecoveryReport, Reopening, Rounds,
+};
 pub use interface::{
     AbsorbingDesign, Design, Fill, L1EvictionDesign, NonTemporalDesign, OpAction, SoftwareDesign,
     Stall, Store, Unused, Writeback, WritebackAction,

@@ -10,30 +10,39 @@ use graven_base::time::NEVER;
 impl Simulation {
     pub(super) fn finish_stats(&mut self) {
         let cores = self.spec.config.get::<CoreConfig>().count as usize;
-        let not_in_pm = |line: &LineAddr| {
-            let memory = &self.machine.memory;
-            memory.is_pm(line.addr()) && memory.content(*line) != self.machine.line(*line)
-        };
-        let kept = self.design.has_dirty_words();
-        let dirty = if kept { Vec::new() } else { self.machine.caches.dirty_lines() };
-        let residual = dirty.into_iter().filter(not_in_pm).count() as u64;
+        let residual = self.pending_lines();
+        let (began, now) = (self.measured.began(), self.machine.now());
+        let is_part = self.measured.is_under_way();
         let peak_cell_wear = self.machine.memory.shared.cells.peak_wear();
         let stats = &mut self.machine.memory.shared.stats;
         stats.core_instructions = vec![0; cores];
         stats.core_cycles = vec![0; cores];
         for t in &self.threads {
-            stats.core_instructions[t.core as usize] += t.pipeline.instructions;
+            let instructions = t.pipeline.instructions - t.instructions_before;
+            stats.core_instructions[t.core as usize] += instructions;
             let cycles = &mut stats.core_cycles[t.core as usize];
-            *cycles = (*cycles).max(t.pipeline.time);
+            *cycles = if is_part { now - began } else { (*cycles).max(t.pipeline.time) };
         }
         stats.counters.cycles = stats.core_cycles.iter().copied().max().unwrap_or(0);
         stats.counters.instructions = stats.core_instructions.iter().sum();
-        stats.bank_loads.finish(stats.counters.cycles);
+        stats.bank_loads.finish(began + stats.counters.cycles);
         stats.counters.residual_dirty_lines = residual;
         stats.counters.peak_wear = stats.wear.peak();
         stats.counters.peak_cell_wear = peak_cell_wear;
         self.control.report(stats.counters.committed_transactions);
-        self.closed = Some(self.design.counts());
+        self.closed = Some(self.counted_in_region(self.design.counts()));
+    }
+
+    /// Lines of PM whose content only the caches hold.
+    pub(super) fn pending_lines(&self) -> u64 {
+        if self.design.has_dirty_words() {
+            return 0;
+        }
+        let not_in_pm = |line: &LineAddr| {
+            let memory = &self.machine.memory;
+            memory.is_pm(line.addr()) && memory.content(*line) != self.machine.line(*line)
+        };
+        self.machine.caches.dirty_lines().into_iter().filter(not_in_pm).count() as u64
     }
 
     /// Lets background work end, writes every dirty line back, recovers once, and compares PM with what

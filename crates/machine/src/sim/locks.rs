@@ -43,6 +43,16 @@ impl Locks {
         self.lock(lock).holder.is_none_or(|holder| holder == thread)
     }
 
+    /// How many locks the thread has.
+    pub fn held_by(&self, thread: ThreadId) -> u32 {
+        self.locks.iter().filter(|lock| lock.holder == Some(thread)).count() as u32
+    }
+
+    /// Whether the thread has the lock.
+    pub fn is_held_by(&self, lock: LockId, thread: ThreadId) -> bool {
+        self.locks.get(lock as usize).is_some_and(|lock| lock.holder == Some(thread))
+    }
+
     /// The thread has the lock.
     pub fn take(&mut self, lock: LockId, thread: ThreadId) {
         self.lock(lock).holder = Some(thread);

@@ -14,6 +14,7 @@
 //! | `hits` | runs of operations that stay in a core |
 //! | `operations` | instructions, loads, transactions, locks |
 //! | `scaled` | programs with more or fewer instructions between their accesses |
+//! | `region`, `fast_forward` | the part of a run that statistics are of; transactions without time before it |
 //! | `choices` | choices among threads and evictions that are listed |
 //! | `disturb` | what directed tests do to the machine |
 //! | `stores` | the store queue |
@@ -32,6 +33,7 @@ mod distances;
 mod disturb;
 mod ending;
 mod error;
+mod fast_forward;
 mod fills;
 mod hits;
 mod host_memory;
@@ -41,6 +43,7 @@ mod operations;
 mod persistence;
 mod ready;
 mod record;
+mod region;
 mod run;
 mod scaled;
 mod software;
@@ -55,5 +58,6 @@ pub use graven_base::control::Control;
 pub use host_memory::{HostMemory, Others};
 pub use observer::{NoObserver, Observer, TransactionObserver};
 pub use record::value_to_json;
+pub use region::{Region, RegionConfig};
 pub use run::Simulation;
 pub use spec::{CrashOptions, Programs, Spec};

@@ -293,6 +293,9 @@ impl Simulation {
             observer.acknowledged(running.tx);
             self.machine.emit(|| TraceEvent::Acknowledged(running.tx));
         }
+        if self.stats().counters.committed_transactions >= self.measured.next {
+            self.measure();
+        }
     }
 
     /// The timeline is told of a transaction; with the first that it is about, the design's notes are kept, too.

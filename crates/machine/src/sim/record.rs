@@ -4,6 +4,7 @@ use std::io;
 
 use serde_json::{Map, Value};
 
+use super::region::RegionConfig;
 use super::run::Simulation;
 use crate::config::CoreConfig;
 use crate::request::Mapping;
@@ -27,11 +28,22 @@ impl Simulation {
             values.insert(derived.declaration.name.to_owned(), (derived.of)(&counts).into());
         }
         let mut record = self.identity();
+        record.insert("measured".into(), self.region_json());
         record.insert("safe".into(), spec.design.is_sound(&spec.config).into());
         record.insert("version".into(), graven_base::VERSION.into());
         record.insert("config".into(), spec.config.to_json());
         record.insert("stats".into(), values.into());
         record.into()
+    }
+
+    /// Transactions of what was measured.
+    fn measured_transactions(&self) -> u64 {
+        let is_steady = self.spec().config.get::<RegionConfig>().is_steady();
+        if is_steady && self.measured.began() > 0 {
+            self.stats().counters.committed_transactions
+        } else {
+            self.spec().transactions
+        }
     }
 
     /// What was run.
@@ -42,7 +54,7 @@ impl Simulation {
             ("workload", spec.workload.name.into()),
             ("machine", spec.config.machine.clone().into()),
             ("threads", spec.threads.into()),
-            ("transactions", spec.transactions.into()),
+            ("transactions", self.measured_transactions().into()),
             ("seed", spec.seed.into()),
         ]
         .map(|(name, value): (&str, Value)| (name.to_owned(), value))

@@ -12,6 +12,7 @@ use super::error::SimError;
 use super::locks::Locks;
 use super::observer::{NoObserver, Observer, TransactionObserver};
 use super::ready::{Earliest, ReadyTimes};
+use super::region::Measured;
 use super::scaled::Scaled;
 use super::spec::Spec;
 use super::threads::{Cause, Fill, Head, State, Thread};
@@ -81,6 +82,8 @@ pub struct Simulation {
     pub(super) outside: WordSet,
     /// What the design had counted when the last thread had finished.
     pub(super) closed: Option<Counts>,
+    /// The part of the run that statistics are of.
+    pub(super) measured: Measured,
     /// Follows write distances, if they are wanted.
     pub(super) distances: Option<Distances>,
     pub(super) footprint_bytes: u64,
@@ -199,6 +202,7 @@ impl Simulation {
             observer: None,
             outside: WordSet::default(),
             closed: None,
+            measured: Measured::whole(),
             distances: spec
                 .config
                 .get::<StatisticsConfig>()
@@ -316,10 +320,16 @@ impl Simulation {
     /// # Errors
     /// See [`SimError`].
     pub fn run(&mut self) -> Result<u64, SimError> {
+        self.begin_measurement()?;
         let finished = self.advance(NEVER)?;
         assert!(finished, "without a limit only the end stops a simulation");
-        self.finish_stats();
-        let stats = self.stats().clone();
+        if self.measured.is_under_way() {
+            self.cut_region();
+        }
+        let stats = self.measured.take_finished().unwrap_or_else(|| {
+            self.finish_stats();
+            self.stats().clone()
+        });
         self.machine.memory.stop_recording();
         let digest = self.shut_down()?;
         self.machine.memory.shared.stats = stats;
@@ -648,6 +658,7 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         transactions: spec.crash_options.first_transaction,
         issued: false,
         begun: false,
+        instructions_before: 0,
         head_counted: false,
         head_granted: false,
         software: None,

@@ -70,6 +70,17 @@ impl Software {
         self.numbers[origin as usize % REMEMBERED_LOADS]
     }
 
+    /// A load of the program has been executed without time: nothing waits for it.
+    pub(super) fn load_without_time(&mut self) {
+        self.loads += 1;
+        self.numbers[self.loads as usize % REMEMBERED_LOADS] = 0;
+    }
+
+    /// The program's operation that comes after the code.
+    pub(super) fn pending(&self) -> Option<Op> {
+        self.op
+    }
+
     /// Words whose stores are deferred, by address, and their newest values.
     pub(super) fn deferred(&self) -> &[(Addr, u64)] {
         &self.deferred

@@ -1,5 +1,6 @@
 //! What to simulate, checked before anything runs.
 
+use super::region::RegionConfig;
 use crate::config::{CoreConfig, DramConfig, PmConfig, validate};
 use crate::controller::adversary::Choices;
 use crate::design::operators::Operator;
@@ -75,7 +76,8 @@ pub struct CrashOptions {
 
 impl Spec {
     /// A checked specification, with the parameter sets that the names of design and workload stand for. By default
-    /// there is one thread per core and 10,000 transactions.
+    /// there is one thread per core and 10,000 transactions. Where a region in steady state is measured, it has as many, and the programs
+    /// have more.
     ///
     /// # Errors
     /// Values that do not fit each other.
@@ -89,9 +91,17 @@ impl Spec {
     ) -> Result<Spec, ConfigError> {
         let mut config = design.configured(config);
         config.adopt(workload.name, workload.settings);
-        let transactions =
-            argument("transactions", transactions, 10_000, 1..=1 << 40, String::new)?;
-        Spec::checked(config, design, workload, threads, transactions, seed)
+        let given = argument("transactions", transactions, 10_000, 1..=1 << 40, String::new)?;
+        if !config.get::<RegionConfig>().is_steady() {
+            return Spec::checked(config, design, workload, threads, given, seed);
+        }
+        if transactions.is_some() {
+            config.set("region.transactions", &given.to_string())?;
+        }
+        let mut spec = Spec::checked(config, design, workload, threads, given, seed)?;
+        let region = spec.config.get::<RegionConfig>();
+        spec.transactions = region.program_transactions(spec.threads);
+        Ok(spec)
     }
 
     /// A specification of a workload that need not be registered, with a configuration that has the parameter sets

@@ -175,6 +175,8 @@ pub struct Thread {
     pub issued: bool,
     /// The pending begin has taken effect; the thread waits only for the design to let it go on.
     pub begun: bool,
+    /// Instructions issued before what is measured.
+    pub instructions_before: u64,
     /// The oldest store's access to the caches has been counted.
     pub head_counted: bool,
     /// The oldest store had its line, exclusively, and has been waiting out the access since.

@@ -25,6 +25,8 @@ struct Pending {
     load: u32,
     since: Cycle,
     sum: u64,
+    /// The part of the sum from before what is measured.
+    unmeasured: u64,
 }
 
 impl Pending {
@@ -32,6 +34,10 @@ impl Pending {
         self.sum += u64::from(self.load) * now.saturating_sub(self.since);
         self.since = self.since.max(now);
         self.sum
+    }
+
+    fn measured(&self) -> u64 {
+        self.sum - self.unmeasured
     }
 }
 
@@ -92,6 +98,14 @@ impl BankLoads {
         }
     }
 
+    /// Means are over what comes from now on; the series goes on.
+    pub fn begin_again(&mut self, now: Cycle) {
+        let all = self.banks.iter_mut().map(|bank| &mut bank.pending).chain([&mut self.largest]);
+        for pending in all {
+            pending.unmeasured = pending.until(now);
+        }
+    }
+
     /// Closes the sums at the end of a run.
     pub fn finish(&mut self, now: Cycle) {
         if self.interval > 0 {
@@ -105,12 +119,12 @@ impl BankLoads {
 
     /// Mean load of each bank over so many cycles.
     pub fn means(&self, cycles: Cycle) -> impl Iterator<Item = f64> {
-        self.banks.iter().map(move |bank| mean(bank.pending.sum, cycles))
+        self.banks.iter().map(move |bank| mean(bank.pending.measured(), cycles))
     }
 
     /// The load of the most loaded bank, whichever that is at each instant: its mean.
     pub fn largest_mean(&self, cycles: Cycle) -> f64 {
-        mean(self.largest.sum, cycles)
+        mean(self.largest.measured(), cycles)
     }
 
     /// Writes the series: a line for each interval with the cycle at which it ends and the mean load of each

@@ -13,6 +13,7 @@ pub use recovery::{RECOVERY_DECLARATIONS, RecoveryConfig, RecoveryTime, of_recov
 pub use timeline::{Timeline, Work, WorkKind};
 pub use traffic_energy::TrafficEnergy;
 
+use crate::sim::RegionConfig;
 use graven_base::config::Section;
 use graven_base::host;
 use graven_base::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
@@ -20,6 +21,7 @@ use graven_base::stats::{
     CounterSet, Declaration, Distribution, Energy, Kind, Latency, Value, derived, of_distribution,
     ratio,
 };
+use graven_base::time::Cycle;
 use graven_base::{counters, section};
 
 section! {
@@ -273,6 +275,7 @@ impl Counters {
 /// The sections of parameters about statistics, with their defaults.
 pub fn sections() -> Vec<Box<dyn Section>> {
     vec![
+        Box::new(RegionConfig::default()),
         Box::new(StatisticsConfig::default()),
         Box::new(ProcessorEnergyConfig::default()),
         Box::new(RecoveryConfig::default()),
@@ -488,6 +491,27 @@ pub fn declarations() -> impl Iterator<Item = &'static Declaration> {
 }
 
 impl Stats {
+    /// Everything is counted from now on.
+    pub fn begin_again(&mut self, now: Cycle) {
+        let Stats { mut bank_loads, timeline, traffic, processor, .. } = std::mem::take(self);
+        bank_loads.begin_again(now);
+        *self = Stats { bank_loads, timeline, traffic, processor, ..Stats::default() };
+    }
+
+    /// Sums beside the counters, by the names of the statistics that are in proportion to them.
+    pub fn sums(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let energy = self.read_energy.and(self.write_energy);
+        [
+            ("transaction_latency_cycles_mean", self.transaction_latency.sum()),
+            ("commit_latency_cycles_mean", self.commit_latency.sum()),
+            ("read_energy_pj", self.read_energy.fj()),
+            ("write_energy_pj", self.write_energy.fj()),
+            ("pm_energy_pj", energy.fj()),
+            ("written_bytes_per_transaction", self.counters.written_bytes()),
+        ]
+        .into_iter()
+    }
+
     /// Those of which six statistics are reported, in the order of `DISTRIBUTIONS`.
     fn distributions(&self) -> [&Distribution; 6] {
         [

@@ -69,7 +69,7 @@ struct Parts {
 
 impl Parts {
     fn place(layout: &mut Layout, share: &Share, element: Element, puts_max: u64) -> Self {
-        let keys = share.total_max();
+        let keys = share.population;
         let root = layout.take(Chains::root_bytes(STORE_STRIPES, keys));
         let records = share.threads.clone();
         let records = records.map(|t| Record::new(layout.take(Record::bytes(puts_max)), t));

@@ -1,0 +1,202 @@
+//! Transactions without time, before a region in steady state is measured ([`super::region`]).
+//!
+//! The programs run as they always do, but in turns of one transaction, and all that they change is what they store and which
+//! lines the caches hold. No time passes, memory and cores are not asked, the design is not told. Structures and caches are
+//! afterwards as after as many transactions with time, up to the order in which threads interleave: caches are full, and dirty
+//! lines are in them as the design would have left them ([`Leaves`]). What only time brings about (a scan, a collection, the
+//! content of a log or of a mapping table) is not there yet; the timed warm-up that follows is for that.
+
+use super::error::SimError;
+use super::region::RegionConfig;
+use super::run::Simulation;
+use crate::caches::hierarchy::{Access, Eviction};
+use crate::config::LlcConfig;
+use crate::design::Leaves;
+use crate::program::{Op, Persist};
+use crate::stats::Counters;
+use graven_base::memory::{Addr, LINE_BYTES, LineAddr};
+
+/// Turns between looks at who wants to cancel.
+const TURNS_PER_LOOK: u64 = 1024;
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FastForwarded {
+    /// Transactions executed, over all threads.
+    pub transactions: u64,
+    /// Their loads and stores.
+    pub operations: u64,
+}
+
+/// How a thread's turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// A transaction has ended.
+    Transaction,
+    /// Another thread has a lock that it needs.
+    Waits,
+    /// There is nothing to do without time: its program has ended, or does something to the machine.
+    Over,
+}
+
+impl Simulation {
+    /// Executes transactions without time, as many as the region's configuration asks for.
+    ///
+    /// # Errors
+    /// It was cancelled.
+    pub(super) fn fast_forward(&mut self) -> Result<FastForwarded, SimError> {
+        let plan = self.spec.config.get::<RegionConfig>().clone();
+        let mut done = FastForwarded::default();
+        if plan.fast_forward_transactions == 0 {
+            return Ok(done);
+        }
+        let lines = self.spec.config.get::<LlcConfig>().bytes.0 / LINE_BYTES;
+        let mut caches = Filling::new(self.leaves());
+        let (mut turns, mut fruitless) = (0, 0);
+        let threads = self.threads.len();
+        loop {
+            let is_filled =
+                caches.resident >= lines || done.transactions >= 2 * plan.fast_forward_transactions;
+            let is_aged = done.transactions >= plan.fast_forward_transactions && is_filled;
+            if is_aged || done.operations >= plan.fast_forward_operations || fruitless >= threads {
+                break;
+            }
+            let turn = self.turn_without_time(
+                (turns % threads as u64) as usize,
+                &mut caches,
+                &mut done.operations,
+            );
+            fruitless = if turn == Turn::Transaction { 0 } else { fruitless + 1 };
+            done.transactions += u64::from(turn == Turn::Transaction);
+            turns += 1;
+            if turns.is_multiple_of(TURNS_PER_LOOK) && self.control.report(0) {
+                return Err(SimError::Cancelled);
+            }
+        }
+        if self.leaves() == Leaves::Clean {
+            for line in self.machine.caches.dirty_lines() {
+                if self.machine.memory.is_pm(line.addr()) {
+                    self.machine.caches.clean(line);
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// What the design leaves in the caches of lines that transactions have stored to.
+    fn leaves(&self) -> Leaves {
+        if self.design.has_dirty_words() {
+            return Leaves::AtHome;
+        }
+        (self.spec.design.leaves)(&self.spec.config)
+    }
+
+    /// Executes a thread's program up to the end of a transaction.
+    fn turn_without_time(
+        &mut self,
+        thread: usize,
+        caches: &mut Filling,
+        operations: &mut u64,
+    ) -> Turn {
+        loop {
+            let t = &mut self.threads[thread];
+            let (id, core) = (t.id, t.core);
+            let op = match t.op.take() {
+                Some(op) => op,
+                None => t.program.next(std::mem::take(&mut t.value)),
+            };
+            match op {
+                Op::Load { at } => {
+                    *operations += 1;
+                    t.pipeline.load_without_time();
+                    if let Some(software) = &mut t.software {
+                        software.load_without_time();
+                    }
+                    t.value = self.machine.load(at.addr);
+                    self.touch(caches, core, at.addr.line(), false);
+                }
+                Op::Store { at, value } | Op::StoreNonTemporal { at, value } => {
+                    *operations += 1;
+                    self.store_without_time(caches, core, at.addr, value);
+                }
+                Op::Persist(Persist::StoreUncached { addr, value, .. }) => {
+                    *operations += 1;
+                    self.store_without_time(caches, core, addr, value);
+                }
+                Op::Persist(Persist::WriteBack(line)) => {
+                    if self.machine.caches.clean(line).is_some() {
+                        self.machine.bring_home(line);
+                    }
+                }
+                Op::Compute { .. } | Op::Persist(Persist::Fence) | Op::Ending => {}
+                Op::TxBegin => t.transactions += 1,
+                Op::TxEnd => return Turn::Transaction,
+                Op::Lock { lock } => {
+                    if !self.locks.is_free_for(lock, id) {
+                        self.threads[thread].op = Some(op);
+                        return Turn::Waits;
+                    }
+                    self.locks.take(lock, id);
+                    let addr = self.locks.addr(lock);
+                    self.store_without_time(caches, core, addr, u64::from(id) + 1);
+                }
+                Op::Unlock { lock } => {
+                    let addr = self.locks.addr(lock);
+                    self.store_without_time(caches, core, addr, 0);
+                    let next = self.locks.release(lock, id);
+                    assert!(next.is_none(), "threads do not queue up without time");
+                }
+                Op::Disturb(_) | Op::Done => {
+                    t.op = Some(op);
+                    return Turn::Over;
+                }
+            }
+        }
+    }
+
+    fn store_without_time(&mut self, caches: &mut Filling, core: u32, addr: Addr, value: u64) {
+        self.machine.perform_store(addr, value);
+        self.touch(caches, core, addr.line(), true);
+        if caches.leaves != Leaves::Dirty {
+            self.machine.bring_word_home(addr, value);
+        }
+    }
+
+    /// A core accesses a line, which is in its L1 afterwards.
+    #[inline]
+    fn touch(&mut self, caches: &mut Filling, core: u32, line: LineAddr, write: bool) {
+        let machine = &mut self.machine;
+        let counters = &mut caches.counters;
+        if let Access::Miss(_) = machine.caches.access(core, line, write, counters) {
+            machine.expect_fill(core, line);
+            machine.caches.fill(core, line);
+            caches.resident += 1;
+            if write {
+                machine.caches.access(core, line, true, counters);
+            }
+        }
+        while let Some(eviction) = machine.caches.take_eviction() {
+            if let Eviction::Llc { line, dirty } = eviction {
+                caches.resident -= 1;
+                if dirty && caches.leaves == Leaves::Dirty {
+                    machine.bring_home(line);
+                }
+            }
+        }
+    }
+}
+
+/// How the caches fill.
+struct Filling {
+    leaves: Leaves,
+    /// Lines in the LLC.
+    resident: u64,
+    /// Counted, and not looked at.
+    counters: Counters,
+}
+
+impl Filling {
+    fn new(leaves: Leaves) -> Filling {
+        Filling { leaves, resident: 0, counters: Counters::default() }
+    }
+}

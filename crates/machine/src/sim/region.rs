@@ -1,0 +1,584 @@
+//! The part of a run that statistics are of.
+//!
+//! By default it is all of it, from empty caches to the end of the last thread. That is right for a program that is over then, and
+//! wrong for one that stands for a system that goes on: lines that are dirty in the caches at the end are never counted, and what
+//! a design does from time to time may not have happened once. A *region in steady state* is measured instead where
+//! `region.kind = "steady"`:
+//!
+//! 1. **Fast-forward** ([`super::fast_forward`]): transactions without time. Structures have grown and caches are full.
+//! 2. **Warm-up**: transactions with time that no statistic counts, until queues and logs are in use and the design's rounds
+//!    ([`Rounds`]: scans, collections) have come round as often as it declares.
+//! 3. **The region**: it is divided into windows of as many transactions each. It ends when the design's rounds have come round as
+//!    often as it declares, and the confidence interval of each statistic that decides is narrow enough; or at a limit,
+//!    and then it is marked. Its length is known in transactions, and nothing but the statistics ends with it: threads
+//!    go on until they hold no lock, and the run ends as any other.
+//!
+//! **Confidence intervals.** Windows of one run are not independent: a scan of all caches every 40,000 transactions makes
+//! half of them slow. The variance of their mean is estimated from the lowest frequencies of the series: the mean square of its
+//! first ν cosine transforms, ν = 0.4 n^(2/3) for n windows, with the quantile of Student's t for ν degrees of freedom (equal-weighted
+//! cosine estimator; Lazarus, Lewis, Stock and Watson, "HAR Inference: Recommendations for Practice", Journal of Business &
+//! Economic Statistics 36(4), 2018). A period that fits the region several times does not widen the interval; a trend does, and so does a
+//! period as long as the region. With independent windows it is the interval of batch means.
+//!
+//! **What is pending at the two ends.** In a system that goes on as many lines become dirty as are written back, so that the number of
+//! dirty lines does not change in the long run; within a region it does. A region of a design whose scans write back in bursts has
+//! a burst too many or too few, which may be a tenth of its time. So the change of that number is a *control variate* whose
+//! mean is known to be 0 (Law, "Simulation Modeling and Analysis", section 11.4): each statistic is regressed on it over
+//! the windows, and estimated for a region at whose ends as many lines are dirty. Interval and estimate are of what is left. Counted values
+//! stand in a record as they were counted, beside the estimates.
+
+use graven_base::memory::LINE_BYTES;
+use graven_base::stats::{CounterSet, Counts, Kind};
+use graven_base::time::Cycle;
+use graven_base::{choice, section};
+use serde_json::{Map, Value, json};
+
+use super::fast_forward::FastForwarded;
+use super::run::Simulation;
+use crate::design::Rounds;
+use crate::program::{Op, Program};
+use crate::stats::Stats;
+
+choice! {
+    /// Part of a run that its statistics are of.
+    pub enum Region {
+        /// The whole run, from empty caches to the end of the last thread.
+        Whole = "whole",
+        /// A part of it in which nothing changes from window to window but by chance.
+        Steady = "steady",
+    }
+}
+
+section! {
+    /// The part of a run that its statistics are of.
+    pub struct RegionConfig("region") {
+        /// Whether that is all of it, or a region in steady state.
+        kind: Region = Region::Whole, (), "";
+        /// Transactions without time before, over all threads; as many again while the LLC has room left.
+        fast_forward_transactions: u64 = 200_000, 0..=1_000_000_000, "transactions";
+        /// Loads and stores of these, at most.
+        fast_forward_operations: u64 = 20_000_000, 0..=1_000_000_000_000, "operations";
+        /// Transactions with time before the region, at least.
+        warm_up_transactions: u64 = 4_000, 0..=1_000_000_000, "transactions";
+        /// Transactions of the region; 0: as many as `precision_percent` asks for.
+        transactions: u64 = 0, 0..=1_000_000_000, "transactions";
+        /// Transactions of a region whose length is not given, at least.
+        transactions_min: u64 = 32_000, 64..=1_000_000_000, "transactions";
+        /// And at most; those of the warm-up, too.
+        transactions_max: u64 = 400_000, 64..=1_000_000_000, "transactions";
+        /// Loads and stores of the program in a region whose length is not given, at most, and of the warm-up.
+        operations_max: u64 = 30_000_000, 1_000..=1_000_000_000_000, "operations";
+        /// Half-width of the confidence interval, in percent of the mean, that is narrow enough.
+        precision_percent: f64 = 5.0, 0.01..=100.0, "%";
+    }
+}
+
+impl RegionConfig {
+    /// Whether a region in steady state is measured.
+    pub fn is_steady(&self) -> bool {
+        self.kind == Region::Steady
+    }
+
+    /// Transactions that a program must have, over all threads, so that the region does not end with it.
+    pub fn program_transactions(&self, threads: u32) -> u64 {
+        let region = if self.transactions > 0 { self.transactions } else { self.transactions_max };
+        let warm_up = self.warm_up_transactions.max(self.transactions_max);
+        let all = 2 * self.fast_forward_transactions + warm_up + region;
+        // Threads do not commit at the same pace.
+        all + all / 16 + 64 * u64::from(threads)
+    }
+}
+
+/// Windows of a region, at most: when there are as many, two become one.
+const WINDOWS_MAX: usize = 64;
+/// Windows of a region, at least.
+const WINDOWS_MIN: usize = WINDOWS_MAX / 2;
+/// Windows of a region whose length is given.
+const WINDOWS_GIVEN: u64 = 48;
+/// Windows between looks at whether the region may end.
+const WINDOWS_PER_LOOK: usize = 8;
+
+/// Statistics whose intervals decide on the end of a region whose length is not given.
+const DECISIVE: [&str; 4] =
+    ["cycles", "transaction_latency_cycles_mean", "media_write_requests", "write_energy_pj"];
+
+/// Two-sided quantiles of Student's t for 95 %, for 1 to 8 degrees of freedom.
+const STUDENT: [f64; 8] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306];
+
+/// Where a run is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measured {
+    /// The number of committed transactions, as the statistics count them, at which there is something to do.
+    pub next: u64,
+    phase: Phase,
+    /// What was counted when the region began.
+    start: Sample,
+    /// What had been counted at the end of each window.
+    windows: Vec<Sample>,
+    window_transactions: u64,
+    about: About,
+    /// The statistics of the region, when it is over.
+    finished: Option<Box<Stats>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    /// Everything is measured.
+    #[default]
+    Whole,
+    WarmUp,
+    Region,
+    Over,
+}
+
+/// Everything that was counted up to an instant.
+#[derive(Clone, Debug, Default)]
+struct Sample {
+    at: Cycle,
+    transactions: u64,
+    /// Lines that are dirty in the caches.
+    dirty: u64,
+    counts: Vec<u64>,
+}
+
+/// What is to be told of a region.
+#[derive(Clone, Debug, Default)]
+struct About {
+    fast_forward: u64,
+    warm_up: u64,
+    began: Cycle,
+    /// Rounds of the design before the region, and within it.
+    rounds_before: Vec<u64>,
+    rounds_within: Vec<u64>,
+    /// Lines whose content PM does not hold, at both ends.
+    pending: [u64; 2],
+    /// Bytes of the lines that are not zero, at both ends.
+    footprint: [u64; 2],
+    /// The program has ended before the region was to.
+    is_cut: bool,
+}
+
+impl Measured {
+    /// Of a run that is measured as a whole.
+    pub fn whole() -> Measured {
+        Measured { next: u64::MAX, ..Measured::default() }
+    }
+
+    /// Takes the statistics of a region that is over.
+    pub fn take_finished(&mut self) -> Option<Stats> {
+        self.finished.take().map(|stats| *stats)
+    }
+
+    /// Whether a region is under way, which the end of the program cuts off.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self.phase, Phase::WarmUp | Phase::Region)
+    }
+
+    /// What the design had counted when the region began, by position.
+    pub fn design_start(&self, counts: usize) -> Option<&[u64]> {
+        let all = &self.start.counts;
+        (self.phase != Phase::Whole).then(|| &all[all.len() - counts..])
+    }
+
+    /// When it began.
+    pub fn began(&self) -> Cycle {
+        self.about.began
+    }
+
+    fn merge_windows(&mut self) {
+        let mut number = 0;
+        self.windows.retain(|_| {
+            number += 1;
+            number % 2 == 0
+        });
+        self.window_transactions *= 2;
+    }
+}
+
+impl Simulation {
+    /// Transactions without time, and then the warm-up, if a region in steady state is to be measured.
+    pub(super) fn begin_measurement(&mut self) -> Result<(), super::SimError> {
+        let plan = self.spec.config.get::<RegionConfig>().clone();
+        if !plan.is_steady() || self.spec.programs.is_some() || self.observer.is_some() {
+            return Ok(());
+        }
+        let FastForwarded { transactions, .. } = self.fast_forward()?;
+        self.measured.phase = Phase::WarmUp;
+        self.measured.about.fast_forward = transactions;
+        self.measured.next = plan.warm_up_transactions;
+        if self.is_warm() {
+            self.begin_region();
+        }
+        Ok(())
+    }
+
+    /// As many transactions are committed as were waited for.
+    #[cold]
+    pub(super) fn measure(&mut self) {
+        match self.measured.phase {
+            Phase::WarmUp if self.is_warm() => self.begin_region(),
+            Phase::WarmUp => self.measured.next += WARM_UP_STEP,
+            Phase::Region => self.end_window(),
+            Phase::Whole | Phase::Over => unreachable!("nothing was waited for"),
+        }
+    }
+
+    fn declared_rounds(&self) -> &'static [Rounds] {
+        (self.spec.design.rounds)(&self.spec.config)
+    }
+
+    /// How often they have come.
+    fn rounds(&self) -> Vec<u64> {
+        let counts = self.design.counts();
+        let of = |rounds: &Rounds| counts.get(rounds.counter).unwrap_or(0);
+        self.declared_rounds().iter().map(of).collect()
+    }
+
+    fn is_warm(&self) -> bool {
+        let plan = self.spec.config.get::<RegionConfig>();
+        let counters = &self.stats().counters;
+        let committed = counters.committed_transactions;
+        if committed < plan.warm_up_transactions {
+            return false;
+        }
+        let operations = counters.loads + counters.stores;
+        if committed >= plan.transactions_max || operations >= plan.operations_max {
+            return true;
+        }
+        let mut came = self.declared_rounds().iter().zip(self.rounds());
+        came.all(|(rounds, came)| came >= rounds.before)
+    }
+
+    fn sample(&self) -> Sample {
+        let stats = self.stats();
+        let mut counts = stats.counters.values();
+        counts.extend(stats.sums().map(|(_, sum)| sum));
+        counts.extend(self.design.counts().iter().map(|(_, value)| value));
+        let transactions = stats.counters.committed_transactions;
+        let dirty = self.machine.caches.dirty_count();
+        Sample { at: self.machine.now(), transactions, dirty, counts }
+    }
+
+    fn begin_region(&mut self) {
+        let now = self.machine.now();
+        let warm_up = self.stats().counters.committed_transactions;
+        let rounds = self.rounds();
+        let pending = self.pending_lines();
+        let footprint = self.machine.architectural().nonzero_lines() * LINE_BYTES;
+        for t in &mut self.threads {
+            t.instructions_before = t.pipeline.instructions;
+        }
+        self.machine.memory.shared.stats.begin_again(now);
+        let about = &mut self.measured.about;
+        (about.warm_up, about.began) = (warm_up, now);
+        about.pending[0] = pending;
+        about.footprint[0] = footprint;
+        about.rounds_before = rounds;
+        self.measured.phase = Phase::Region;
+        let plan = self.spec.config.get::<RegionConfig>();
+        self.measured.window_transactions = match plan.transactions {
+            0 => plan.transactions_min / WINDOWS_MIN as u64,
+            given => (given / WINDOWS_GIVEN).max(1),
+        };
+        self.measured.next = self.end_of_next_window();
+        self.measured.start = self.sample();
+    }
+
+    /// The number of transactions in the region at which its next window ends.
+    fn end_of_next_window(&self) -> u64 {
+        let given = self.spec.config.get::<RegionConfig>().transactions;
+        let windows = WINDOWS_GIVEN.min(given);
+        match given {
+            0 => self.stats().counters.committed_transactions + self.measured.window_transactions,
+            // Windows are equal, up to what does not divide evenly.
+            given => given * (self.measured.windows.len() as u64 + 1) / windows,
+        }
+    }
+
+    fn end_window(&mut self) {
+        let sample = self.sample();
+        self.measured.windows.push(sample);
+        let plan = self.spec.config.get::<RegionConfig>().clone();
+        let count = self.measured.windows.len();
+        let counters = &self.stats().counters;
+        let (committed, operations) =
+            (counters.committed_transactions, counters.loads + counters.stores);
+        let is_over = if plan.transactions > 0 {
+            committed >= plan.transactions
+        } else {
+            let looks = count >= WINDOWS_MIN && count.is_multiple_of(WINDOWS_PER_LOOK);
+            let is_long = committed >= plan.transactions_max || operations >= plan.operations_max;
+            is_long || (looks && self.is_round() && self.is_precise(plan.precision_percent / 100.0))
+        };
+        if is_over {
+            self.end_region();
+            self.wind_down();
+            return;
+        }
+        if count == WINDOWS_MAX && plan.transactions == 0 {
+            self.measured.merge_windows();
+        }
+        self.measured.next = self.end_of_next_window();
+    }
+
+    /// Whether the design's rounds have come round in the region as often as it declares.
+    fn is_round(&self) -> bool {
+        let before = &self.measured.about.rounds_before;
+        let within = self.rounds().into_iter().zip(before).map(|(now, before)| now - before);
+        self.declared_rounds().iter().zip(within).all(|(rounds, came)| came >= rounds.within)
+    }
+
+    fn is_precise(&self, wanted: f64) -> bool {
+        let series = self.series();
+        let decisive = series.iter().filter(|series| DECISIVE.contains(&series.name));
+        decisive
+            .map(|series| series.half_width())
+            .all(|half| half.is_none_or(|half| half <= wanted))
+    }
+
+    /// The region is over: its statistics are closed.
+    pub(super) fn end_region(&mut self) {
+        self.finish_stats();
+        let about = &mut self.measured.about;
+        about.pending[1] = self.machine.memory.shared.stats.counters.residual_dirty_lines;
+        about.footprint[1] = self.machine.architectural().nonzero_lines() * LINE_BYTES;
+        let (before, now) = (self.measured.about.rounds_before.clone(), self.rounds());
+        self.measured.about.rounds_within =
+            now.into_iter().zip(before).map(|(now, before)| now - before).collect();
+        self.measured.phase = Phase::Over;
+        self.measured.next = u64::MAX;
+        self.measured.finished = Some(Box::new(self.stats().clone()));
+    }
+
+    /// The program has ended before the region has: what there is of it is measured.
+    pub(super) fn cut_region(&mut self) {
+        if self.measured.phase == Phase::WarmUp {
+            self.begin_region();
+        }
+        self.measured.about.is_cut = true;
+        self.end_region();
+    }
+
+    /// Threads end when they are in no transaction and hold no lock.
+    fn wind_down(&mut self) {
+        for t in &mut self.threads {
+            let pending = t.op.or_else(|| t.software.as_ref()?.pending());
+            let mut locks = self.locks.held_by(t.id);
+            match pending {
+                Some(Op::Lock { lock }) => locks += u32::from(!self.locks.is_held_by(lock, t.id)),
+                Some(Op::Unlock { .. }) => locks -= 1,
+                _ => {}
+            }
+            let in_transaction = t.running.is_some() || pending == Some(Op::TxBegin);
+            let nothing: Box<dyn Program> = Box::new(Nothing);
+            let program = std::mem::replace(&mut t.program, nothing);
+            t.program = Box::new(WindingDown { program, in_transaction, locks });
+        }
+    }
+
+    /// What each statistic came to in each window, per transaction.
+    fn series(&self) -> Vec<Series> {
+        let names = self.stats().counters.counts();
+        let names = names.iter().map(|(declaration, _)| (declaration.name, declaration.kind));
+        let sums = self.stats().sums();
+        let own = self.design.counts();
+        let own = own.iter().map(|(declaration, _)| (declaration.name, declaration.kind));
+        let all = names.chain(sums.map(|(name, _)| (name, Kind::Count))).chain(own);
+        let all: Vec<_> = all.collect();
+        let samples = || [&self.measured.start].into_iter().chain(&self.measured.windows);
+        let pairs = || samples().zip(samples().skip(1));
+        let transactions =
+            |from: &Sample, to: &Sample| (to.transactions - from.transactions) as f64;
+        let more_dirty: Vec<f64> =
+            pairs().map(|(a, b)| (b.dirty as f64 - a.dirty as f64) / transactions(a, b)).collect();
+        let time = pairs().map(|(a, b)| (b.at - a.at) as f64 / transactions(a, b)).collect();
+        let time = Series::new("cycles", time, &more_dirty);
+        let counted = all.iter().enumerate().filter(|(_, (_, kind))| *kind == Kind::Count);
+        let counted = counted.map(|(at, &(name, _))| {
+            let more = |(a, b): (&Sample, &Sample)| (b.counts[at] - a.counts[at]) as f64;
+            let values = pairs().map(|(a, b)| more((a, b)) / transactions(a, b));
+            Series::new(name, values.collect(), &more_dirty)
+        });
+        [time].into_iter().chain(counted).collect()
+    }
+
+    /// What a record says of its region.
+    pub(super) fn region_json(&self) -> Value {
+        let Measured { phase, windows, window_transactions, about, .. } = &self.measured;
+        if *phase == Phase::Whole {
+            return json!({"kind": "whole"});
+        }
+        let all = self.series();
+        let mut estimates = Map::new();
+        for series in &all {
+            if let Some(half) = series.half_width() {
+                estimates.insert(series.name.to_owned(), json!([series.mean(), half]));
+            }
+        }
+        let reasons = self.why_not_steady(&all);
+        let drift = all[0].drift();
+        json!({
+            "kind": "steady",
+            "steady": reasons.is_empty(),
+            "reasons": reasons,
+            "fast_forward_transactions": about.fast_forward,
+            "warm_up_transactions": about.warm_up,
+            "windows": windows.len(),
+            "window_transactions": window_transactions,
+            "from_cycle": about.began,
+            "rounds": self.declared_rounds().iter().zip(&about.rounds_within)
+                .map(|(rounds, &came)| (rounds.counter.to_owned(), came.into())).collect::<Map<_, _>>(),
+            "pending_lines": about.pending,
+            "footprint_bytes": about.footprint,
+            "cycles_drift": drift,
+            "estimates": estimates,
+        })
+    }
+
+    /// In which respects the region is not in steady state; none: it is.
+    fn why_not_steady(&self, all: &[Series]) -> Vec<String> {
+        let plan = self.spec.config.get::<RegionConfig>();
+        let about = &self.measured.about;
+        let mut reasons = Vec::new();
+        if about.is_cut {
+            reasons.push("the program ended before the region did".to_owned());
+        }
+        let rounds = self.declared_rounds().iter();
+        for (rounds, (&before, &within)) in
+            rounds.zip(about.rounds_before.iter().zip(&about.rounds_within))
+        {
+            if before < rounds.before || within < rounds.within {
+                reasons.push(format!(
+                    "{before} {} before the region and {within} within it; {} and {} are needed",
+                    rounds.counter, rounds.before, rounds.within
+                ));
+            }
+        }
+        let wanted = plan.precision_percent / 100.0;
+        for name in DECISIVE {
+            let of = all.iter().find(|series| series.name == name);
+            let half = of.and_then(Series::half_width);
+            if let Some(half) = half.filter(|&half| half > wanted) {
+                reasons.push(format!(
+                    "{name} of a transaction is known within {:.1} % only",
+                    half * 100.0
+                ));
+            }
+        }
+        let counters = &self.stats().counters;
+        let left = counters.llc_writebacks + counters.forced_writebacks;
+        if let Some(last) = self.measured.windows.last() {
+            let more = last.dirty as f64 - self.measured.start.dirty as f64;
+            let allowed = PENDING_SHARE * (left as f64 + more).max(0.0);
+            if more.abs() > allowed.max(last.dirty as f64 * wanted) {
+                let words = if more > 0.0 { "more" } else { "fewer" };
+                reasons.push(format!(
+                    "{:.0} {words} lines are dirty in the caches than when the region began",
+                    more.abs()
+                ));
+            }
+        }
+        reasons
+    }
+
+    /// What the design has counted in the region, or in the whole run.
+    pub(super) fn counted_in_region(&self, mut counts: Counts) -> Counts {
+        let number = counts.iter().count();
+        if let Some(start) = self.measured.design_start(number) {
+            counts.subtract(start);
+        }
+        counts
+    }
+}
+
+/// Transactions between looks at whether the warm-up is over.
+const WARM_UP_STEP: u64 = 500;
+
+/// How many of the lines that became dirty within a region may still be so at its end beyond those that were at its beginning.
+const PENDING_SHARE: f64 = 0.25;
+
+/// A statistic per transaction, window by window.
+struct Series {
+    name: &'static str,
+    values: Vec<f64>,
+}
+
+impl Series {
+    /// What was counted, less what follows from a control variate whose mean is 0.
+    fn new(name: &'static str, counted: Vec<f64>, control: &[f64]) -> Series {
+        let n = control.len() as f64;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
+        let (middle, of_counted) = (mean(control), mean(&counted));
+        let pairs = control.iter().zip(&counted);
+        let covariance: f64 = pairs.map(|(c, y)| (c - middle) * (y - of_counted)).sum();
+        let variance: f64 = control.iter().map(|c| (c - middle).powi(2)).sum();
+        let slope = if variance > 0.0 { covariance / variance } else { 0.0 };
+        let values = counted.iter().zip(control).map(|(y, c)| y - slope * c).collect();
+        Series { name, values }
+    }
+
+    fn mean(&self) -> f64 {
+        self.values.iter().sum::<f64>() / self.values.len() as f64
+    }
+
+    /// Half of the 95 % confidence interval of the mean, over the mean; none if there are too few windows or the mean is 0.
+    fn half_width(&self) -> Option<f64> {
+        let (n, mean) = (self.values.len(), self.mean());
+        if n < 8 || mean <= 0.0 {
+            return None;
+        }
+        let degrees = ((0.4 * (n as f64).powf(2.0 / 3.0)) as usize).clamp(1, STUDENT.len());
+        let transform = |j: usize| {
+            let angle = std::f64::consts::PI * j as f64 / n as f64;
+            let terms = self.values.iter().enumerate();
+            let sum: f64 =
+                terms.map(|(t, value)| (value - mean) * (angle * (t as f64 + 0.5)).cos()).sum();
+            sum * (2.0 / n as f64).sqrt()
+        };
+        let variance = (1..=degrees).map(|j| transform(j).powi(2)).sum::<f64>() / degrees as f64;
+        Some(STUDENT[degrees - 1] * (variance / n as f64).sqrt() / mean)
+    }
+
+    /// How far the mean of the second half is from that of the first, over the mean.
+    fn drift(&self) -> f64 {
+        let half = self.values.len() / 2;
+        if half == 0 || self.mean() == 0.0 {
+            return 0.0;
+        }
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let (first, second) = self.values.split_at(half);
+        (mean(second) - mean(first)) / self.mean()
+    }
+}
+
+/// A program whose thread ends as soon as it is in no transaction and holds no lock.
+struct WindingDown {
+    program: Box<dyn Program>,
+    in_transaction: bool,
+    locks: u32,
+}
+
+impl Program for WindingDown {
+    fn next(&mut self, value: u64) -> Op {
+        if !self.in_transaction && self.locks == 0 {
+            return Op::Done;
+        }
+        let op = self.program.next(value);
+        match op {
+            Op::TxBegin => self.in_transaction = true,
+            Op::TxEnd => self.in_transaction = false,
+            Op::Lock { .. } => self.locks += 1,
+            Op::Unlock { .. } => self.locks -= 1,
+            _ => {}
+        }
+        op
+    }
+}
+
+struct Nothing;
+
+impl Program for Nothing {
+    fn next(&mut self, _: u64) -> Op {
+        Op::Done
+    }
+}
