@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 
 from graven.comparison import MEAN
 from graven.figures import ratio, scaled
+from graven.plots.scales import ends
 from graven.report.drawing import (
     NARROW,
     POINTS,
@@ -24,10 +25,12 @@ from graven.report.drawing import (
     as_files,
     as_svg,
     axes_of,
+    behind,
+    folded,
     look,
     text_width,
 )
-from graven.report.palette import BAND, INK, KINDS, RULE, Style, design_styles
+from graven.report.palette import BAND, INK, KINDS, PAGE, RULE, Style, design_styles
 
 _GAP = 1.1
 """Space between two groups of bars, in bars."""
@@ -217,7 +220,7 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
                 axes.add_artist(patch)
                 base += length
             _extras(axes, bar, x, vertical=True)
-            _value_label(axes, chart, bar, x, pitch)
+            _value_label(axes, chart, bar, x, pitch, _ground(group))
         middle = start + (count - 1) / 2
         axes.annotate(
             group,
@@ -278,19 +281,27 @@ def _extras(axes: Axes, bar: Bar, at: float, *, vertical: bool) -> None:
 """What a paper prints: a hollow diamond."""
 
 
-def _value_label(axes: Axes, chart: BarChart, bar: Bar, x: float, pitch: float) -> None:
+def _ground(group: str) -> str:
+    """The colour behind the bars of a group."""
+    return BAND if group == MEAN else PAGE
+
+
+def _value_label(
+    axes: Axes, chart: BarChart, bar: Bar, x: float, pitch: float, ground: str
+) -> None:
     upright = pitch < 27
     if pitch < 9:
         return
     axes.annotate(
         chart.number(bar.value),
         (x, bar.top),
-        xytext=(0, 3 if bar.printed is None else 7),
+        xytext=(0, 7 if bar.printed is not None else 5 if bar.spread is not None else 3),
         textcoords="offset points",
         ha="center",
         va="bottom",
         rotation=90 if upright else 0,
         fontsize=min(11.0, pitch * 0.85),
+        bbox=behind(ground),
     )
 
 
@@ -354,6 +365,7 @@ def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
                 textcoords="offset points",
                 va="center",
                 fontsize=11,
+                bbox=behind(_ground(group)),
             )
     _names(axes, chart, places, 12, vertical=False)
     axes.locator_params(axis="x", nbins=5)
@@ -377,19 +389,23 @@ def marker_signs(designs: Sequence[str]) -> dict[str, str]:
 def _draw_lines(chart: LineChart, width: float, across: int) -> Figure:
     names = list(chart.panels)
     down = -(-len(names) // across)
-    panel = 232.0
+    cell = width / across
+    tops = [max((item.top for item in lines), default=0.0) for lines in chart.panels.values()]
+    found = ends(tops)
+    titles = [
+        folded(name if end == max(found) else f"{name} (smaller scale)", 13.5, cell - 56)
+        for name, end in zip(names, found, strict=True)
+    ]
+    above = 36.0 + 17.0 * (max((len(lines) for lines in titles), default=1) - 1)
+    panel = 196.0 + above
     height = panel * down
     figure = Figure(figsize=(width / POINTS, height / POINTS), dpi=POINTS)
     styles = design_styles(chart.designs)
     places = range(len(chart.places))
-    cell = width / across
-    # All panels have one scale, so that they can be compared.
-    tops = [item.top for lines in chart.panels.values() for item in lines]
-    top = 1.05 * max(tops, default=1.0) or 1.0
     for number, name in enumerate(names):
         column, line = number % across, number // across
         left, bottom = column * cell + 36, height - (line + 1) * panel + 42
-        size = ((cell - 52) / width, (panel - 78) / height)
+        size = ((cell - 52) / width, (panel - 42 - above) / height)
         axes = figure.add_axes((left / width, bottom / height, *size))
         for item in chart.panels[name]:
             style = styles[item.design]
@@ -403,10 +419,10 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> Figure:
                 ls="--" if style.hatched else "-",
             )
             _line_extras(axes, item, style.line)
-        axes.set_title(name, loc="left", fontsize=13, fontweight="bold")
+        axes.set_title("\n".join(titles[number]), loc="left", fontsize=13, fontweight="bold")
         axes.set_xticks(list(places), list(chart.places))
         axes.set_xlim(-0.25, len(chart.places) - 0.75)
-        axes.set_ylim(0, top)
+        axes.set_ylim(0, 1.05 * found[number] or 1.0)
         axes.set_xlabel(chart.axis, fontsize=10.5)
         axes.locator_params(axis="y", nbins=5)
         axes.grid(axis="y", color=RULE, lw=0.8)
