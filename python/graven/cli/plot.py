@@ -418,7 +418,7 @@ def of_claim(
     from graven.report.tornado import Tornado
 
     paper, claim = claim_of(claim_id)
-    maker = f"graven explain {claim.id}{' --quick' if quick else ''} --out {results}"
+    maker = f"graven explain {claim.id}{' --quick' if quick else ''} --simulate --out {results}"
 
     def made() -> Chart:
         jobs = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick)))
