@@ -263,3 +263,24 @@ def test_titles_of_panels_are_whole_and_small_values_have_a_scale(width, across)
         assert boxes[-1].y0 >= axes.bbox.y1
     for one, other in itertools.combinations(boxes, 2):
         assert not one.overlaps(other)
+
+
+@pytest.mark.parametrize("draw", [_draw_wide, _draw_narrow])
+def test_bars_that_one_scale_would_hide_have_a_smaller_one(draw):
+    groups = ["array", "tpcc", "hash", MEAN]
+    values = {"array": 100.0, "tpcc": 1.0, "hash": 80.0, MEAN: 20.0}
+    bars = {(d, g): Bar(value) for d in ("base", "silo") for g, value in values.items()}
+    with look():
+        figure, tips = draw(BarChart("key", "what", groups, ["base", "silo"], bars, None))
+    assert len(tips) == len(bars)
+    large, small = figure.axes
+    gids = [
+        [patch.get_gid() for patch in axes.patches if patch.get_gid()] for axes in (large, small)
+    ]
+    assert sorted(gid for of_axes in gids for gid in of_axes) == sorted(tips)
+    assert {gid.split("-")[1] for gid in gids[1]} == {"1"}, "tpcc alone"
+    assert "smaller scale" in [text.get_text() for text in small.texts]
+    names = [
+        t.get_gid() for axes in figure.axes for t in axes.texts if "tick-" in (t.get_gid() or "")
+    ]
+    assert len(set(names)) == len(bars)
