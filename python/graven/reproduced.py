@@ -222,7 +222,7 @@ class Moved:
     """What one change does to a claim.
 
     Attributes:
-        name: A reading of the paper's text, its authors' combination, or a value of an open key.
+        name: A reading of the paper's text, the paper's method, or a value of an open key.
         ours: What comes out then.
         outcome: How that compares with what is printed.
         factor: By how much it moves the claim's number; `None` if there is none.
@@ -251,16 +251,16 @@ class Explanation(Frames, Plotted):
     Examples:
         >>> found = graven.explain("hoop-recovery-linear-bandwidth", quick=True)
         >>> found
-        <Explanation of hoop-recovery-linear-bandwidth: depends on eight-stores; 9 changes tried>
+        <Explanation of hoop-recovery-linear-bandwidth: met under reading eight-stores; 9 changes>
         >>> found.claim.says
         'Recovery time falls linearly with the NVM bandwidth'
         >>> found.verdict
-        'depends on eight-stores'
+        'met under reading eight-stores'
         >>> for move in found.moves[:3]:
         ...     print(move.name, move.ours)
         eight-stores 0.31 ×
         rows-written-back 0.43 ×
-        as its authors had it 0.43 ×
+        paper's method 0.43 ×
         >>> found.to_arrow().num_rows
         9
         >>> [path.name for path in found.plot().save("moved.pdf")]
@@ -271,7 +271,7 @@ class Explanation(Frames, Plotted):
 
     def __repr__(self) -> str:
         tried = counted(len(self.found.moves), "change")
-        return f"<Explanation of {self.claim.id}: {self.verdict}; {tried} tried>"
+        return f"<Explanation of {self.claim.id}: {self.verdict}; {tried}>"
 
     @property
     def claim(self) -> Claim:
@@ -420,7 +420,7 @@ def explain(
 
         >>> found = graven.explain("hoop-recovery-linear-bandwidth", quick=True)
         >>> found
-        <Explanation of hoop-recovery-linear-bandwidth: depends on eight-stores; 9 changes tried>
+        <Explanation of hoop-recovery-linear-bandwidth: met under reading eight-stores; 9 changes>
         >>> found.claim.ours
         '0.49 ×'
         >>> found.moves[0].name, found.moves[0].ours

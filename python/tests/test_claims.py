@@ -63,7 +63,8 @@ def test_every_claim_is_there_once():
 
 
 def test_every_claim_says_what_and_where():
-    required, optional = {"id", "where", "says", "value", "answer"}, {"unit", "why"}
+    required = {"id", "where", "says", "value", "answer"}
+    optional = {"unit", "why", "restates", "circular"}
     for _, claim in CLAIMS:
         keys = set(claim)
         assert required <= keys <= required | optional, claim["id"]
@@ -213,3 +214,19 @@ def test_the_engine_takes_what_readings_and_open_keys_set(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_reason_can_be_read_by_itself():
+    """Whoever asks for one claim sees no other above it."""
+    referring = re.compile(r"^(as|see) (above|below)|^the same\b", re.IGNORECASE)
+    assert not [c["id"] for _, c in CLAIMS if referring.search(c.get("why", ""))]
+
+
+def test_a_claim_restates_one_that_has_the_same_answer():
+    by_id = {claim["id"]: claim for _, claim in CLAIMS}
+    for _, claim in CLAIMS:
+        if "restates" in claim:
+            other = by_id[claim["restates"]]
+            assert "restates" not in other
+            same = ("experiment", "metric", "of", "over", "at")
+            assert [claim["answer"].get(k) for k in same] == [other["answer"].get(k) for k in same]

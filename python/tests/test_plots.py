@@ -122,6 +122,14 @@ def numbers(designs, groups, top, spread=False):
 NAMES = st.lists(
     st.from_regex(r"[a-z]{1,9}(-[a-z]{1,9})?", fullmatch=True), min_size=1, max_size=31, unique=True
 )
+KEYS = ["controller.write_queue_entries", "workload.element_bytes", "pm.buffer_lines", "log.x"]
+CAPTIONS = st.lists(
+    st.lists(st.sampled_from(KEYS), min_size=1, max_size=4, unique=True).map(
+        lambda keys: ", ".join(["8 threads", *(f"{key} = 1,024 B" for key in keys)])
+    ),
+    min_size=1, max_size=2, unique=True,
+)  # fmt: skip
+"""Captions of panels: values of one to four keys."""
 FEW = settings(
     max_examples=10,
     deadline=None,
@@ -148,17 +156,23 @@ def test_names_below_more_bars_than_a_narrow_picture_has_room_for_are_smaller():
     width=st.sampled_from([*WIDTHS, 2.5, 5.0]),
     parts=st.booleans(),
     relative=st.booleans(),
+    captions=CAPTIONS,
+    apart=st.sampled_from([1.0, 30.0, 9e5]),
+    theme=st.sampled_from(["light", "dark"]),
 )
 def test_bars_of_any_number_of_designs_and_workloads_can_be_read(
-    designs, groups, top, width, parts, relative
+    designs, groups, top, width, parts, relative, captions, apart, theme
 ):
+    panels = [
+        Panel(caption, numbers(designs, [*groups, MEAN], top / apart**at, spread=True))
+        for at, caption in enumerate(captions)
+    ]
     chart = Bars(
         METRIC, "Throughput of what was committed", "tx/s", "higher is better", [*groups, MEAN],
-        designs, [Panel("", numbers(designs, [*groups, MEAN], top, spread=True))],
-        designs[0] if relative else None, designs[1:2],
+        designs, panels, designs[0] if relative else None, designs[1:2],
         {"data": "program data", "log": "log"} if parts else None, "least to greatest of 2 seeds",
     )  # fmt: skip
-    check_layout(chart.draw(Look.of(width)))
+    check_layout(chart.draw(Look.of(width, theme)))
 
 
 @FEW
@@ -169,16 +183,23 @@ def test_bars_of_any_number_of_designs_and_workloads_can_be_read(
     top=st.sampled_from([3e-4, 0.02, 1.0, 7.3, 999.0, 12_345.0, 4.2e9]),
     width=st.sampled_from([*WIDTHS, 2.5, 5.0]),
     log=st.booleans(),
+    apart=st.sampled_from([1.0, 30.0, 9e5]),
+    zero=st.booleans(),
+    captions=CAPTIONS,
 )
 def test_lines_of_any_number_of_designs_and_workloads_can_be_read(
-    designs, groups, places, top, width, log
+    designs, groups, places, top, width, log, apart, zero, captions
 ):
     lines = {
-        group: {
-            design: [Number(top * at, top * at, top * (1 + at)) for at in range(1, len(places) + 1)]
+        f"{group}, {captions[n % len(captions)]}": {
+            design: [
+                Number(v, v, 2 * v)
+                for at in range(1, len(places) + 1)
+                for v in [0.0 if zero and at == 1 else top * at / apart ** (n % 2)]
+            ]
             for design in designs
         }
-        for group in groups
+        for n, group in enumerate(groups)
     }
     chart = Lines(
         METRIC, "Throughput", "tx/s", "higher is better", "Threads", [float(p) for p in places],
@@ -239,6 +260,26 @@ def test_loads_of_any_number_of_banks_can_be_read(width, banks):
     loads = tuple(tuple(float((b + at) % 5) for at in range(50)) for b in range(banks))
     cycles = tuple(1000.0 * (at + 1) for at in range(50))
     check_layout(BankLoads(cycles, loads).draw(Look.of(width)))
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "said"),
+    [
+        (["1,nan"], 2, "bank0 is `nan`"),
+        (["1,0", "2,inf"], 3, "bank0 is `inf`"),
+        (["1,-1"], 2, "bank0 is `-1`"),
+        (["1,x"], 2, "bank0 is `x`"),
+        (["nan,1"], 2, "cycle is `nan`"),
+        (["1,0", "3,0", "2,0"], 4, "cycle 2 does not come after 3"),
+        (["1,0", "1,0"], 3, "cycle 1 does not come after 1"),
+        (["1,0", "2"], 3, "1 values under 2 headings"),
+    ],
+)
+def test_loads_that_no_run_writes_are_refused_with_their_line(tmp_path, lines, line, said):
+    file = tmp_path / "banks.csv"
+    file.write_text("\n".join(["cycle,bank0", *lines]) + "\n")
+    with pytest.raises(graven.ConfigError, match=f"line {line}: {re.escape(said)}"):
+        BankLoads.read(file)
 
 
 def timeline(threads, channels, banks, spans):
@@ -316,6 +357,76 @@ def test_designs_are_told_apart_without_colours():
     assert len({(m.marker, m.dashes) for m in marked.values()}) == len(names)
     few = Look.of().marked(["ideal", "base", "silo", "fwb", "lad", "hoop"])
     assert len({m.hatch for m in few.values()}) >= 5
+
+
+@pytest.mark.parametrize("kind", ["bars", "lines"])
+def test_workloads_that_one_scale_would_hide_have_another_and_the_axis_says_so(kind):
+    """TPC-C's transactions take a hundred times as long as those of an array."""
+
+    def drawn(value, scales="auto"):
+        values = {"array": 100.0, "hash": 90.0, "tpcc": value}
+        if kind == "bars":
+            of_one = {("silo", group): Number(v, v, v) for group, v in values.items()}
+            chart = Bars(
+                METRIC, "Throughput", "tx/s", "higher is better", [*values], ["silo"],
+                [Panel("", of_one)], scales=scales,
+            )  # fmt: skip
+        else:
+            panels = {group: {"silo": [Number(v, v, v)] * 2} for group, v in values.items()}
+            chart = Lines(
+                METRIC, "Throughput", "tx/s", "higher is better", "Threads", [1.0, 2.0],
+                ["1", "2"], ["silo"], panels, scales=scales,
+            )  # fmt: skip
+        picture = chart.draw(Look.of())
+        check_layout(picture)
+        ends = sorted({axes.get_ylim()[1] for axes in picture.axes})
+        return ends, picture.get_supylabel().replace("\n", " ")
+
+    ends, title = drawn(1.0)
+    assert ends == pytest.approx([1.06, 106.0])
+    assert "differ in scale" in title
+    for ends, title in (drawn(50.0), drawn(1.0, "one")):
+        assert ends == pytest.approx([106.0])
+        assert "differ in scale" not in title
+
+
+def lines_of(values, **how):
+    panel = {name: [Number(v, v, v) for v in of] for name, of in values.items()}
+    return Lines(
+        "x_cycles", "X", "cycles", "lower is better", "Share", [0.0, 1.0], ["50 %", "99 %"],
+        [*values], {"hash": panel}, **how,
+    )  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("values", [(20.0, 21.0), (0.0, 0.0), (0.0, 5000.0)])
+def test_zeros_stand_at_the_foot_of_a_logarithmic_axis(values):
+    picture = lines_of({"ideal": (0.0, 0.0), "silo": values}, log=True).draw(Look.of())
+    check_layout(picture)
+    [axes] = picture.axes
+    foot, _ = axes.get_ylim()
+    ideal = next(line for line in axes.lines if len(line.get_xdata()) == 2)
+    assert list(ideal.get_ydata()) == [foot, foot]
+    assert axes.get_yticklabels()[0].get_text() == "0"
+
+
+def test_what_is_not_there_has_its_reason():
+    """Results are there, but the baseline's is 0; or there is none."""
+    records = graven.compare("ideal,silo", "array,btree", threads=2, transactions=100).records
+    [zero] = [r for r in records if (r.design, r.workload) == ("ideal", "array")]
+    gone = next(r for r in records if (r.design, r.workload) == ("silo", "btree"))
+    zero.stats[METRIC] = 0.0
+    everything = graven.Comparison(tuple(records))
+    fewer = graven.Comparison(tuple(r for r in records if r is not gone))
+    for found, reasons in (
+        (everything, ["baseline is 0"]),
+        (fewer, ["no result", "baseline is 0"]),
+    ):
+        drawn = chart("bars", Asked(found, "ideal", METRIC))
+        said = [text for text, _ in texts(drawn.draw(Look.of()))]
+        for reason in ("no result", "baseline is 0"):
+            assert (reason in said) == (reason in reasons)
+        assert {row.get("absent") for row in drawn.rows} == {None, *reasons}
 
 
 # ---- numbers -----------------------------------------------------------------------------------
@@ -772,7 +883,10 @@ def test_plot_sensitivity_draws_what_explain_has_kept(quick, tmp_path):
     asked = ("sensitivity", "silo-depends", "--quick", "--results", "kept", "--out", "a.svg")
     done = quick("plot", *asked)
     assert done.returncode == 2
-    assert "graven explain silo-depends --quick --out kept makes what is missing" in done.stderr
+    assert (
+        "graven explain silo-depends --quick --simulate --out kept makes what is missing"
+        in done.stderr
+    )
     quick("explain", "silo-depends", "--quick", "--out", "kept")
     done = quick("plot", *asked)
     assert done.returncode == 0, done.stderr

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from html.parser import HTMLParser
 
 import pytest
 
 import graven
-from graven.comparison import METRICS
+from graven.comparison import MEAN, METRICS
 from graven.declarations import catalogue
 from graven.machine import Machine
 from graven.report import render
+from graven.report.charts import (
+    Bar,
+    BarChart,
+    Line,
+    LineChart,
+    _draw_lines,
+    _draw_narrow,
+    _draw_wide,
+)
+from graven.report.drawing import NARROW, WIDE, look
 from graven.report.palette import design_styles
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "source"}
@@ -202,3 +213,74 @@ def test_safe_designs_have_colours_of_their_own():
     both = design_styles(["base", "better"])
     assert both["base"] == styles["base"]
     assert both["better"].colour != styles["base"].colour
+
+
+# ---- drawings ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draw", [_draw_wide, _draw_narrow])
+@pytest.mark.parametrize("designs", [1, 4, 12])
+def test_no_line_is_drawn_through_the_value_of_a_bar(draw, designs):
+    """Values a little below the baseline stand where its line is."""
+    names = [f"design-{at}" for at in range(designs)]
+    groups = ["array", "tpcc", MEAN]
+    bars = {
+        (d, g): Bar(0.97, {}, (0.9, 1.1) if g == "tpcc" else None) for d in names for g in groups
+    }
+    with look():
+        figure, _ = draw(BarChart("key", "what", groups, names, bars, names[0]))
+    [axes] = figure.axes
+    labels = [text for text in axes.texts if text.get_text() == "0.97"]
+    assert len(labels) == len(bars)
+    for label in labels:
+        ground = label.get_bbox_patch()
+        assert ground is not None
+        assert ground.get_alpha() is None
+        assert label.get_zorder() > 1.0
+
+
+@pytest.mark.parametrize(("width", "across"), [(WIDE, 3), (NARROW, 1)])
+def test_titles_of_panels_are_whole_and_small_values_have_a_scale(width, across):
+    keys = "controller.write_queue_entries = 16, pm.buffer_lines = 64, workload.element_bytes = "
+    panels = {
+        f"{name}, {keys}{size}": [Line("silo", [top, 0.9 * top])]
+        for name, top in (("array", 1.0), ("hash", 0.7), ("tpcc", 0.01))
+        for size in ("64 B", "4 KB")
+    }
+    with look():
+        figure = _draw_lines(LineChart("key", "what", ["silo"], ["1", "8"], panels), width, across)
+        figure.draw_without_rendering()
+    page = figure.bbox
+    boxes = []
+    for axes, name in zip(figure.axes, panels, strict=True):
+        title = axes._left_title
+        said = title.get_text().replace("\n", " ")
+        assert said == name + (" (smaller scale)" if name.startswith("tpcc") else "")
+        assert axes.get_ylim()[1] == pytest.approx(0.0105 if name.startswith("tpcc") else 1.05)
+        boxes.append(title.get_window_extent())
+        assert page.x0 <= boxes[-1].x0 < boxes[-1].x1 <= page.x1
+        assert page.y0 <= boxes[-1].y0 < boxes[-1].y1 <= page.y1
+        assert boxes[-1].y0 >= axes.bbox.y1
+    for one, other in itertools.combinations(boxes, 2):
+        assert not one.overlaps(other)
+
+
+@pytest.mark.parametrize("draw", [_draw_wide, _draw_narrow])
+def test_bars_that_one_scale_would_hide_have_a_smaller_one(draw):
+    groups = ["array", "tpcc", "hash", MEAN]
+    values = {"array": 100.0, "tpcc": 1.0, "hash": 80.0, MEAN: 20.0}
+    bars = {(d, g): Bar(value) for d in ("base", "silo") for g, value in values.items()}
+    with look():
+        figure, tips = draw(BarChart("key", "what", groups, ["base", "silo"], bars, None))
+    assert len(tips) == len(bars)
+    large, small = figure.axes
+    gids = [
+        [patch.get_gid() for patch in axes.patches if patch.get_gid()] for axes in (large, small)
+    ]
+    assert sorted(gid for of_axes in gids for gid in of_axes) == sorted(tips)
+    assert {gid.split("-")[1] for gid in gids[1]} == {"1"}, "tpcc alone"
+    assert "smaller scale" in [text.get_text() for text in small.texts]
+    names = [
+        t.get_gid() for axes in figure.axes for t in axes.texts if "tick-" in (t.get_gid() or "")
+    ]
+    assert len(set(names)) == len(bars)

@@ -7,6 +7,8 @@ the seeds do not show, on one workload of many, or under a reading that nobody n
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 
@@ -143,7 +145,7 @@ def test_what_is_met_by_default_depends_on_no_reading():
 
 def test_what_is_met_under_a_reading_depends_on_it():
     found = assessed({"default": BELOW, "large": TWO})
-    assert (found.verdict, found.text) == (rules.DEPENDS, "depends on large")
+    assert (found.verdict, found.text) == (rules.DEPENDS, "met under reading large")
     assert found.note == "large: Elements have 4 KB. (§6)", "and not why it is not met"
     assert verdicts.unexplained([found]) == []
     assert found.row()["decides"] == "large"
@@ -153,7 +155,7 @@ def test_what_is_met_under_a_reading_depends_on_it():
 
 def test_what_is_met_as_the_authors_had_it_alone_depends_on_their_combination():
     found = assessed({"default": BELOW, plan.AUTHORS: TWO})
-    assert found.text == f"depends on {plan.AUTHORS}"
+    assert found.text == f"met under the {plan.AUTHORS}"
     assert found.note == f"{plan.AUTHORS}: slow, large"
     assert found.authors.verdict == rules.MET_10
 
@@ -166,7 +168,10 @@ def test_the_reading_that_fits_best_is_named_first():
 
 def test_a_direction_under_a_reading_only_is_none_by_default():
     found = assessed({"default": BELOW, "slow": FAR})
-    assert (found.verdict, found.text) == (rules.DIRECTION_DEPENDS, "direction under slow")
+    assert (found.verdict, found.text) == (
+        rules.DIRECTION_DEPENDS,
+        "direction only under reading slow",
+    )
     assert assessed({"default": FAR, "slow": BELOW}).verdict == rules.DIRECTION
 
 
@@ -184,7 +189,7 @@ def test_contradicted_is_what_every_reading_contradicts():
 def test_a_reading_may_be_of_what_is_measured():
     answer = (RATIO % "").replace("throughput_tx_per_s", "media_write_requests")
     found = assessed({"default": BELOW}, answer=answer, value=5.0)
-    assert found.text == "depends on traffic"
+    assert found.text == "met under reading traffic"
     assert found.readings == ("slow", "large", "traffic")
     # Of what it does not rename it is no reading.
     assert "traffic" not in assessed({"default": BELOW}).readings
@@ -433,10 +438,10 @@ def test_a_question_without_a_reading_is_refused():
         files.parse("silo", text.replace("authors = true\n", "", 1), "")
 
 
-def explained(folder, numbers):
+def explained(folder, numbers, more=""):
     """The sensitivity of a claim, with silo's numbers by alternative in a store."""
     claim = CLAIM.format(value=2.0, answer=RATIO % ', at = { workload = "array" } ')
-    paper = files.parse("silo", PAPER, claim)
+    paper = files.parse("silo", PAPER, claim + more)
     store = Store(folder)
     for item in sensitivity.alternatives_of(paper.claims[0], paper, quick=False):
         for job in item.jobs:
@@ -460,7 +465,7 @@ def test_what_moves_a_claim_most_comes_first(tmp_path):
     assert moves[0] == ("large", plan.READING, 0.25)
     assert moves[1] == ("pm.buffer_ns = 20.0", plan.OPEN, 3.0)
     assert moves[2] == ("slow", plan.READING, 1.5)
-    assert found.verdict.text == "depends on slow"
+    assert found.verdict.text == "met under reading slow"
     document = json.loads(sensitivity.document(found, quick=False))
     assert [item["name"] for item in document["alternatives"]] == [name for name, _, _ in moves]
     assert document["alternatives"][0]["grounds"] == "“4 KB” (§6)"
@@ -481,14 +486,50 @@ def test_a_claim_needs_few_of_an_experiments_simulations():
     assert {job.workload for job in jobs} == {"array"}
 
 
+def test_agreement_with_a_number_that_the_model_was_made_with_counts_for_nothing(tmp_path):
+    for circular, outcome, within in (
+        ("", rules.MET_10, 1),
+        ("circular = 'so'", "not independent", 0),
+    ):
+        found = explained(tmp_path, {"default": 2.0}, circular).verdict
+        assert (found.default.verdict, found.verdict) == (outcome, outcome)
+        assert counts.three_counts([found])[0].within == within
+        assert counts.three_counts([found])[0].printed == within
+
+
+def test_a_claim_that_restates_another_is_counted_with_it(tmp_path):
+    found = explained(tmp_path, {"default": 2.0}).verdict
+    again = replace(found, claim=replace(found.claim, id="silo-again", restates=found.claim.id))
+    assert [count.within for count in counts.three_counts([found, again])] == [1, 1, 1]
+    with pytest.raises(ConfigError, match=r"restates `silo-gone`, which is no claim"):
+        explained(tmp_path, {"default": 2.0}, "restates = 'silo-gone'")
+
+
+@pytest.mark.parametrize(("ours", "close"), [(1.147, False), (1.25, True), (1.36, False)])
+def test_a_gain_is_close_by_the_gain_itself(ours, close):
+    """14.7 % for 28.74 % is within 25 % as a ratio, and half of it as a gain."""
+    answer = RATIO % ', form = "gain"'
+    paper = files.parse("silo", PAPER, CLAIM.format(value=28.74, answer=answer))
+    [claim] = paper.claims
+    assert counts.is_close(claim, ours) == close
+
+
+def test_what_it_takes_is_said_before_anything_runs(quick):
+    for command in (("explain", "silo-depends"), ("reproduce", "silo")):
+        done = quick(*command, "--quick", "--out", command[0])
+        assert done.returncode == 0, done.stderr
+        first = done.stderr.splitlines()[0]
+        assert re.search(r"(\d+) of \1 simulations have no result yet: about \d.* at a time", first)
+
+
 def test_explain_prints_and_keeps_its_table(quick, tmp_path):
     done = quick("explain", "silo-depends", "--quick", "--out", "results")
     assert done.returncode == 0, done.stderr
-    assert "depends on large-elements; 1 of 1 readings tried" in done.stdout
+    assert "met under reading large-elements; 1 of 1 readings tried" in done.stdout
     assert "decides no verdict" in done.stdout
     folder = tmp_path / "results" / "quick" / "explain"
     document = json.loads((folder / "silo-depends.json").read_text())
-    assert document["verdict"] == "depends on large-elements"
+    assert document["verdict"] == "met under reading large-elements"
     assert (folder / "silo-depends.svg").read_text().startswith("<?xml")
     assert (folder / "silo-depends.png").read_bytes().startswith(b"\x89PNG")
     # What reproduce has run is there, and the other way round.

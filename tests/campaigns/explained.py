@@ -5,14 +5,15 @@
     python -m tests.campaigns.explained --table
 
 Every measured claim is tried by default, under each reading of its paper's text, under the
-combination that its authors had, and with each other value of the keys that no sentence decides,
+method that the paper describes, and with each other value of the keys that no sentence decides,
 one at a time: what `graven explain` does for one claim. Results of simulations are kept in FOLDER,
-with those of `graven reproduce`, and what is there does not run again. `explained.csv` has a line
-for each claim and alternative, what moves a claim most first (what a reading is and sets is in
-`papers/*/experiments.toml`); `docs/claims.md` has the tables that `--table` prints.
+with those of `graven reproduce`, and what is there does not run again. `reference.csv`,
+which Graven ships (`graven.papers.reference`), has a line for each claim and alternative, the
+largest effect first (what a reading is and sets is in `papers/*/experiments.toml`);
+`docs/claims.md` has the tables that `--table` prints.
 
 `--programs` tries the claims that readings with real programs have something to say of by default
-and with these, at quick sizes, and writes `explained-programs.csv`; `explained.csv` stays as it is.
+and with these, at quick sizes, and writes `explained-programs.csv`; `reference.csv` stays as it is.
 Traces are captured if they are not in FOLDER/captures.
 """
 
@@ -22,41 +23,50 @@ import argparse
 import csv
 import io
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from graven import output
+from graven import _engine, output
 from graven.campaign import CrashJob
 from graven.cli.programs import CAPTURES, capture_programs
 from graven.experiment import Job, Local, host_cores
+from graven.papers import reference
+from graven.papers.counts import COLUMNS as COUNTS
+from graven.papers.counts import COUNTED, Count, is_close, is_number
 from graven.papers.data import Claim, Paper
 from graven.papers.files import papers
-from graven.papers.plan import AUTHORS, BY_DEFAULT, DEFAULT, PROGRAMS, jobs_of
+from graven.papers.plan import (
+    AUTHORS,
+    BY_DEFAULT,
+    COMBINATION,
+    DEFAULT,
+    PROGRAMS,
+    READING,
+    jobs_of,
+)
 from graven.papers.programs import answer_with
 from graven.papers.reproduction import by_digest, run
+from graven.papers.rules import (
+    AGREES,
+    CONTRADICTED,
+    DEPENDS,
+    DIFFERS,
+    DIRECTION_DEPENDS,
+    METHOD_MEANS,
+    NOT_INDEPENDENT,
+    OUTCOMES,
+    READING_MEANS,
+    legend,
+)
 from graven.papers.sensitivity import Sensitivity, alternatives_of, sensitivity
 from graven.papers.verdicts import each_text
 from graven.progress import Display
 from graven.store import Store
 
-RESULTS = Path(__file__).parent / "explained.csv"
+RESULTS = reference.FILE
 WITH_PROGRAMS = Path(__file__).parent / "explained-programs.csv"
-
-COLUMNS = (
-    "claim",
-    "where",
-    "paper",
-    "range",
-    "verdict",
-    "alternative",
-    "kind",
-    "outcome",
-    "ours",
-    "rests on",
-    "moves it by",
-    "sizes",
-)
 
 PROGRAMS_COLUMNS = (
     "claim",
@@ -100,12 +110,14 @@ def rows(found: Sensitivity, *, quick: bool) -> list[Row]:
         "range": verdict.interval,
         "verdict": verdict.text,
         "sizes": "quick" if quick else "full",
+        "version": _engine.__version__,
     }
     default = {
         "alternative": DEFAULT,
         "kind": DEFAULT,
         "outcome": verdict.default.verdict,
         "ours": verdict.default.ours,
+        "number": _number(verdict.value_of(verdict.default)),
         "rests on": " ".join(verdict.default.rests_on),
     }
     moved = [
@@ -114,12 +126,17 @@ def rows(found: Sensitivity, *, quick: bool) -> list[Row]:
             "kind": move.kind,
             "outcome": move.found.verdict,
             "ours": move.found.ours,
+            "number": _number(verdict.value_of(move.found)),
             "rests on": " ".join(move.found.rests_on),
             "moves it by": "" if move.factor is None else f"{move.factor:.3f}",
         }
         for move in found.moves
     ]
     return [shared | each for each in [default, *moved]]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def explain(claims: Sequence[tuple[Paper, Claim]], store: Store, *, quick: bool) -> list[Row]:
@@ -147,7 +164,7 @@ def programs_rows(found: Sensitivity) -> list[Row]:
     ]
 
 
-def stored(table: Path = RESULTS) -> list[Row]:
+def stored(table: Path) -> list[Row]:
     """The lines of a file."""
     with table.open(newline="") as file:
         return list(csv.DictReader(file))
@@ -158,12 +175,12 @@ def tables(lines: Sequence[Row], with_programs: Sequence[Row]) -> str:
     found: dict[str, list[Row]] = {}
     for line in lines:
         found.setdefault(line["claim"], []).append(line)
-    parts = []
+    parts = [*_words(lines), *counts_table(found)]
     for paper in papers().values():
         parts.append(f"## {paper.title}\n")
         parts.append(
-            "| claim | printed | by default | as its authors had it | over all readings | verdict "
-            "| moves it most |"
+            "| claim | paper | ours, by default | paper's method | over all readings | verdict "
+            "| largest effect |"
         )
         parts.append("|---|---|---|---|---|---|---|")
         parts += [_line(found[claim.id]) for claim in paper.claims if claim.id in found]
@@ -174,6 +191,58 @@ def tables(lines: Sequence[Row], with_programs: Sequence[Row]) -> str:
             paper, of_paper, {name: found[name][0] for name in names & {*found}}
         )
     return "\n".join(parts)
+
+
+def _words(lines: Sequence[Row]) -> list[str]:
+    """The words of the tables, explained."""
+    used = {line["outcome"] for line in lines} | {DEPENDS, DIRECTION_DEPENDS, DIFFERS}
+    said = [*legend(used), READING_MEANS, METHOD_MEANS]
+    words = [text.partition(": ") for text in said]
+    return ["| word | meaning |", "|---|---|", *(_cells(w, m) for w, _, m in words), ""]
+
+
+def counts_table(found: Mapping[str, Sequence[Row]]) -> list[str]:
+    """How many claims came out how, by paper and under what."""
+    heads = ("claims", "under", "met within 25 %", *("numbers", "as printed", "one workload"),
+             "right in direction", "contradicted", "not independent")  # fmt: skip
+    parts = ["## Counts\n", "| | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    every = [(paper.title.split(":")[0], list(paper.claims)) for paper in papers().values()]
+    for name, claims in [*every, ("all", [c for _, of in every for c in of])]:
+        chosen = [(c, found[c.id]) for c in claims if c.id in found and c.restates is None]
+        for number, count in enumerate(counted(chosen)):
+            cells = [count.within, count.printed, count.close, count.rest_on_one, count.directed,
+                     count.outcomes.get(CONTRADICTED, 0),
+                     count.outcomes.get(NOT_INDEPENDENT, 0)]  # fmt: skip
+            first = [name, str(len(chosen))] if number == 0 else ["", ""]
+            parts.append(_cells(*first, count.name, *map(str, cells)))
+    restated = [c.id for _, of in every for c in of if c.id in found and c.restates is not None]
+    said = "; ".join(COUNTS)
+    return [*parts, f"\n{said[0].upper()}{said[1:]}: {', '.join(f'`{n}`' for n in restated)}.\n"]
+
+
+def counted(claims: Sequence[tuple[Claim, Sequence[Row]]]) -> list[Count]:
+    """The counts of stored lines, as `graven.papers.counts` has those of results."""
+    counts = []
+    for name in COUNTED:
+        chosen = [(claim, _chosen(lines, name)) for claim, lines in claims]
+        outcomes = Counter(line["outcome"] for _, line in chosen)
+        within = [(claim, line) for claim, line in chosen if line["outcome"] in AGREES]
+        numbers = [(claim, line) for claim, line in within if is_number(claim)]
+        close = sum(is_close(claim, float(line["number"])) for claim, line in numbers)
+        rest = sum(bool(line["rests on"]) for _, line in within)
+        counts.append(Count(name, dict(outcomes), 0, rest, len(numbers), close))
+    return counts
+
+
+def _chosen(lines: Sequence[Row], name: str) -> Row:
+    """The line of a claim by default, by the paper's method, or under what fits best."""
+    default = lines[0]
+    deciding = [line for line in lines if line["kind"] in (DEFAULT, READING, COMBINATION)]
+    if name == COUNTED[1]:
+        return next((line for line in lines if line["alternative"] == AUTHORS), default)
+    if name == COUNTED[2]:
+        return min(deciding, key=lambda line: OUTCOMES.index(line["outcome"]))
+    return default
 
 
 def _programs_table(paper: Paper, rows: Sequence[Row], defaults: Mapping[str, Row]) -> list[str]:
@@ -188,7 +257,7 @@ def _programs_table(paper: Paper, rows: Sequence[Row], defaults: Mapping[str, Ro
             parts += [
                 f"With *{reading.name}* in place of the paper's, which decide no verdict "
                 f"({', '.join(reading.programs)}):\n",
-                "| claim | printed | by default | real programs | outcome | each |",
+                "| claim | paper | ours, by default | real programs | outcome | each |",
                 "|---|---|---|---|---|---|",
                 *(_programs_line(row, defaults[row["claim"]]) for row in of_reading),
                 "",
@@ -238,10 +307,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--programs", action="store_true", help="real programs alone; quick sizes")
     parser.add_argument("--out", type=Path, default=Path("graven-results") / "reproduce")
     parser.add_argument("--jobs", type=int, default=host_cores(), help="simulations at a time")
-    parser.add_argument("--table", action="store_true", help="print what explained.csv has")
+    parser.add_argument("--table", action="store_true", help="print what is stored")
     given = parser.parse_args(arguments)
     if given.table:
-        print(tables(stored(), stored(WITH_PROGRAMS)), end="")
+        print(tables(reference.lines(), stored(WITH_PROGRAMS)), end="")
         return 0
     quick, store = not given.full, Store(given.out / "store")
     if given.programs:
@@ -253,8 +322,12 @@ def main(arguments: list[str]) -> int:
     ]
     _run(by_digest(jobs_of(alternatives)), store, given.jobs)
     anew = {claim.id for _, claim in claims}
-    others = [] if given.only == "*" else [line for line in stored() if line["claim"] not in anew]
-    _write(RESULTS, COLUMNS, [*others, *explain(claims, store, quick=quick)])
+    others = (
+        []
+        if given.only == "*"
+        else [line for line in reference.lines() if line["claim"] not in anew]
+    )
+    _write(RESULTS, reference.COLUMNS, [*others, *explain(claims, store, quick=quick)])
     print(f"{len(claims)} claims: {RESULTS.name}")
     return 0
 

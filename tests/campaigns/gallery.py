@@ -65,7 +65,7 @@ PICTURES = (
     Shown("paper", ("reproduce silo fig12 --quick",), "paper silo fig12 --quick --width text"),
     Shown(
         "sensitivity",
-        ("explain silo-throughput-vs-fwb --quick",),
+        ("explain silo-throughput-vs-fwb --quick --simulate",),
         "sensitivity silo-throughput-vs-fwb --quick --width text",
     ),
     Shown(

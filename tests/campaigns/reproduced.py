@@ -88,7 +88,7 @@ def _text(number: float | None) -> str:
 
 
 def claim_rows(quick: Sequence[Verdict], full: Sequence[Verdict]) -> Iterator[Row]:
-    """What came of a paper's claims at both sizes, by default and as its authors had it."""
+    """What came of a paper's claims at both sizes, by default and by the paper's method."""
     at_quick = {verdict.claim.id: verdict for verdict in quick}
     for verdict in full:
         if verdict.kind != MEASURED:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.text import Text
 
 from graven.cli.tables import plain_table
 from graven.cli.terminal import results_console
 from graven.figures import ratio
-from graven.papers.counts import CLASSES, by_class, share, three_counts
+from graven.papers.counts import CLASSES, COLUMNS, by_class, share, three_counts
 from graven.papers.rules import (
     AGREES,
     BY_DEFAULT,
@@ -17,14 +17,18 @@ from graven.papers.rules import (
     DEPENDS,
     DIRECTION,
     DIRECTION_DEPENDS,
+    METHOD_MEANS,
+    NOT_INDEPENDENT,
+    READING_MEANS,
     UNDECIDED,
     VERDICTS,
+    legend,
 )
-from graven.papers.verdicts import Verdict
+from graven.papers.verdicts import Verdict, missing_text
 
 STYLES = {
     **dict.fromkeys(AGREES, "green"),
-    **dict.fromkeys((DEPENDS, DIRECTION, DIRECTION_DEPENDS), "yellow"),
+    **dict.fromkeys((DEPENDS, DIRECTION, DIRECTION_DEPENDS, NOT_INDEPENDENT), "yellow"),
     **dict.fromkeys((BY_DEFAULT, CONTRADICTED), "red"),
 }
 """Colours of verdicts; of others, dim."""
@@ -40,11 +44,53 @@ def print_claims(title: str, assessed: Sequence[Verdict]) -> None:
             continue
         console.print(f"{kind}:")
         table = plain_table()
-        for column in ("claim", "where", "paper", "default", "authors'", "range", "verdict", "why"):
+        for column in (
+            "claim",
+            "where",
+            "paper",
+            "ours, by default",
+            "paper's method",
+            "over all readings",
+            "verdict",
+            "why",
+        ):
             table.add_column(column, overflow="fold")
         for verdict in chosen:
             table.add_row(*_row(verdict))
         console.print(table)
+    print_legend(assessed)
+
+
+def print_beside(assessed: Sequence[Verdict]) -> None:
+    """Claims about a figure: the paper's number beside ours, and why one is not met."""
+    console = results_console()
+    table = plain_table()
+    for column in ("claim", "it says", "paper", "ours", "verdict"):
+        table.add_column(column, overflow="fold")
+    for verdict in assessed:
+        table.add_row(
+            Text(verdict.claim.id),
+            Text(verdict.claim.says),
+            Text(verdict.paper),
+            Text(verdict.ours or missing_text(verdict.default.missing)),
+            Text(verdict.text, style=STYLES.get(verdict.verdict, "dim")),
+        )
+    console.print(table)
+    for verdict in assessed:
+        if verdict.note and verdict.ours:
+            console.print(Text(f"{verdict.claim.id}: {verdict.note}"), soft_wrap=True)
+    print_legend(assessed)
+
+
+def print_legend(assessed: Sequence[Verdict], *, about: Iterable[str] = ()) -> None:
+    """Explains the words of a table: its verdicts, what they are made of, and others."""
+    words = {item.verdict for item in assessed} | set(about)
+    words |= {found.verdict for item in assessed for found in item.outcomes.values()}
+    lines = legend(words)
+    if any(item.readings for item in assessed):
+        lines += [READING_MEANS, METHOD_MEANS]
+    for line in lines:
+        results_console().print(Text(line, style="dim"))
 
 
 def _row(verdict: Verdict) -> list[Text]:
@@ -109,7 +155,9 @@ def _print_three(papers: Mapping[str, Sequence[Verdict]]) -> None:
     table.add_column("under", no_wrap=True)
     for column in (
         "within 25 %",
-        "on one*",
+        "numbers",
+        "as printed",
+        "one workload",
         "right in direction",
         "contradicted",
         "undecided",
@@ -122,6 +170,8 @@ def _print_three(papers: Mapping[str, Sequence[Verdict]]) -> None:
                 name,
                 count.name,
                 share(count.within, count.judged),
+                str(count.printed or ""),
+                str(count.close or ""),
                 str(count.rest_on_one or ""),
                 share(count.directed, count.judged),
                 *(str(count.outcomes.get(outcome, "")) for outcome in (CONTRADICTED, UNDECIDED)),
@@ -129,4 +179,5 @@ def _print_three(papers: Mapping[str, Sequence[Verdict]]) -> None:
             )
             name = ""
     console.print(table)
-    console.print("* of those within 25 %, how many rest on one workload", markup=False)
+    for line in COLUMNS:
+        console.print(Text(line, style="dim"))

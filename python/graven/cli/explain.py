@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -9,36 +10,43 @@ from rich.text import Text
 
 from graven import output
 from graven.cli import completions, options
-from graven.cli.claims import STYLES
+from graven.cli.claims import STYLES, print_legend
 from graven.cli.programs import CAPTURES, capture_programs, check_readings
-from graven.cli.reproduce import require_results, simulate
+from graven.cli.reproduce import estimate, is_default, require_results, simulate
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
 from graven.figures import ratio
+from graven.papers import reference
 from graven.papers.counts import MEASURED
 from graven.papers.data import Claim, Paper
 from graven.papers.files import claim_of
-from graven.papers.plan import jobs_of
+from graven.papers.plan import AUTHORS, OPEN, jobs_of
 from graven.papers.programs import answer_with
 from graven.papers.reproduction import by_digest
+from graven.papers.rules import METHOD_MEANS, legend
 from graven.papers.sensitivity import APART, Sensitivity, alternatives_of, document, sensitivity
 from graven.store import Store
 
 HELP = """Show what moves a claim of a paper.
 
-CLAIM is the id of a claim that simulations answer (graven reproduce --claims shows them). Runs its
-experiments under each reading of the paper's text, under the combination that its authors had, and
-with each other value of the keys that no sentence decides; one at a time, and only simulations that
-the claim needs. What moves it most comes first. Keys that no sentence decides decide no verdict,
-and neither do real programs in place of the paper's (--reading "real programs").
+CLAIM is the id of a claim that simulations answer (graven reproduce --claims shows them). Its
+experiments are simulated by default, under each reading of the paper's text, by the paper's method
+(all readings that belong to it), and with each other value of the keys that no sentence decides;
+one at a time. The change with the largest effect comes first. Keys that no sentence decides decide
+no verdict, and neither do real programs in place of the paper's (--reading "real programs").
+
+Where simulations are missing here, the results that Graven ships are shown, with their version and
+size; --simulate runs what is missing, and so do --reading, --on and --jobs.
 
 \b
 Examples:
-  graven explain silo-throughput-vs-fwb --quick
-  graven explain lalea-headline-lalea
+  graven explain silo-throughput-vs-fwb
+  graven explain silo-throughput-vs-fwb --quick --simulate
+  graven explain lalea-headline-lalea --simulate
 
-Writes FOLDER/quick/explain or FOLDER/full/explain: CLAIM.json, and a drawing as CLAIM.svg and
-CLAIM.png. Results are shared with `graven reproduce`; after an interrupt, the same command goes on.
+Of results that are here, writes FOLDER/quick/explain or FOLDER/full/explain: CLAIM.json, and a
+drawing as CLAIM.svg and CLAIM.png. Results are shared with `graven reproduce`; after an interrupt,
+the same command goes on.
 """
 
 
@@ -46,6 +54,7 @@ CLAIM.png. Results are shared with `graven reproduce`; after an interrupt, the s
 @click.argument("claim_id", metavar="CLAIM", shell_complete=completions.claim)
 @options.reproduction
 @options.reading
+@click.option("--simulate", "wanted", is_flag=True, help="Run what is missing.")
 @options.on
 @options.jobs("Simulations")
 def explain(
@@ -54,6 +63,7 @@ def explain(
     stored: bool,
     out: Path,
     named: tuple[str, ...],
+    wanted: bool,
     on: str,
     jobs: int | None,
 ) -> int:
@@ -64,6 +74,19 @@ def explain(
     store = Store(out / "store")
     if stored:
         require_results(store, out)
+    shipped = reference.of_claim(claim.id)
+    if not (stored or wanted or named or jobs or not is_default("on")) and shipped:
+        jobs_of_claim = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick)))
+        missing = [job for name, job in jobs_of_claim.items() if not store.has(name)]
+        if missing:
+            _print_shipped(claim, paper, shipped)
+            took = estimate(missing, executor)
+            size = " --quick" if quick else ""
+            note(
+                f"{len(missing):,} of {len(jobs_of_claim):,} simulations have no result in {out}; "
+                f"`graven explain {claim.id}{size} --simulate` runs them ({took})"
+            )
+            return 0
     captures = _captures(paper, claim, named, out, stored=stored)
     needed = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick, captures=captures)))
     with refusing():
@@ -104,6 +127,50 @@ def _write(found: Sensitivity, folder: Path, *, quick: bool) -> None:
     note(f"wrote {folder / name}.json" + (" and its drawing" if chart.rows else ""))
 
 
+COLUMNS = ("change", "ours", "outcome", "number × default")
+
+
+def _print_shipped(claim: Claim, paper: Paper, lines: Sequence[reference.Line]) -> None:
+    """Results that Graven ships, with what made them."""
+    console = results_console()
+    default = lines[0]
+    console.print(Text(f"{claim.where}: {claim.says}", style="bold"))
+    made = f"shipped with Graven, made by version {default['version']} at {default['sizes']} sizes"
+    console.print(Text(f"{made}; nothing was simulated here", style="yellow"), soft_wrap=True)
+    said = f"paper: {default['paper']}; ours: {default['ours']}; {default['verdict']}"
+    console.print(Text(said), soft_wrap=True)
+    table = plain_table()
+    for column in COLUMNS:
+        table.add_column(column, overflow="fold")
+    ordered = sorted(lines, key=lambda line: line["kind"] == OPEN)
+    for number, line in enumerate(ordered):
+        if line["kind"] == OPEN and ordered[number - 1]["kind"] != OPEN:
+            table.add_section()
+        factor = line["moves it by"]
+        table.add_row(
+            Text("none: the default" if line is default else line["alternative"]),
+            Text(line["ours"]),
+            _outcome(line["outcome"]),
+            f"{ratio(float(factor))} ×" if factor else "",
+        )
+    console.print(table)
+    if claim.circular or claim.why:
+        console.print(Text(f"reason: {claim.circular or claim.why}"), soft_wrap=True)
+    for name in dict.fromkeys(line["alternative"] for line in lines):
+        if name in paper.readings:
+            reading = paper.readings[name]
+            console.print(Text(f"{name}: {reading.what} ({reading.where})", style="dim"))
+    words = legend(line["outcome"] for line in lines)
+    if any(line["alternative"] == AUTHORS for line in lines):
+        words.append(METHOD_MEANS)
+    if any(line["kind"] == OPEN for line in lines):
+        words.append(
+            "changes below the gap: keys that no sentence decides, which decide no verdict"
+        )
+    for text in words:
+        console.print(Text(text, style="dim"))
+
+
 def _print(found: Sensitivity) -> None:
     console = results_console()
     verdict = found.verdict
@@ -112,11 +179,11 @@ def _print(found: Sensitivity) -> None:
         Text(f"paper: {verdict.paper}; {verdict.text}; {verdict.tried_text}"), soft_wrap=True
     )
     table = plain_table()
-    for column in ("what is changed", "what came out", "outcome", "moves it by", "grounds"):
+    for column in (*COLUMNS, "grounds"):
         table.add_column(column, overflow="fold")
     default = verdict.default
     came = default.ours or "; ".join(default.missing[:1])
-    table.add_row("nothing: the default", Text(came), _outcome(default.verdict), "", "")
+    table.add_row("none: the default", Text(came), _outcome(default.verdict), "", "")
     for apart in (False, True):
         every = (*found.moves, *found.programs)
         moves = [move for move in every if (move.kind in APART) == apart]
@@ -131,6 +198,9 @@ def _print(found: Sensitivity) -> None:
                 Text(("decides no verdict: " if apart else "") + move.sentence),
             )
     console.print(table)
+    if verdict.note:
+        console.print(Text(f"reason: {verdict.note}"), soft_wrap=True)
+    print_legend([verdict], about=[move.found.verdict for move in found.moves])
     if verdict.kind == MEASURED and verdict.mark:
         console.print(Text(f"* {verdict.mark}"), soft_wrap=True)
 

@@ -21,6 +21,7 @@ from graven.folders import REPRODUCED
 from graven.machine import DEFAULT, Machine
 from graven.plots.comparisons import RELATIVE, Asked, Chart, chart
 from graven.plots.picture import checked, save, tables
+from graven.plots.scales import AUTO, SCALES
 from graven.plots.style import THEMES, WIDTHS, Look
 from graven.store import Store
 
@@ -170,6 +171,10 @@ def selecting(command: F) -> F:
     return command
 
 
+_SCALED = frozenset({"bars", "lines", "traffic", "energy"})
+"""Kinds whose axes of values are linear."""
+
+
 def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> None:
     """Adds the command of a kind of pictures of comparisons."""
 
@@ -191,6 +196,7 @@ def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> N
         theme: str,
         style: str | None,
         over: str | None = None,
+        scales: str = AUTO,
     ) -> int:
         if absolute and baseline is not None:
             raise click.UsageError("--absolute and --baseline exclude each other")
@@ -207,7 +213,7 @@ def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> N
             relative_to = None
             if baseline is not None or (kind in RELATIVE and not absolute):
                 relative_to = comparison.normalised(baseline or choice.baseline).baseline
-            return chart(kind, Asked(comparison, relative_to, metric, over))
+            return chart(kind, Asked(comparison, relative_to, metric, over, scales))
 
         return _draw(made, outs, look)
 
@@ -217,6 +223,14 @@ def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> N
             "--over",
             metavar="threads|SECTION.KEY",
             help="What lines go over.  [default: the one that has several values]",
+        )(made)
+    if kind in _SCALED:
+        made = click.option(
+            "--scales",
+            type=click.Choice(SCALES),
+            default=AUTO,
+            show_default=True,
+            help="One scale, or auto: others for workloads that one would hide.",
         )(made)
     plot.command(kind, help=text, short_help=short)(made)
 
@@ -231,7 +245,8 @@ _of_comparison(
     "lines",
     "Lines over threads or a varied key.",
     "Draw lines over the number of threads or a varied key, a panel for each workload.\n\n"
-    "All panels have the same scales. Absolute unless --baseline is given.",
+    "All panels have one scale, unless it would hide some (--scales). Absolute unless "
+    "--baseline is given.",
     over=True,
 )
 _of_comparison(
@@ -403,7 +418,7 @@ def of_claim(
     from graven.report.tornado import Tornado
 
     paper, claim = claim_of(claim_id)
-    maker = f"graven explain {claim.id}{' --quick' if quick else ''} --out {results}"
+    maker = f"graven explain {claim.id}{' --quick' if quick else ''} --simulate --out {results}"
 
     def made() -> Chart:
         jobs = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick)))

@@ -15,21 +15,23 @@ from rich.text import Text
 from graven import output
 from graven.campaign import CrashJob
 from graven.cli import completions, options
-from graven.cli.claims import print_claims, print_counts
+from graven.cli.claims import print_beside, print_claims, print_counts
 from graven.cli.keeping import watched
 from graven.cli.programs import CAPTURES, capture_programs, check_readings, print_programs
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.declarations import catalogue
-from graven.experiment import Executor, Job, failures_text, host_cores
-from graven.figures import ratio, scaled
-from graven.papers.data import Paper
-from graven.papers.drawn import Drawn, Point, drawn
+from graven.executors.estimates import seconds
+from graven.experiment import Executor, Job, Local, failures_text, host_cores
+from graven.figures import counted, ratio, scaled
+from graven.papers.data import Figure, Paper
+from graven.papers.drawn import Drawn, Point, drawn, shows
 from graven.papers.files import paper, papers
 from graven.papers.laboratory import findings
 from graven.papers.plan import READINGS, Wanted, jobs_of
 from graven.papers.reproduction import Reproduction, collect, needed, run
 from graven.papers.verdicts import Verdict, to_csv, to_json, unexplained, verdicts
+from graven.progress import duration
 from graven.store import Store
 from graven.store.keeping import Keeper
 
@@ -190,13 +192,32 @@ def _readings(of: Paper) -> Table:
     for column in ("reading", "where", "what it says", "sets"):
         table.add_column(column, overflow="fold")
     for reading in of.readings.values():
-        what = f"{reading.what}{' (its authors had it)' if reading.authors else ''}"
+        what = reading.what + (" (part of the paper's method)" if reading.authors else "")
         table.add_row(reading.name, reading.where, Text(what), Text(reading.changes))
     return table
 
 
+def announce(everything: Mapping[str, Job | CrashJob], store: Store, executor: Executor) -> None:
+    """Says how many simulations are missing and about how long they take, before they start."""
+    missing = [job for digest, job in everything.items() if not store.has(digest)]
+    if missing:
+        took = estimate(missing, executor)
+        note(f"{len(missing):,} of {len(everything):,} simulations have no result yet: {took}")
+
+
+def estimate(missing: Sequence[Job | CrashJob], executor: Executor) -> str:
+    """About how long some simulations take: on this host, or on one core of a cluster's."""
+    each = [seconds(job) for job in missing]
+    if not isinstance(executor, Local):
+        return f"about {duration(sum(each))} on one core"
+    cores = executor.workers or host_cores()
+    longest = max(sum(each) / cores, *each)
+    return f"about {duration(longest)}, {counted(cores, 'simulation')} at a time"
+
+
 def simulate(everything: Mapping[str, Job | CrashJob], store: Store, executor: Executor) -> int:
     """Runs what is not stored, with a display; returns the exit code."""
+    announce(everything, store, executor)
     with watched(Keeper(store)) as display:
         ran = run(everything, store, executor=executor, observe=display)
     if ran.stored:
@@ -224,7 +245,7 @@ def _write(
     ]
     for pages in write_reports(reports, folder, workers):
         if pages:
-            drawings = f" and {len(pages) - 1} drawings" if len(pages) > 1 else ""
+            drawings = f" and {counted(len(pages) - 1, 'drawing')}" if len(pages) > 1 else ""
             note(f"wrote {pages[0]}{drawings}")
     if any(item.wanted.figures is not None for item in found):
         return
@@ -254,11 +275,16 @@ def _print(
     for item, verdict in zip(found, assessed, strict=True):
         if figures:
             for name in item.wanted.figures or ():
-                _print_figure(drawn(item.wanted.paper.figures[name], item))
+                figure = item.wanted.paper.figures[name]
+                _print_figure(drawn(figure, item))
+                about = [one for one in verdict if shows(figure, one.claim)]
+                if about and not claims:
+                    print_beside(about)
         if claims:
             print_claims(item.wanted.paper.title, verdict)
         print_programs(item.wanted.paper.title, verdict)
-    print_counts(dict(zip(names, assessed, strict=True)))
+    if claims or not figures:
+        print_counts(dict(zip(names, assessed, strict=True)))
     missing = [item.claim.id for verdict in assessed for item in unexplained(verdict)]
     if missing:
         note(f"not met, without a reason in claims.toml: {', '.join(missing)}")
@@ -268,7 +294,9 @@ def _print_figure(item: Drawn) -> None:
     console = results_console()
     figure = item.figure
     relative = f", relative to {figure.baseline}" if figure.relative else ""
-    console.print(Text(f"{figure.where}: {figure.title}{relative}", style="bold"))
+    unit = _unit(figure)
+    said = f"{figure.where}: {figure.title}{relative}{unit}"
+    console.print(Text(said, style="bold"))
     unsafe = catalogue().unsafe_designs().intersection(item.study.designs)
     for panel in item.panels:
         if panel.caption:
@@ -289,6 +317,14 @@ def _print_figure(item: Drawn) -> None:
         console.print(f"{item.missing:,} simulations have no result")
     if unsafe:
         console.print(UNSAFE_NOTE)
+
+
+def _unit(figure: Figure) -> str:
+    """The unit of a figure's numbers, with a comma before it."""
+    if figure.relative or figure.first:
+        return ", multiples"
+    found = next((s.unit for s in catalogue().stats if s.name == figure.metric), "")
+    return f", {found}" if found else ""
 
 
 def _cell(point: Point, *, relative: bool) -> str:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graven.comparison import MEAN, Metric, Normalised
-from graven.figures import exact, ratio, scaled
+from graven.figures import MISSING, exact, ratio, scaled
 from graven.headings import Headings
 from graven.records import Value
 
@@ -55,6 +55,14 @@ def print_comparison(console: Console, normalised: Normalised) -> None:
     console.print(
         f"mean: geometric mean over the workloads. Last lines: {normalised.baseline}'s own value."
     )
+    zero = [
+        metric.title
+        for metric in comparison.metrics
+        if any(r.design == normalised.baseline and r.number(metric.stat) == 0.0 for r in comparison)
+    ]
+    if zero:
+        said = f"{normalised.baseline}'s value, of which others are multiples, is 0"
+        console.print(f"{MISSING}: {said} ({', '.join(zero)}).", markup=False)
     for part in parts:
         deferred = part.comparison.deferred_note()
         if deferred is not None:

@@ -22,4 +22,5 @@
 | `verdicts` | each claim beside what came out |
 | `counts` | claims by class and by what came out |
 | `sensitivity` | what moves a claim |
+| `reference` | results that are shipped |
 """

@@ -31,6 +31,9 @@ from graven.papers.rules import (
 from graven.papers.samples import Sample
 from graven.records import Record
 
+RATIOS = ("times", "gain", "reduction")
+"""Forms of numbers that are one result over another."""
+
 RESTS = 0.25
 """A mean from which leaving out one workload takes more than this share rests on that workload."""
 
@@ -161,19 +164,16 @@ def shown_sample(number: Sample, form: str) -> str:
 def shown_interval(ends: tuple[float, float], form: str) -> str:
     """An interval in the form in which its ends are printed, empty if they are printed alike."""
     low, high = (shown(end, form) for end in ends)
-    if form == "reduction":
-        low, high = high, low
     return f"{low} to {high}" if low != high else ""
 
 
 def shown(number: float, form: str) -> str:
-    """A number in the form in which it is printed."""
+    """A number for a person: gains and reductions as ratios, as they are compared."""
     if form == "cases":
         return f"in {100.0 * number:.0f} % of all cases"
-    value = as_printed(number, form)
-    if form in ("gain", "reduction", "percent"):
-        return f"{round(value, 1) + 0.0:.1f} %"
-    return f"{ratio(value)} ×" if form == "times" else f"{value:,.4g}"
+    if form == "percent":
+        return f"{round(as_printed(number, form), 1) + 0.0:.1f} %"
+    return f"{ratio(number)} ×" if form in RATIOS else f"{number:,.4g}"
 
 
 def _order(answer: OrderAnswer, view: View) -> Outcome:

@@ -2,8 +2,8 @@
 
 A printed parameter that the machine has, a mechanism that a unit test holds, and a figure that was
 measured are not the same kind of agreement; they are counted apart, and so is what is not
-simulated. Measured figures are counted three times: by default, as the authors had it, and under
-whichever reading fits best.
+simulated. Measured figures are counted three times: by default, by the paper's
+method, and under whichever reading fits best; a claim that restates another is counted with it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from graven.papers.data import Claim, NumberAnswer, as_printed
 from graven.papers.rules import AGREES, DIRECTION, NOT_RUN, OUTCOMES, VERDICTS
 
 if TYPE_CHECKING:
@@ -25,8 +26,17 @@ NOTHING = "not simulated"
 CLASSES = (PARAMETERS, MECHANISMS, MEASURED, NOTHING)
 """Every class of claims."""
 
-COUNTED = ("default alone", "the authors' combination", "any reading")
+COUNTED = ("default alone", "the paper's method", "any reading")
 """The three counts of measured figures."""
+
+
+COLUMNS = (
+    "numbers: of those within 25 %, claims with a printed number; others are orders and trends",
+    "as printed: of these, claims within 25 % of the number as it is printed, of a gain itself",
+    "one workload: of those within 25 %, claims whose mean one workload decides",
+    "a claim that restates another is counted with it",
+)
+"""The columns of the counts, explained."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +48,17 @@ class Count:
         outcomes: How many claims have which outcome, best first; none where it was not tried.
         untried: Claims for which it was not tried.
         rest_on_one: Of those within 25 %, the ones whose mean rests on single workloads.
+        printed: Of those within 25 %, the ones with a printed number; others are orders or trends.
+        close: Of these, the ones that are within 25 % of the number as it is printed: of a gain or
+            a reduction itself, and not of the ratio.
     """
 
     name: str
     outcomes: dict[str, int]
     untried: int
     rest_on_one: int
+    printed: int = 0
+    close: int = 0
 
     @property
     def judged(self) -> int:
@@ -73,8 +88,8 @@ def by_class(found: Sequence[Verdict]) -> dict[str, dict[str, int]]:
 
 
 def three_counts(found: Iterable[Verdict]) -> list[Count]:
-    """The measured figures by default, as the authors had it, and under any reading."""
-    measured = [verdict for verdict in found if verdict.kind == MEASURED]
+    """The measured figures by default, by the paper's method, and under any reading."""
+    measured = [v for v in found if v.kind == MEASURED and v.claim.restates is None]
     counts = []
     for name in COUNTED:
         chosen = [
@@ -89,8 +104,31 @@ def three_counts(found: Iterable[Verdict]) -> list[Count]:
         verdicts = [item.verdict for item in known]
         outcomes = {name: n for name in OUTCOMES if (n := verdicts.count(name))}
         single = sum(bool(item.rests_on) and item.verdict in AGREES for item in known)
-        counts.append(Count(name, outcomes, len(chosen) - len(known), single))
+        pairs = zip(measured, chosen, strict=True)
+        values = [
+            is_close(verdict.claim, verdict.value_of(item))
+            for verdict, item in pairs
+            if item is not None and item.verdict in AGREES and is_number(verdict.claim)
+        ]
+        untried = len(chosen) - len(known)
+        counts.append(Count(name, outcomes, untried, single, len(values), sum(values)))
     return counts
+
+
+def is_number(claim: Claim) -> bool:
+    """Whether a claim is about one printed number, and not an order, a trend or all cases."""
+    return isinstance(claim.answer, NumberAnswer) and claim.answer.form != "cases"
+
+
+def is_close(claim: Claim, ours: float | None) -> bool:
+    """Whether ours is within 25 % of the number as it is printed, a gain for example."""
+    answer = claim.answer
+    if ours is None or not isinstance(answer, NumberAnswer):
+        return False
+    printed = as_printed(answer.expect, answer.form)
+    if answer.bound != "about" and (ours <= answer.expect) == (answer.bound == "at most"):
+        return True
+    return bool(printed) and abs(as_printed(ours, answer.form) / printed - 1.0) <= 0.25
 
 
 def share(part: int, whole: int) -> str:

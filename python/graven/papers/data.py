@@ -261,6 +261,9 @@ class Claim:
         unit: Its unit.
         answer: What answers it.
         why: Why it is not met, if so.
+        restates: The claim that says the same of the same number, with which it is counted once.
+        circular: How the model was made with the printed number, if it was: agreement with it
+            counts for nothing.
     """
 
     id: str
@@ -270,6 +273,8 @@ class Claim:
     unit: str | None
     answer: Answer
     why: str | None
+    restates: str | None = None
+    circular: str | None = None
 
     @property
     def measures(self) -> tuple[Measure, ...]:

@@ -102,6 +102,14 @@ def drawn(figure: Figure, found: Reproduction) -> Drawn:
     return Drawn(figure, results.study, tuple(panels), axis, others, results.missing)
 
 
+def shows(figure: Figure, claim: Claim) -> bool:
+    """Whether a figure shows the results that a claim is about."""
+    return any(
+        figure.study in measure.studies and measure.metric == figure.metric
+        for measure in claim.measures
+    )
+
+
 def _with_programs(figure: Figure, found: Reproduction) -> list[Panel]:
     """A figure over workloads, with real programs in place of the paper's."""
     if figure.x is not None:

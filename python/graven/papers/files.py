@@ -132,6 +132,12 @@ def parse(name: str, experiments: str, claims: str) -> Paper:
     text.end()
     said = _file(claims, f"papers/{name}/claims.toml")
     all_claims = _by_id(said.tables("claim"), lambda table: _claim(table, found))
+    for claim in all_claims.values():
+        if claim.restates is not None and claim.restates not in all_claims:
+            raise ConfigError(
+                f"papers/{name}/claims.toml: {claim.id} restates `{claim.restates}`, which is no "
+                "claim of the paper"
+            )
     said.end()
     return replace(found, claims=tuple(all_claims.values()))
 
@@ -310,6 +316,8 @@ def _claim(table: Table, known: Paper) -> Claim:
         unit=table.optional_text("unit"),
         answer=_answer(answer, table.any("value"), known),
         why=table.optional_text("why"),
+        restates=table.optional_text("restates"),
+        circular=table.optional_text("circular"),
     )
     answer.end()
     if not claim.id.startswith(f"{known.name}-"):

@@ -1,7 +1,7 @@
 """From experiments to simulations: sizes, seeds, and the alternatives that are tried.
 
 An experiment is a matrix of simulations under each alternative: the default; each reading of the
-paper's text that bears on it, alone; the readings that its authors had, together; and, where the
+paper's text that bears on it, alone; the readings of the paper's method, together; and, where the
 sensitivity of a claim is asked for, each other value of what no sentence decides. Simulations that
 do not depend on what an alternative sets are the default's. A reading with real programs is an
 experiment of its own beside these, with the same designs on other programs.
@@ -25,7 +25,7 @@ from graven.papers.readings import Reading
 DEFAULT = "default"
 """The alternative in which every question has its default choice."""
 
-AUTHORS = "as its authors had it"
+AUTHORS = "paper's method"
 """The alternative with all readings that belong to the methodology that a paper describes."""
 
 BY_DEFAULT, READING, COMBINATION, OPEN = "default", "reading", "combination", "open key"
@@ -33,7 +33,7 @@ PROGRAMS = "other programs"
 """Kinds of alternatives."""
 
 READINGS = ("none", "authors", "all")
-"""Which readings are tried: none, the authors' combination, or each alone and the combination."""
+"""Which readings are tried: none, the paper's method, or each alone and the combination."""
 
 EVERYTHING = "everything"
 """All readings, and the other values of open keys."""
@@ -52,7 +52,7 @@ class Alternative:
 
     Attributes:
         study: The experiment, sized.
-        name: `default`, a reading, the authors' combination, or a value of an open key.
+        name: `default`, a reading, the paper's method, or a value of an open key.
         kind: Which of these.
         jobs: Its simulations.
         changed: The default's simulations whose place others take.

@@ -6,14 +6,16 @@ twice as much, however near to 1 both are. A difference below the spread over th
 nothing.
 
 What holds under one alternative is an outcome; the verdict on a claim is made of its outcomes by
-default, under each reading alone, and under the combination that the authors had.
+default, under each reading alone, and under the paper's method, all readings that belong to it.
+
+`MEANINGS` defines every word that verdicts, terminals, reports and documents use.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from graven.papers.data import NumberAnswer, TrendAnswer
 from graven.papers.samples import Sample, compare, widest
@@ -22,10 +24,12 @@ from graven.records import Value
 MET = "met"
 MET_10 = "met within 10%"
 MET_25 = "met within 25%"
-DEPENDS = "depends on a reading"
+DEPENDS = "met under a reading"
 DIRECTION = "direction only"
-DIRECTION_DEPENDS = "direction under a reading"
+DIRECTION_DEPENDS = "direction only under a reading"
 UNDECIDED = "undecided"
+NOT_INDEPENDENT = "not independent"
+"""Agreement with a number from which the model was made: it confirms nothing."""
 BY_DEFAULT = "contradicted by default"
 CONTRADICTED = "contradicted"
 DIFFERS = "differs"
@@ -33,7 +37,17 @@ DIFFERS = "differs"
 NOT_SIMULATED = "not simulated"
 NOT_RUN = "no result"
 
-OUTCOMES = (MET, MET_10, MET_25, DIRECTION, UNDECIDED, CONTRADICTED, NOT_SIMULATED, NOT_RUN)
+OUTCOMES = (
+    MET,
+    MET_10,
+    MET_25,
+    DIRECTION,
+    UNDECIDED,
+    NOT_INDEPENDENT,
+    CONTRADICTED,
+    NOT_SIMULATED,
+    NOT_RUN,
+)
 """Every outcome under one alternative, best first."""
 
 VERDICTS = (
@@ -44,6 +58,7 @@ VERDICTS = (
     DIRECTION,
     DIRECTION_DEPENDS,
     UNDECIDED,
+    NOT_INDEPENDENT,
     BY_DEFAULT,
     CONTRADICTED,
     NOT_SIMULATED,
@@ -51,10 +66,43 @@ VERDICTS = (
 )
 """Every verdict, best first."""
 
+MEANINGS = {
+    MET: "an order, a trend, a limit, a value or a test is as the paper says",
+    MET_10: "a ratio is at most 10 % from the paper's; a gain or loss is half to twice the paper's",
+    MET_25: "a ratio is at most 25 % from the paper's; a gain or loss is half to twice the paper's",
+    DEPENDS: "not met by default, but if the paper's text is read in another way, which is named",
+    DIRECTION: "a ratio is on the paper's side of 1, but farther off; an order or a trend holds "
+    "at its ends and for most pairs",
+    DIRECTION_DEPENDS: "contradicted by default, direction only under the reading that is named",
+    UNDECIDED: "the difference that would decide is below the spread over the seeds",
+    NOT_INDEPENDENT: "it agrees with a number that the model was made with: not counted as met",
+    BY_DEFAULT: "contradicted by default; readings that may change that were not tried",
+    CONTRADICTED: "none of these, by default and under every reading",
+    DIFFERS: "programs other than the paper's give another number, which contradicts nothing",
+    NOT_SIMULATED: "Graven has no simulation for it",
+    NOT_RUN: "simulations that it needs have not run",
+}
+"""The meaning of each outcome and verdict, in the words of a legend."""
+
+READING_MEANS = (
+    "reading: another choice where the paper's text leaves something open or says two things"
+)
+METHOD_MEANS = (
+    "paper's method: all readings that belong to the method that the paper describes, together"
+)
+"""The other two words of tables of verdicts."""
+
+
+def legend(words: Iterable[str]) -> list[str]:
+    """A line for each of some outcomes or verdicts, best first, that says what it means."""
+    used = set(words)
+    return [f"{word}: {meaning}" for word, meaning in MEANINGS.items() if word in used]
+
+
 AGREES = (MET, MET_10, MET_25)
 """Outcomes within 25 %."""
 
-UNMET = (DIRECTION, DIRECTION_DEPENDS, CONTRADICTED, NOT_SIMULATED)
+UNMET = (DIRECTION, DIRECTION_DEPENDS, NOT_INDEPENDENT, CONTRADICTED, NOT_SIMULATED)
 """Verdicts that need a reason."""
 
 
@@ -66,7 +114,7 @@ def combined(default: str, others: Mapping[str, str], untried: int) -> tuple[str
         others: Outcomes under what was tried beside it, by name.
         untried: How many readings that bear on the claim were not tried.
     """
-    if default in (*AGREES, NOT_SIMULATED, NOT_RUN):
+    if default in (*AGREES, NOT_INDEPENDENT, NOT_SIMULATED, NOT_RUN):
         return default, ()
     for better, verdict in ((AGREES, DEPENDS), ((DIRECTION,), DIRECTION_DEPENDS)):
         if default in better:

@@ -32,7 +32,7 @@ from graven.papers.plan import (
 from graven.papers.programs import answer_with
 from graven.papers.reproduction import Reproduction, gather
 from graven.papers.samples import Sample
-from graven.papers.verdicts import Verdict, assess
+from graven.papers.verdicts import Verdict, assess, independent
 from graven.records import json_text
 from graven.store import Store
 
@@ -45,7 +45,7 @@ class Move:
     """What an alternative does to a claim.
 
     Attributes:
-        name: A reading, the authors' combination, or a value of an open key.
+        name: A reading, the paper's method, or a value of an open key.
         kind: Which of these, as in `plan`.
         found: What came out.
         number: Which of the claim's numbers moves most; empty if none is known.
@@ -148,6 +148,7 @@ def sensitivity(
 def _move(name: str, claim: Claim, paper: Paper, found: Reproduction, default: Outcome) -> Move:
     kind = next(r.tried[name].kind for r in found.results.values() if name in r.tried)
     came = outcome(claim.answer, View(found.results, name))  # type: ignore[arg-type]
+    came = independent(claim, came)
     return _moved(name, kind, came, paper, default)
 
 

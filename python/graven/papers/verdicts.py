@@ -1,4 +1,4 @@
-"""Each claim beside what came out: by default, as its authors had it, and under every reading."""
+"""Each claim beside what came out: by default, by the paper's method, and under every reading."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from graven.papers.answers import Outcome, View, outcome, shown, shown_interval
 from graven.papers.costs import cost_of
 from graven.papers.counts import MEASURED, MECHANISMS, NOTHING, PARAMETERS
 from graven.papers.data import (
+    AllAnswer,
     Claim,
     CostAnswer,
     MachineAnswer,
@@ -33,8 +34,10 @@ from graven.papers.rules import (
     AGREES,
     CONTRADICTED,
     DIFFERS,
+    DIRECTION,
     DIRECTION_DEPENDS,
     MET,
+    NOT_INDEPENDENT,
     NOT_RUN,
     NOT_SIMULATED,
     OUTCOMES,
@@ -58,7 +61,7 @@ class Verdict:
         outcomes: What came out by alternative, the default first; of a claim that nothing is
             simulated for, the default only.
         readings: The readings that bear on it, whether they were tried or not.
-        bears: Whether the authors' combination differs from the default for it.
+        bears: Whether the paper's method differs from the default for it.
         verdict: One of `rules.VERDICTS`.
         decides: The alternatives that decide it, if the default does not, best first.
         how: What answers it: a test, an item of cost, a key, an experiment.
@@ -95,12 +98,13 @@ class Verdict:
         """The verdict with the reading that it depends on."""
         if not self.decides:
             return self.verdict
-        under = "direction under" if self.verdict == DIRECTION_DEPENDS else "depends on"
-        return f"{under} {self.decides[0]}"
+        word = DIRECTION if self.verdict == DIRECTION_DEPENDS else MET
+        name = self.decides[0]
+        return f"{word} under " + (f"the {AUTHORS}" if name == AUTHORS else f"reading {name}")
 
     @property
     def authors(self) -> Outcome | None:
-        """What came out as the authors had it; `None` if it was not tried."""
+        """What came out by the paper's method; `None` if it was not tried."""
         return self.outcomes.get(AUTHORS, None if self.bears else self.default)
 
     @property
@@ -120,9 +124,10 @@ class Verdict:
     @property
     def value(self) -> float | None:
         """What came out by default, where it is a number that is compared with a printed one."""
-        return self._value(self.default)
+        return self.value_of(self.default)
 
-    def _value(self, found: Outcome) -> float | None:
+    def value_of(self, found: Outcome) -> float | None:
+        """The number of an outcome, where it is compared with a printed one."""
         if not isinstance(self.claim.answer, NumberAnswer):
             return None
         return next((number.mean for number in found.numbers.values()), None)
@@ -138,7 +143,7 @@ class Verdict:
     @property
     def range(self) -> tuple[float, float] | None:
         """Between which values a number lies over all that was tried, if over several."""
-        known = [v for item in self.outcomes.values() if (v := self._value(item)) is not None]
+        known = [v for item in self.outcomes.values() if (v := self.value_of(item)) is not None]
         return (min(known), max(known)) if len(known) > 1 else None
 
     @property
@@ -154,7 +159,7 @@ class Verdict:
 
     @property
     def authors_text(self) -> str:
-        """What came out as the authors had it, for a person."""
+        """What came out by the paper's method, for a person."""
         if self.kind != MEASURED:
             return ""
         if not self.bears:
@@ -276,7 +281,10 @@ def _measured(claim: Claim, answer: Measured, found: Reproduction) -> Verdict:
     known = found.wanted.paper.readings
     # Values of open keys, for which no sentence speaks, may have been tried as well.
     may_decide = [name for name in bear if name in tried and (name in known or name == AUTHORS)]
-    outcomes = {name: outcome(answer, View(results, name)) for name in (DEFAULT, *may_decide)}
+    outcomes = {
+        name: independent(claim, outcome(answer, View(results, name)))
+        for name in (DEFAULT, *may_decide)
+    }
     readings = tuple(name for name in bear if name in known)
     judged = {
         name: item.verdict
@@ -295,13 +303,20 @@ def _measured(claim: Claim, answer: Measured, found: Reproduction) -> Verdict:
         outcomes,
         verdict,
         describe(claim.measures[0]),
-        claim.why or "",
+        claim.circular or claim.why or "",
         readings,
         AUTHORS in bear,
         decides,
         reasons,
         with_programs(claim, found),
     )
+
+
+def independent(claim: Claim, found: Outcome) -> Outcome:
+    """An outcome; agreement with a number that the model was made with is none."""
+    if claim.circular is None or found.verdict not in AGREES:
+        return found
+    return replace(found, verdict=NOT_INDEPENDENT)
 
 
 def with_programs(claim: Claim, found: Reproduction) -> dict[str, Outcome]:
@@ -332,7 +347,20 @@ def _printed_or_order(claim: Claim) -> str:
 def printed(claim: Claim) -> str:
     """What the paper prints, as a person reads it."""
     text = _text(claim.value)
-    return f"{text} {claim.unit}" if claim.unit and text else text
+    text = f"{text} {claim.unit}" if claim.unit and text else text
+    ratios = _ratios(claim)
+    if not ratios:
+        return text
+    return f"{ratios} ({text.replace(' (', ', ').removesuffix(')')})"
+
+
+def _ratios(claim: Claim) -> str:
+    """What is printed as gains or reductions, as the ratios that ours are compared with."""
+    answers = claim.answer.answers if isinstance(claim.answer, AllAnswer) else (claim.answer,)
+    numbers = [one for one in answers if isinstance(one, NumberAnswer)]
+    if not numbers or any(one.form not in ("gain", "reduction") for one in numbers):
+        return ""
+    return ", ".join(shown(one.expect, one.form) for one in numbers)
 
 
 def _text(value: Printed) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import itertools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +29,34 @@ COLOURS = "cividis"
 """From dark to light, for every kind of colour vision, and in grey."""
 
 
+def _wrong(file: Path, line: int, what: str) -> ConfigError:
+    return ConfigError(
+        f"{file}, line {line}: {what}; this is not what `graven run --bank-loads` writes"
+    )
+
+
+def _row(
+    file: Path, line: int, header: Sequence[str], cells: Sequence[str]
+) -> tuple[list[float], int]:
+    """The numbers of a line, and its place.
+
+    Raises:
+        ConfigError: it has not as many as the header, or one is no finite number from 0 on.
+    """
+    if len(cells) != len(header):
+        raise _wrong(file, line, f"{len(cells)} values under {len(header)} headings")
+    row = []
+    for name, cell in zip(header, cells, strict=True):
+        try:
+            value = float(cell)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or value < 0.0:
+            raise _wrong(file, line, f"{name} is `{cell}`, not a finite number from 0 on")
+        row.append(value)
+    return row, line
+
+
 @dataclass(frozen=True)
 class BankLoads:
     """Mean numbers of pending requests.
@@ -45,22 +76,26 @@ class BankLoads:
         Raises:
             ConfigError: it cannot be read, or is not what `--bank-loads` writes.
         """
-        wrong = ConfigError(f"{file} is not what `graven run --bank-loads` writes")
         try:
             with file.open(newline="", encoding="utf-8") as text:
-                header, *rows = csv.reader(text)
-            numbers = [[float(cell) for cell in row] for row in rows]
+                reader = csv.reader(text)
+                header = next(reader, [])
+                if header[:1] != ["cycle"]:
+                    raise _wrong(file, 1, "the header does not begin with `cycle`")
+                numbers = [_row(file, reader.line_num, header, cells) for cells in reader]
         except OSError as error:
             raise ConfigError(f"cannot read {file}: {error.strerror or error}") from None
-        except ValueError:
-            raise wrong from None
-        if header[:1] != ["cycle"] or any(len(row) != len(header) for row in numbers):
-            raise wrong
+        except (csv.Error, UnicodeDecodeError):
+            raise ConfigError(f"{file} is not what `graven run --bank-loads` writes") from None
         if len(header) < 2 or not numbers:
             raise ConfigError(f"{file} has no intervals; its run ended before the first was over")
+        for (before, _), (row, line) in itertools.pairwise(numbers):
+            if row[0] <= before[0]:
+                said = f"cycle {row[0]:,.15g} does not come after {before[0]:,.15g}"
+                raise _wrong(file, line, said)
         return BankLoads(
-            tuple(row[0] for row in numbers),
-            tuple(tuple(row[bank] for row in numbers) for bank in range(1, len(header))),
+            tuple(row[0] for row, _ in numbers),
+            tuple(tuple(row[bank] for row, _ in numbers) for bank in range(1, len(header))),
         )
 
     @property

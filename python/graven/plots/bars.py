@@ -1,12 +1,14 @@
 """Grouped bars: workloads, then their mean, and a bar for each design; whole or in parts.
 
-Where there are more bars than fit side by side, the groups go on in further rows of the same scale.
+Where there are more bars than fit side by side, the groups go on in further rows. Rows have one
+scale, unless it would hide groups whose values are much smaller; these have rows of their own then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -19,6 +21,7 @@ from graven.plots.parts import (
     UNSAFE_NOTE,
     Legend,
     line_height,
+    listed,
     number_axis,
     pieces,
     room_beside,
@@ -29,8 +32,9 @@ from graven.plots.parts import (
     wrapped,
 )
 from graven.plots.picture import Picture, Rows
+from graven.plots.scales import AUTO, ends, middle
 from graven.plots.style import HATCHES, Look, Marked
-from graven.plots.values import Number
+from graven.plots.values import BASELINE_IS_0, NO_RESULT, VALUE_IS_0, Number
 from graven.records import Value
 from graven.report.palette import KINDS
 
@@ -46,6 +50,9 @@ _BAR = 1.9
 _PITCH = 1.12
 """How far names below bars are apart, in sizes of their letters."""
 
+_ABSENT = {NO_RESULT: "x", BASELINE_IS_0: "+", VALUE_IS_0: "1"}
+"""Marks in the place of bars that are not there, by the reason."""
+
 _ROW = {"column": 88.0, "text": 104.0}
 
 
@@ -55,11 +62,19 @@ class Panel:
 
     Attributes:
         caption: What they have in common, if there are several panels: `8 threads`.
-        numbers: By design and group; nothing where a result is missing.
+        numbers: By design and group; nothing where there is no number.
+        absent: The reasons for numbers that are not there; a missing result if none is given.
     """
 
     caption: str
     numbers: Mapping[tuple[str, str], Number | None]
+    absent: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def reason(self, design: str, group: str) -> str:
+        """The reason for which a number is not there; empty if it is."""
+        if self.numbers[design, group] is not None:
+            return ""
+        return self.absent.get((design, group)) or NO_RESULT
 
 
 @dataclass(frozen=True)
@@ -78,6 +93,7 @@ class Bars:
         unsafe: Designs that are marked.
         parts: Names of the parts with their titles, if bars have some.
         spreads: What whiskers are, in words; empty if there are none.
+        scales: One of `scales.SCALES`.
     """
 
     metric: str
@@ -91,6 +107,7 @@ class Bars:
     unsafe: Collection[str] = ()
     parts: Mapping[str, str] | None = None
     spreads: str = ""
+    scales: str = AUTO
 
     @property
     def rows(self) -> Rows:
@@ -113,7 +130,7 @@ class Bars:
             "design": design,
         }
         if number is None:
-            return [{**row, "value": None}]
+            return [{**row, "value": None, "absent": panel.reason(design, group)}]
         row |= {"value": number.value, "low": number.low, "high": number.high}
         return [row | {f"of which {k}": v for k, v in (number.parts or {}).items()}]
 
@@ -122,18 +139,24 @@ class Bars:
         return [n for panel in self.panels for n in panel.numbers.values() if n is not None]
 
     @property
-    def _missing(self) -> str:
-        """What is not there, in words."""
-        gone = {
-            (group, all(panel.numbers[design, other] for other in self.groups if other != MEAN))
-            for panel in self.panels
-            for (design, group), number in panel.numbers.items()
-            if number is None
+    def _absences(self) -> list[str]:
+        """The reasons for all numbers that are not there."""
+        found = {panel.reason(*key) for panel in self.panels for key in panel.numbers}
+        return [reason for reason in _ABSENT if reason in found]
+
+    @property
+    def ends(self) -> dict[tuple[int, str], float]:
+        """The end of the scale of each group of each panel."""
+        least = 0.0 if self.baseline is None else 1.0
+        tops = {
+            (at, group): max(
+                [least, *(n.high for d in self.designs if (n := panel.numbers[d, group]))]
+            )
+            for at, panel in enumerate(self.panels)
+            for group in self.groups
         }
-        if not gone:
-            return ""
-        zeros = all(group == MEAN and others for group, others in gone)
-        return f"no {MEAN_TITLE}: a value is 0" if zeros else "no result"
+        found = ends(list(tops.values()), self.scales)
+        return {key: end or 1.0 for key, end in zip(tops, found, strict=True)}
 
     def draw(self, look: Look) -> Picture:
         """The picture."""
@@ -148,11 +171,12 @@ class _Drawing:
         self.chart = chart
         self.look = look
         self.marked = look.marked(chart.designs)
-        top = max([number.high for number in chart._numbers], default=1.0)
-        self.top = max(top, 1.0 if chart.baseline is not None else 0.0) or 1.0
-        self.scale = Scale(1.0, "") if chart.baseline is not None else scale(chart.unit, self.top)
+        self.ends = chart.ends
+        tops = [*self.ends.values()]
+        absolute = chart.baseline is None
+        self.scale = scale(chart.unit, middle(tops)) if absolute else Scale(1.0, "")
         self.tick = text_size("xtick.labelsize")
-        self.inner = room_beside(look.points, self.scale, self.top)
+        self.inner = room_beside(look.points, self.scale, tops)
         self.span = len(chart.designs) + _GAP
 
     @property
@@ -170,32 +194,54 @@ class _Drawing:
         words = [word for group in self.chart.groups for word in pieces(group)]
         group = max(least * self.span, widest([*words, MEAN_TITLE], self.tick) + 5)
         most = max(1, int(self.inner / group))
-        rows = -(-len(self.chart.groups) // most)
-        return -(-len(self.chart.groups) // rows)
+        longest = max(len(groups) for _, groups, _ in self._scaled())
+        rows = -(-longest // most)
+        return -(-longest // rows)
+
+    def _scaled(self) -> list[tuple[Panel, list[str], float]]:
+        """The groups of each panel that share a scale, and its end; the largest values first."""
+        found = []
+        for at, panel in enumerate(self.chart.panels):
+            of_panel = {group: self.ends[at, group] for group in self.chart.groups}
+            for end in sorted(set(of_panel.values()), reverse=True):
+                found.append((panel, [g for g in of_panel if of_panel[g] == end], end))
+        return found
 
     def picture(self) -> Picture:
         chart, look = self.chart, self.look
         across = self.across()
-        chunks = [chart.groups[at : at + across] for at in range(0, len(chart.groups), across)]
-        strips = [(panel, chunk) for panel in chart.panels for chunk in chunks]
+        strips = [
+            (panel, groups[at : at + across], end)
+            for panel, groups, end in self._scaled()
+            for at in range(0, len(groups), across)
+        ]
+        first = [
+            panel is not before
+            for (panel, *_), (before, *_) in zip(strips[1:], strips[:-1], strict=True)
+        ]
+        captions = {panel.caption: self._caption(panel) for panel in chart.panels}
         legend = self._legend()
         row = _ROW["column" if look.width < 5 else "text"]
         row = (row if len(strips) < 4 else 0.7 * row) + self._below(across)
         row += self._above(across) if self.label_of_designs else 0
-        caption = line_height(text_size("axes.titlesize"))
-        captions = sum(caption for panel in chart.panels if panel.caption)
-        height = row * len(strips) + captions + legend.height + 6
+        line = line_height(text_size("axes.titlesize"))
+        above = sum(line * (text.count("\n") + 1) for text in captions.values() if text)
+        height = row * len(strips) + above + legend.height + 6
         picture = Picture(look, height, chart.rows, layout="constrained")
-        grid = picture.subplots(len(strips), 1, sharey=True, squeeze=False)
-        for axes, (panel, groups) in zip(grid[:, 0], strips, strict=True):
-            self._strip(axes, panel, groups, across)
-            if panel.caption and groups is chunks[0]:
+        grid = picture.subplots(len(strips), 1, squeeze=False)
+        places = zip(grid[:, 0], strips, [True, *first], strict=True)
+        for axes, (panel, groups, end), is_first in places:
+            self._strip(axes, panel, groups, across, end)
+            if panel.caption and is_first:
                 pad = 4 + (self._above(across) if self.label_of_designs else 0)
-                axes.set_title(panel.caption, loc="left", pad=pad)
-        title = value_title(chart, self.scale)
+                axes.set_title(captions[panel.caption], loc="left", pad=pad)
+        title = value_title(chart, self.scale, several=len(set(self.ends.values())) > 1)
         values_title(picture, title, self._below(across), height - legend.height)
         legend.draw(picture)
         return picture
+
+    def _caption(self, panel: Panel) -> str:
+        return listed(panel.caption, text_size("axes.titlesize"), self.inner - 4)
 
     def _above(self, across: int) -> float:
         """How high the names of groups are."""
@@ -216,7 +262,9 @@ class _Drawing:
         unsafe = self.chart.unsafe
         return [f"{d} {UNSAFE_MARK}" if d in unsafe else d for d in self.chart.designs]
 
-    def _strip(self, axes: Axes, panel: Panel, groups: Sequence[str], across: int) -> None:
+    def _strip(
+        self, axes: Axes, panel: Panel, groups: Sequence[str], across: int, end: float
+    ) -> None:
         count = len(self.chart.designs)
         if MEAN in groups:
             left = groups.index(MEAN) * self.span - 0.5 - _GAP / 2
@@ -224,8 +272,10 @@ class _Drawing:
         for place, design in enumerate(self.chart.designs):
             places = [at * self.span + place for at in range(len(groups))]
             self._bars(axes, design, places, [panel.numbers[design, group] for group in groups])
+            for at, group in zip(places, groups, strict=True):
+                self._absent(axes, at, panel.reason(design, group), end)
         axes.set_xlim(-_GAP / 2 - 0.5, across * self.span - _GAP / 2 - 0.5)
-        axes.set_ylim(0, 1.06 * self.top)
+        axes.set_ylim(0, 1.06 * end)
         number_axis(axes.yaxis, self.scale)
         ruled(axes, "y")
         if self.chart.baseline is not None:
@@ -239,9 +289,9 @@ class _Drawing:
         every = [at * self.span + place for at in range(len(groups)) for place in range(count)]
         size = self._name_size(across)
         axes.set_xticks(every, self._designs() * len(groups), rotation=90, fontsize=size)
-        for middle, title in zip(middles, titles, strict=True):
+        for centre, title in zip(middles, titles, strict=True):
             axes.annotate(
-                title, (middle, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2),
+                title, (centre, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2),
                 textcoords="offset points", ha="center", va="bottom", fontsize=self.tick,
             )  # fmt: skip
 
@@ -250,7 +300,6 @@ class _Drawing:
     ) -> None:
         ink = self.look.colours.ink
         there = [(at, number) for at, number in zip(places, numbers, strict=True) if number]
-        missing = [at for at, number in zip(places, numbers, strict=True) if number is None]
         bases = [0.0] * len(there)
         for part, how in self._pieces(design).items():
             lengths = [_length(number, part) for _, number in there]
@@ -268,9 +317,11 @@ class _Drawing:
                 yerr=[below, above], fmt="none", ecolor=ink, elinewidth=0.7, capsize=1.3,
                 capthick=0.7, zorder=3,
             )  # fmt: skip
-        if missing:
-            low = [0.03 * self.top] * len(missing)
-            axes.plot(missing, low, marker="x", ms=3, mew=0.8, color=ink, ls="none")
+
+    def _absent(self, axes: Axes, at: float, reason: str, end: float) -> None:
+        """A mark where a bar is not there."""
+        if reason:
+            axes.plot([at], [0.04 * end], color=self.look.colours.ink, **_mark(reason))
 
     def _pieces(self, design: str) -> dict[str, Marked]:
         if self.chart.parts is None:
@@ -290,11 +341,15 @@ class _Drawing:
         ink = look.colours.ink
         if any(number.spread for number in chart._numbers):
             legend.add(Line2D([], [], color=ink, lw=0.7, marker="|", ms=4), chart.spreads)
-        if chart._missing:
-            legend.add(Line2D([], [], color=ink, marker="x", ms=3, ls="none"), chart._missing)
+        for reason in chart._absences:
+            legend.add(Line2D([], [], color=ink, **_mark(reason)), reason)
         if set(chart.unsafe).intersection(chart.designs):
             legend.say(UNSAFE_NOTE)
         return legend
+
+
+def _mark(reason: str) -> dict[str, Any]:
+    return {"marker": _ABSENT[reason], "ms": 3.4, "mew": 0.8, "ls": "none"}
 
 
 def _length(number: Number, part: str) -> float:
@@ -321,9 +376,10 @@ def part_marks(parts: Sequence[str]) -> dict[str, Marked]:
     }
 
 
-def value_title(chart: Bars, scale: Scale) -> str:
-    """The title of an axis of values: what, its unit or the baseline, and which way is better."""
+def value_title(chart: Bars, scale: Scale, *, several: bool) -> str:
+    """The title of an axis of values: its unit or the baseline, which way is better, its scales."""
+    apart = "; rows differ in scale" if several else ""
     if chart.baseline is not None:
-        return f"{chart.title}, relative to {chart.baseline} ({chart.direction})"
+        return f"{chart.title}, relative to {chart.baseline} ({chart.direction}{apart})"
     unit = f", {scale.unit}" if scale.unit else ""
-    return f"{chart.title}{unit} ({chart.direction})"
+    return f"{chart.title}{unit} ({chart.direction}{apart})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from graven.figures import caption, exact, steps
 from graven.plots.bars import MEAN_TITLE, Bars, Panel
 from graven.plots.lines import Lines
 from graven.plots.picture import Picture, Rows
+from graven.plots.scales import AUTO, SCALES
 from graven.plots.style import Look
 from graven.plots.values import Number, Place, Source, Take, stat, total
 from graven.records import Record, Value
@@ -44,12 +46,14 @@ class Asked:
         baseline: The design that numbers are multiples of; nothing for absolute numbers.
         metric: The statistic, or nothing for the usual one of the kind.
         over: What lines go over: `threads` or a varied key; nothing for the one that varies.
+        scales: One of `scales.SCALES`.
     """
 
     comparison: Comparison
     baseline: str | None = None
     metric: str | None = None
     over: str | None = None
+    scales: str = AUTO
 
     def chosen(self, usual: str) -> Metric:
         """The metric, or the usual one of the kind.
@@ -125,6 +129,11 @@ def _bars(
                 for group in source.groups
                 for design in asked.comparison.designs
             },
+            {
+                (design, group): source.absence(take, design, group, place)
+                for group in source.groups
+                for design in asked.comparison.designs
+            },
         )
         for place in places
     ]
@@ -140,6 +149,7 @@ def _bars(
         asked.comparison.unsafe,
         None if parts is None else {part: part for part in parts},
         source.what_spreads_are,
+        asked.scales,
     )
 
 
@@ -210,7 +220,16 @@ def lines(asked: Asked) -> Lines:
         asked.baseline,
         comparison.unsafe,
         source.what_spreads_are,
+        scales=asked.scales,
+        absent=_absences(source, [take]),
     )
+
+
+def _absences(source: Source, takes: Sequence[Take]) -> list[str]:
+    """The reasons for which numbers are not there."""
+    designs = source.comparison.designs
+    every = itertools.product(takes, designs, source.groups, source.places)
+    return list(dict.fromkeys(reason for one in every if (reason := source.absence(*one))))
 
 
 def _axis(asked: Asked, source: Source) -> str:
@@ -326,6 +345,7 @@ def latency(asked: Asked) -> Lines:
         source.what_spreads_are,
         log=True,
         joined=False,
+        absent=_absences(source, takes),
     )
 
 
@@ -363,6 +383,8 @@ def chart(kind: str, asked: Asked) -> Chart:
         raise known("kind", kind, KINDS)
     if not asked.comparison.records:
         raise ConfigError("there are no results to draw")
+    if text("scales", asked.scales) not in SCALES:
+        raise known("scales", asked.scales, SCALES)
     _require_one_of_each(asked.comparison.records)
     return KINDS[kind](asked)
 

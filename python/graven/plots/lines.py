@@ -1,4 +1,7 @@
-"""Lines: a panel for each workload, a line for each design, all on the same scales."""
+"""Lines: a panel for each workload, a line for each design.
+
+All panels have one scale, unless it would hide those whose values are much smaller.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,10 @@ from graven.plots.parts import (
     Legend,
     apart,
     line_height,
+    listed,
     log_axis,
     number_axis,
+    numbers_width,
     pieces,
     room_beside,
     ruled,
@@ -29,8 +34,9 @@ from graven.plots.parts import (
     wrapped,
 )
 from graven.plots.picture import Picture, Rows
+from graven.plots.scales import AUTO, ends, middle
 from graven.plots.style import Look
-from graven.plots.values import Number
+from graven.plots.values import NO_RESULT, Number
 from graven.records import Value
 
 _HEIGHT = {"column": 74.0, "text": 92.0}
@@ -59,6 +65,8 @@ class Lines:
         spreads: What bands are, in words; empty if there are none.
         log: Whether the axis of values is logarithmic.
         joined: Whether lines between the places are numbers, too, or only lead the eye.
+        scales: One of `scales.SCALES`; a logarithmic axis has one scale.
+        absent: The reasons for which numbers are not there.
     """
 
     metric: str
@@ -75,6 +83,8 @@ class Lines:
     spreads: str = ""
     log: bool = False
     joined: bool = True
+    scales: str = AUTO
+    absent: Sequence[str] = ()
 
     @property
     def rows(self) -> Rows:
@@ -103,14 +113,31 @@ class Lines:
         return [n for lines in self.panels.values() for line in lines.values() for n in line]
 
     @property
-    def _ends(self) -> tuple[float, float]:
-        """The least and the greatest of what is drawn."""
-        known = [number for number in self._numbers if number is not None]
-        low = min([number.low for number in known if not self.log or number.low > 0], default=1.0)
-        high = max([number.high for number in known], default=1.0)
-        if self.baseline is not None:
-            low, high = min(low, 1.0), max(high, 1.0)
-        return (low, max(high, low)) if self.log else (min(low, 0.0), high or 1.0)
+    def _zeros(self) -> bool:
+        """Whether a number is 0 on an axis that has no 0."""
+        return self.log and any(n is not None and n.low <= 0.0 for n in self._numbers)
+
+    @property
+    def ends(self) -> dict[str, tuple[float, float]]:
+        """The ends of the scale of each panel."""
+        found = {}
+        for name, lines in self.panels.items():
+            known = [n for line in lines.values() for n in line if n is not None]
+            over = [] if self.baseline is None else [1.0]
+            lows = [n.low for n in known if not self.log or n.low > 0.0]
+            # Of 0 to a number, on a logarithmic axis, there is the number.
+            lows += [n.high for n in known if self.log and n.low <= 0.0 < n.high]
+            found[name] = (
+                min([*lows, *over], default=1.0),
+                max([*(n.high for n in known), *over], default=1.0),
+            )
+        if self.log:
+            low = min((low for low, _ in found.values()), default=1.0)
+            high = max((high for _, high in found.values()), default=1.0)
+            return dict.fromkeys(found, (low, max(low, high)))
+        tops = ends([high for _, high in found.values()], self.scales)
+        low = min([0.0, *(low for low, _ in found.values())])
+        return {name: (low, top or 1.0) for name, top in zip(found, tops, strict=True)}
 
     def draw(self, look: Look) -> Picture:
         """The picture."""
@@ -121,57 +148,76 @@ class Lines:
         title = text_size("axes.titlesize")
         label = text_size("axes.labelsize")
         tick = text_size("ytick.labelsize")
-        scaled = Scale(1.0, "") if self.baseline is not None else scale(self.unit, self._ends[1])
+        ends = self.ends
+        tops = [high for _, high in ends.values()]
+        several = len(set(ends.values())) > 1
+        absolute = self.baseline is None
+        scaled = scale(self.unit, middle(tops)) if absolute else Scale(1.0, "")
         words = [piece for name in self.panels for piece in pieces(name)]
-        room = room_beside(look.points, scaled, self._ends[1])
-        fit = max(1, int(room / max(_NARROW, widest(words, title) + 8)))
+        room = room_beside(look.points, scaled, tops)
+        # Panels with scales of their own have numbers of their own.
+        beside = numbers_width(scaled, tops) + 4 if several else 0.0
+        fit = max(1, int((room + beside) / (max(_NARROW, widest(words, title) + 8) + beside)))
         down = -(-len(self.panels) // fit)
         across = -(-len(self.panels) // down)
-        names = [wrapped(name, title, room / across - 8) for name in self.panels]
+        wide = (room - (across - 1) * beside) / across
+        names = [listed(name, title, wide - 8) for name in self.panels]
         above = line_height(title) * max(name.count("\n") + 1 for name in names)
         legend = self._legend(look)
         panel = _HEIGHT["column" if look.width < 5 else "text"] + above + 2.2 * tick
         height = panel * down + 2 * line_height(label) + legend.height
         picture = Picture(look, height, self.rows, layout="constrained")
-        grid = picture.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+        grid = picture.subplots(down, across, sharex=True, sharey=not several, squeeze=False)
         everything = list(grid.flat)
-        for axes, name, lines in zip(everything, names, self.panels.values(), strict=False):
-            self._panel(axes, lines, look)
+        for axes, name, panel_name in zip(everything, names, self.panels, strict=False):
+            foot = self._axes(axes, scaled, look, wide - 10, ends[panel_name])
+            self._panel(axes, self.panels[panel_name], look, foot)
             axes.set_title(name, loc="left")
-            self._axes(axes, scaled, look, room / across - 10)
         for number, axes in enumerate(everything):
             if number >= len(names):
                 axes.remove()
             elif number + across >= len(names):
                 axes.tick_params(labelbottom=True)
         low = 2 * line_height(label) + tick
-        values_title(picture, self._value_title(scaled), low, height - legend.height)
+        text = self._value_title(scaled, several=several)
+        values_title(picture, text, low, height - legend.height)
         picture.supxlabel(wrapped(self.axis, label, 0.9 * look.points), fontsize=label)
         legend.draw(picture)
         return picture
 
-    def _value_title(self, scaled: Scale) -> str:
+    def _value_title(self, scaled: Scale, *, several: bool) -> str:
+        apart = "; panels differ in scale" if several else ""
         if self.baseline is not None:
-            return f"{self.title}, relative to {self.baseline} ({self.direction})"
+            return f"{self.title}, relative to {self.baseline} ({self.direction}{apart})"
         unit = f", {scaled.unit}" if scaled.unit else ""
-        return f"{self.title}{unit} ({self.direction})"
+        return f"{self.title}{unit} ({self.direction}{apart})"
 
-    def _panel(self, axes: Axes, lines: Mapping[str, Sequence[Number | None]], look: Look) -> None:
+    def _panel(
+        self, axes: Axes, lines: Mapping[str, Sequence[Number | None]], look: Look, foot: float
+    ) -> None:
+        """Draws the lines; what a logarithmic axis has not stands at its foot."""
+
+        def height(value: float) -> float:
+            return value if value > 0.0 or not self.log else foot
+
         nothing = math.nan
         for design, marked in look.marked(self.designs).items():
             numbers = lines[design]
-            values = [nothing if number is None else number.value for number in numbers]
+            values = [nothing if number is None else height(number.value) for number in numbers]
             axes.plot(
                 self.places, values, color=marked.line, marker=marked.marker,
                 ls=marked.dashes if self.joined else ":", lw=None if self.joined else 0.7,
                 markeredgewidth=0.4, markeredgecolor=look.colours.page, clip_on=False, zorder=3,
             )  # fmt: skip
             if any(number is not None and number.spread for number in numbers):
-                low = [nothing if number is None else number.low for number in numbers]
-                high = [nothing if number is None else number.high for number in numbers]
+                low = [nothing if number is None else height(number.low) for number in numbers]
+                high = [nothing if number is None else height(number.high) for number in numbers]
                 axes.fill_between(self.places, low, high, color=marked.line, alpha=0.2, lw=0)
 
-    def _axes(self, axes: Axes, scaled: Scale, look: Look, width: float) -> None:
+    def _axes(
+        self, axes: Axes, scaled: Scale, look: Look, width: float, ends: tuple[float, float]
+    ) -> float:
+        """Sets the axes up; returns the foot of the axis of values."""
         first, last = min(self.places), max(self.places)
         size = text_size("xtick.labelsize")
         # Labels at the ends stay within the panel.
@@ -184,19 +230,29 @@ class Lines:
         axes.xaxis.set_major_locator(FixedLocator(list(self.places)))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xticks(list(self.places), labels)
-        low, high = self._ends
+        low, high = ends
         if self.log:
             low, high = low / 1.15, high * 1.15
             axes.set_yscale("log")
-            axes.set_ylim(low, high)
             room = _HEIGHT["column" if look.width < 5 else "text"]
-            log_axis(axes.yaxis, scaled, (low, high), room, text_size("ytick.labelsize"))
+            tick = text_size("ytick.labelsize")
+            if self._zeros:
+                # A part of the axis below its least number stands for 0.
+                part = 2.2 * tick / room
+                foot = low * (low / high) ** (part / (1.0 - part))
+                axes.set_ylim(foot, high)
+                log_axis(axes.yaxis, scaled, (low, high), room * (1.0 - part), tick, foot)
+                low = foot
+            else:
+                axes.set_ylim(low, high)
+                log_axis(axes.yaxis, scaled, (low, high), room, tick)
         else:
             axes.set_ylim(low, 1.06 * high)
             number_axis(axes.yaxis, scaled)
         ruled(axes, "y")
         if self.baseline is not None:
             axes.axhline(1.0, color=look.colours.ink, lw=0.6, zorder=1.5)
+        return low
 
     def _legend(self, look: Look) -> Legend:
         legend = Legend(look.points)
@@ -213,5 +269,5 @@ class Lines:
         if set(self.unsafe).intersection(self.designs):
             legend.say(UNSAFE_NOTE)
         if None in self._numbers:
-            legend.say("gaps: no result")
+            legend.say(f"gaps: {', '.join(self.absent or [NO_RESULT])}")
         return legend

@@ -62,6 +62,19 @@ def wrapped(text: str, size: float, room: float) -> str:
     return "\n".join(part for line in lines for part in _divided(line, size, room))
 
 
+def listed(text: str, size: float, room: float) -> str:
+    """A list separated by commas, in lines that end with an item where the items fit."""
+    lines: list[str] = []
+    for item in text.split(", "):
+        joined = f"{lines[-1]}, {item}" if lines else item
+        if lines and text_width(joined + ",", size) > room:
+            lines[-1] += ","
+            lines.append(item)
+        else:
+            lines[-1:] = [joined]
+    return "\n".join(wrapped(line, size, room) for line in lines)
+
+
 def titled(text: str, size: float, room: float) -> str:
     """A text in as few lines; a remark in brackets at its end begins one, if that takes no more."""
     lines = wrapped(text, size, room)
@@ -116,11 +129,23 @@ def _round_numbers() -> MaxNLocator:
     return MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10])
 
 
-def room_beside(points: float, scale: Scale, top: float) -> float:
-    """How wide axes are at least, with numbers up to `top` and a title of two lines beside them."""
-    values = [value / scale.factor for value in _round_numbers().tick_values(0.0, top)]
-    numbers = widest(steps(values), text_size("ytick.labelsize"))
+def room_beside(points: float, scale: Scale, tops: Sequence[float]) -> float:
+    """How wide axes are at least, beside their numbers and a title of two lines.
+
+    `tops` are the ends of the scales.
+    """
+    numbers = numbers_width(scale, tops)
     return points - numbers - 2 * line_height(text_size("axes.labelsize")) - 14
+
+
+def numbers_width(scale: Scale, tops: Sequence[float]) -> float:
+    """How wide the widest number along axes from 0 to one of `tops` is, in points."""
+    texts = [
+        text
+        for top in set(tops)
+        for text in steps([v / scale.factor for v in _round_numbers().tick_values(0.0, top)])
+    ]
+    return widest(texts, text_size("ytick.labelsize"))
 
 
 _STEPS = (
@@ -141,8 +166,18 @@ MOST_NUMBERS = 7
 """Along an axis."""
 
 
-def log_axis(axis: Axis, scale: Scale, ends: tuple[float, float], room: float, size: float) -> None:
-    """Round numbers along a logarithmic axis of so many points, as many as have room."""
+def log_axis(
+    axis: Axis,
+    scale: Scale,
+    ends: tuple[float, float],
+    room: float,
+    size: float,
+    zero: float | None = None,
+) -> None:
+    """Round numbers along a logarithmic axis of `room` points, as many as fit.
+
+    `zero` is the place that stands for 0, if one does; the scale begins above it.
+    """
     low, high = ends
     span = math.log(high / low)
     first = math.floor(math.log10(low / scale.factor)) - 1
@@ -165,9 +200,13 @@ def log_axis(axis: Axis, scale: Scale, ends: tuple[float, float], room: float, s
         fits = min(gaps, default=math.inf) >= 0.7 * size and len(inside) <= MOST_NUMBERS
         if fits and len(inside) >= len(chosen):
             chosen = inside
-    axis.set_major_locator(FixedLocator(chosen))
+    if zero is None:
+        axis.set_major_locator(FixedLocator(chosen))
+        axis.set_major_formatter(Numbers(scale, alike=False))
+    else:
+        texts = [steps([tick / scale.factor])[0] for tick in chosen]
+        axis.set_ticks([zero, *chosen], ["0", *texts])
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(Numbers(scale, alike=False))
 
 
 def apart(places: Sequence[float], texts: Sequence[str], size: float) -> list[str]:

@@ -17,6 +17,11 @@ from graven.records import Record, Value
 Place = tuple[int, tuple[tuple[str, Value], ...]]
 """Threads, and what is varied."""
 
+NO_RESULT = "no result"
+BASELINE_IS_0 = "baseline is 0"
+VALUE_IS_0 = "no geomean: a value is 0"
+"""Reasons for a number that is not there."""
+
 Take = Callable[[Record], float | None]
 """What is drawn of a record."""
 
@@ -80,6 +85,22 @@ class Source:
     def number(self, take: Take, design: str, group: str, place: Place) -> Number | None:
         """A number of a workload or of their mean; nothing if a result of it is missing."""
         return Number.of([self._seed(take, design, group, place, seed) for seed in self.seeds])
+
+    def absence(self, take: Take, design: str, group: str, place: Place) -> str:
+        """The reason for which there is no number: a result, or a divisor other than 0, is missing.
+
+        Empty if there is a number.
+        """
+        if self.number(take, design, group, place) is not None:
+            return ""
+        workloads = self.comparison.workloads if group == MEAN else [group]
+        own, references = (
+            [self._taken(take, of, w, place, seed) for w in workloads for seed in self.seeds]
+            for of in (design, self.baseline or design)
+        )
+        if None in own or None in references:
+            return NO_RESULT
+        return BASELINE_IS_0 if self.baseline is not None and 0.0 in references else VALUE_IS_0
 
     def _seed(self, take: Take, design: str, group: str, place: Place, seed: int) -> float | None:
         if group == MEAN:

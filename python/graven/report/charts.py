@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 
 from graven.comparison import MEAN
 from graven.figures import ratio, scaled
+from graven.plots.scales import ends
 from graven.report.drawing import (
     NARROW,
     POINTS,
@@ -23,11 +24,12 @@ from graven.report.drawing import (
     Tip,
     as_files,
     as_svg,
-    axes_of,
+    behind,
+    folded,
     look,
     text_width,
 )
-from graven.report.palette import BAND, INK, KINDS, RULE, Style, design_styles
+from graven.report.palette import BAND, INK, KINDS, PAGE, RULE, SOFT, Style, design_styles
 
 _GAP = 1.1
 """Space between two groups of bars, in bars."""
@@ -71,10 +73,15 @@ class BarChart:
     """Of bars that are of one simulation, its place in the report's list."""
 
     @property
-    def top(self) -> float:
-        """The end of the axis of values."""
+    def strips(self) -> list[tuple[list[str], float]]:
+        """Groups that share a scale, with the end of it; those with the largest values first."""
         least = 1.0 if self.baseline is not None else 0.0
-        return 1.14 * max([least, *(bar.top for bar in self.bars.values())]) or 1.0
+        tops = {g: max([least, *(self.bars[d, g].top for d in self.designs)]) for g in self.groups}
+        found = dict(zip(tops, ends(list(tops.values())), strict=True))
+        return [
+            ([group for group in found if found[group] == end], 1.14 * end or 1.0)
+            for end in sorted(set(found.values()), reverse=True)
+        ]
 
     @property
     def number(self) -> Callable[[float | None], str]:
@@ -181,15 +188,41 @@ def _tip(chart: BarChart, design: str, group: str, kind: str, length: float) -> 
     return Tip(text, chart.simulations.get((design, group)))
 
 
+_SMALLER = "smaller scale"
+"""The note above bars whose axis ends below that of others in the drawing."""
+
+
 def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
-    count = len(chart.designs)
+    """Rows of bars, each with a scale; one, unless it would hide some groups."""
     names = text_width(chart.labels, 11.5) + 8
-    bottom, height = names + 32, 290 + names + 32
-    figure, axes = axes_of(WIDE, height, left=38, right=4, top=14, bottom=bottom)
+    bottom, strips = names + 32, chart.strips
+    row = 290 + bottom
+    height = row * len(strips)
+    figure = Figure(figsize=(WIDE / POINTS, height / POINTS), dpi=POINTS)
+    slots = max(len(groups) for groups, _ in strips)
+    tips: dict[str, Tip] = {}
+    for number, (groups, top) in enumerate(strips):
+        low = height - (number + 1) * row + bottom
+        size = ((WIDE - 42) / WIDE, (row - bottom - 14) / height)
+        axes = figure.add_axes((38 / WIDE, low / height, *size))
+        tips |= _strip(axes, chart, groups, top, slots, names)
+        if number:
+            axes.annotate(
+                _SMALLER, (0, 1), xycoords="axes fraction", xytext=(2, 2),
+                textcoords="offset points", fontsize=11, color=SOFT,
+            )  # fmt: skip
+    return figure, tips
+
+
+def _strip(
+    axes: Axes, chart: BarChart, groups: Sequence[str], top: float, slots: int, names: float
+) -> dict[str, Tip]:
+    """A row of standing bars, with room for a number of groups; returns what bars say."""
+    count = len(chart.designs)
     span = count + _GAP
-    total = span * len(chart.groups)
+    total = span * slots
     axes.set_xlim(-_GAP / 2 - 0.5, total - _GAP / 2 - 0.5)
-    axes.set_ylim(0, chart.top)
+    axes.set_ylim(0, top)
     pitch = (WIDE - 42) / total
     tips: dict[str, Tip] = {}
     styles = design_styles(chart.designs)
@@ -197,8 +230,8 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
     widest = text_width([*chart.groups], 13) + 6
     size = 13 * min(1.0, pitch * span / widest)
 
-    for number, group in enumerate(chart.groups):
-        start = number * span
+    for at, group in enumerate(groups):
+        start, number = at * span, chart.groups.index(group)
         if group == MEAN:
             axes.axvspan(
                 start - 0.5 - _GAP / 2, start + span - 0.5 - _GAP / 2, color=BAND, lw=0, zorder=0
@@ -217,7 +250,7 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
                 axes.add_artist(patch)
                 base += length
             _extras(axes, bar, x, vertical=True)
-            _value_label(axes, chart, bar, x, pitch)
+            _value_label(axes, chart, bar, x, pitch, _ground(group))
         middle = start + (count - 1) / 2
         axes.annotate(
             group,
@@ -229,16 +262,25 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
             fontsize=size,
             fontweight="bold",
         )
-    places = [n * span + p for n in range(len(chart.groups)) for p in range(count)]
+    places = {
+        (design, group): at * span + place
+        for at, group in enumerate(groups)
+        for place, design in enumerate(chart.designs)
+    }
     _names(axes, chart, places, min(11.5, pitch), vertical=True)
     _value_axis(axes, chart, vertical=True)
-    return figure, tips
+    return tips
 
 
 def _names(
-    axes: Axes, chart: BarChart, places: Sequence[float], size: float, *, vertical: bool
+    axes: Axes,
+    chart: BarChart,
+    places: Mapping[tuple[str, str], float],
+    size: float,
+    *,
+    vertical: bool,
 ) -> None:
-    """The design's name beside each bar.
+    """The design's name beside each bar, whose places are by design and group.
 
     Ticks, of which each has lines and texts that are not drawn, take minutes of a thousand bars.
     """
@@ -250,7 +292,10 @@ def _names(
         else {"xytext": (-3.5, 0), "ha": "right", "va": "center_baseline"}
     )
     axis = "xtick" if vertical else "ytick"
-    for at, (place, name) in enumerate(zip(places, chart.labels * len(chart.groups), strict=True)):
+    labels = dict(zip(chart.designs, chart.labels, strict=True))
+    order = {group: number for number, group in enumerate(chart.groups)}
+    for (design, group), place in places.items():
+        name, at = labels[design], order[group] * len(labels) + chart.designs.index(design)
         spot = (place, 0.0) if vertical else (0.0, place)
         label = axes.annotate(
             name, spot, xycoords=within, textcoords="offset points", fontsize=size,
@@ -278,19 +323,27 @@ def _extras(axes: Axes, bar: Bar, at: float, *, vertical: bool) -> None:
 """What a paper prints: a hollow diamond."""
 
 
-def _value_label(axes: Axes, chart: BarChart, bar: Bar, x: float, pitch: float) -> None:
+def _ground(group: str) -> str:
+    """The colour behind the bars of a group."""
+    return BAND if group == MEAN else PAGE
+
+
+def _value_label(
+    axes: Axes, chart: BarChart, bar: Bar, x: float, pitch: float, ground: str
+) -> None:
     upright = pitch < 27
     if pitch < 9:
         return
     axes.annotate(
         chart.number(bar.value),
         (x, bar.top),
-        xytext=(0, 3 if bar.printed is None else 7),
+        xytext=(0, 7 if bar.printed is not None else 5 if bar.spread is not None else 3),
         textcoords="offset points",
         ha="center",
         va="bottom",
         rotation=90 if upright else 0,
         fontsize=min(11.0, pitch * 0.85),
+        bbox=behind(ground),
     )
 
 
@@ -309,20 +362,43 @@ def _value_axis(axes: Axes, chart: BarChart, *, vertical: bool) -> None:
 
 
 def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
-    count = len(chart.designs)
+    """Lying bars, in parts with a scale each; one, unless it would hide some groups."""
     row, head = 20.0, 30.0
-    block = count * row + head
+    block = len(chart.designs) * row + head
     left = text_width(chart.labels, 12) + 8
     top, bottom = 6.0, 22.0
-    inner = block * len(chart.groups)
-    figure, axes = axes_of(NARROW, inner + top + bottom, left, right=4, top=top, bottom=bottom)
-    axes.set_xlim(0, chart.top * 1.06)
-    axes.set_ylim(inner, 0)
+    strips = chart.strips
+    height = sum(block * len(groups) + top + bottom for groups, _ in strips)
+    figure = Figure(figsize=(NARROW / POINTS, height / POINTS), dpi=POINTS)
+    tips: dict[str, Tip] = {}
+    above = height
+    for number, (groups, end) in enumerate(strips):
+        inner = block * len(groups)
+        above -= inner + top + bottom
+        size = ((NARROW - left - 4) / NARROW, inner / height)
+        axes = figure.add_axes((left / NARROW, (above + bottom) / height, *size))
+        axes.set_xlim(0, end * 1.06)
+        axes.set_ylim(inner, 0)
+        tips |= _lying(axes, chart, groups, row, head)
+        if number:
+            axes.annotate(
+                _SMALLER, (1, 1), xycoords="axes fraction", xytext=(-2, -2),
+                textcoords="offset points", ha="right", va="top", fontsize=11, color=SOFT,
+                bbox=behind(PAGE),
+            )  # fmt: skip
+    return figure, tips
+
+
+def _lying(
+    axes: Axes, chart: BarChart, groups: Sequence[str], row: float, head: float
+) -> dict[str, Tip]:
+    """Lying bars, each `row` pixels high, below a head for each group; returns what bars say."""
+    block = len(chart.designs) * row + head
     tips: dict[str, Tip] = {}
     styles = design_styles(chart.designs)
-    places: list[float] = []
-    for number, group in enumerate(chart.groups):
-        start = number * block
+    places: dict[tuple[str, str], float] = {}
+    for at, group in enumerate(groups):
+        start, number = at * block, chart.groups.index(group)
         if group == MEAN:
             axes.axhspan(start, start + block, color=BAND, lw=0, zorder=0)
         axes.annotate(
@@ -336,7 +412,7 @@ def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
         )
         for place, design in enumerate(chart.designs):
             y, base, bar = start + head + place * row, 0.0, chart.bars[design, group]
-            places.append(y + row / 2)
+            places[design, group] = y + row / 2
             for kind, length, colour, hatch in _pieces(bar, styles[design]):
                 if length <= 0.0:
                     continue
@@ -354,11 +430,12 @@ def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
                 textcoords="offset points",
                 va="center",
                 fontsize=11,
+                bbox=behind(_ground(group)),
             )
     _names(axes, chart, places, 12, vertical=False)
     axes.locator_params(axis="x", nbins=5)
     _value_axis(axes, chart, vertical=False)
-    return figure, tips
+    return tips
 
 
 _MARKERS = dict(zip("osD^vP*XpH<>", "●■◆▲▼✚★✖⬟⬢◀▶", strict=True))
@@ -377,19 +454,23 @@ def marker_signs(designs: Sequence[str]) -> dict[str, str]:
 def _draw_lines(chart: LineChart, width: float, across: int) -> Figure:
     names = list(chart.panels)
     down = -(-len(names) // across)
-    panel = 232.0
+    cell = width / across
+    tops = [max((item.top for item in lines), default=0.0) for lines in chart.panels.values()]
+    found = ends(tops)
+    titles = [
+        folded(name if end == max(found) else f"{name} (smaller scale)", 13.5, cell - 56)
+        for name, end in zip(names, found, strict=True)
+    ]
+    above = 36.0 + 17.0 * (max((len(lines) for lines in titles), default=1) - 1)
+    panel = 196.0 + above
     height = panel * down
     figure = Figure(figsize=(width / POINTS, height / POINTS), dpi=POINTS)
     styles = design_styles(chart.designs)
     places = range(len(chart.places))
-    cell = width / across
-    # All panels have one scale, so that they can be compared.
-    tops = [item.top for lines in chart.panels.values() for item in lines]
-    top = 1.05 * max(tops, default=1.0) or 1.0
     for number, name in enumerate(names):
         column, line = number % across, number // across
         left, bottom = column * cell + 36, height - (line + 1) * panel + 42
-        size = ((cell - 52) / width, (panel - 78) / height)
+        size = ((cell - 52) / width, (panel - 42 - above) / height)
         axes = figure.add_axes((left / width, bottom / height, *size))
         for item in chart.panels[name]:
             style = styles[item.design]
@@ -403,10 +484,10 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> Figure:
                 ls="--" if style.hatched else "-",
             )
             _line_extras(axes, item, style.line)
-        axes.set_title(name, loc="left", fontsize=13, fontweight="bold")
+        axes.set_title("\n".join(titles[number]), loc="left", fontsize=13, fontweight="bold")
         axes.set_xticks(list(places), list(chart.places))
         axes.set_xlim(-0.25, len(chart.places) - 0.75)
-        axes.set_ylim(0, top)
+        axes.set_ylim(0, 1.05 * found[number] or 1.0)
         axes.set_xlabel(chart.axis, fontsize=10.5)
         axes.locator_params(axis="y", nbins=5)
         axes.grid(axis="y", color=RULE, lw=0.8)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import io
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,6 +75,16 @@ def axes_of(
 def text_width(texts: Sequence[str], size: float) -> float:
     """A safe estimate, in pixels, for whatever sans-serif font the reader has."""
     return max((len(text) for text in texts), default=0) * size * 0.6
+
+
+def folded(text: str, size: float, room: float) -> list[str]:
+    """A text in lines that fit into `room` pixels, in whatever sans-serif font the reader has."""
+    return textwrap.wrap(text, max(1, int(room / text_width(["x"], size)))) or [""]
+
+
+def behind(colour: str) -> dict[str, Any]:
+    """A ground behind a text, so that no line is drawn through it."""
+    return {"boxstyle": "square,pad=0.12", "facecolor": colour, "edgecolor": "none", "linewidth": 0}
 
 
 def as_files(figure: Figure) -> dict[str, bytes]:

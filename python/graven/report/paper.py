@@ -18,15 +18,15 @@ from graven.comparison import Comparison, metrics_of
 from graven.declarations import catalogue
 from graven.figures import MISSING, exact, ratio, scaled
 from graven.machine import Machine
-from graven.papers.counts import CLASSES, by_class, share, tally, three_counts
-from graven.papers.data import Claim, Figure, NumberAnswer, OpenKey, Paper
-from graven.papers.drawn import Drawn, Panel, Point, drawn
+from graven.papers.counts import CLASSES, COLUMNS, by_class, share, tally, three_counts
+from graven.papers.data import Figure, NumberAnswer, OpenKey, Paper
+from graven.papers.drawn import Drawn, Panel, Point, drawn, shows
 from graven.papers.laboratory import Finding, command
 from graven.papers.measures import brief
 from graven.papers.plan import Wanted
 from graven.papers.readings import Question, Reading
 from graven.papers.reproduction import Reproduction
-from graven.papers.rules import OUTCOMES, VERDICTS
+from graven.papers.rules import MEANINGS, METHOD_MEANS, OUTCOMES, READING_MEANS, VERDICTS
 from graven.papers.verdicts import Verdict, outcome_text
 from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
 from graven.report.page import Part, part_of, template, text
@@ -35,6 +35,15 @@ from graven.report.palette import KIND_TITLES, KINDS, Style, design_styles
 
 TRAFFIC = ("media_write_requests", "write_energy_pj", "transaction_latency_cycles_mean")
 """What every report shows of the main experiment, whatever the paper draws."""
+
+
+WORDS = {
+    "meanings": MEANINGS,
+    "reading_means": READING_MEANS,
+    "method_means": METHOD_MEANS,
+    "columns": COLUMNS,
+}
+"""The words of verdicts and counts, for the pages."""
 
 
 @dataclass(frozen=True)
@@ -159,16 +168,17 @@ def _write_drawings(
 
 def pair_chart(figure: Figure, assessed: Sequence[Verdict]) -> PairChart | None:
     """The numbers that the paper prints about a figure beside ours; `None` if it prints none."""
-    pairs: dict[tuple[str, float], Pair] = {}
+    pairs: dict[str, Pair] = {}
     for verdict in assessed:
         answer, ours = verdict.claim.answer, verdict.value
-        if not isinstance(answer, NumberAnswer) or not _is_of(verdict.claim, figure):
+        if not isinstance(answer, NumberAnswer) or not shows(figure, verdict.claim):
             continue
         if ours is None or not answer.measure.over or answer.form == "cases":
             continue
         if min(ours, answer.expect, *(verdict.range or ())) > 0.0:
             label = brief(answer.measure)
-            pairs[label, answer.expect] = Pair(label, answer.expect, ours, verdict.range)
+            same = verdict.claim.restates or verdict.claim.id
+            pairs.setdefault(same, Pair(label, answer.expect, ours, verdict.range))
     if not pairs:
         return None
     description = f"{figure.where}, {figure.title}: numbers that the paper prints, and ours"
@@ -197,6 +207,7 @@ def render(
             classes=by_class(assessed),
             counts=three_counts(assessed),
             outcomes=OUTCOMES,
+            **WORDS,
             share=share,
             readings=_readings_view(paper),
             verdicts=VERDICTS,
@@ -307,16 +318,8 @@ def _figure_view(item: Drawn, wanted: Wanted, assessed: Sequence[Verdict]) -> Fi
         beside=None if beside is None else Drawing(Markup(beside.wide()), Markup(beside.narrow())),
         over=item.over if any(point.spread for point in points) else "",
         missing=item.missing,
-        claims=[verdict for verdict in assessed if _is_of(verdict.claim, figure)],
+        claims=[verdict for verdict in assessed if shows(figure, verdict.claim)],
         command=_command(wanted, figure.id),
-    )
-
-
-def _is_of(claim: Claim, figure: Figure) -> bool:
-    """Whether a figure shows what a claim is about."""
-    return any(
-        figure.study in measure.studies and measure.metric == figure.metric
-        for measure in claim.measures
     )
 
 
@@ -442,6 +445,7 @@ def write_index(
         ],
         verdicts=VERDICTS,
         outcomes=OUTCOMES,
+        **WORDS,
         share=share,
         quick=found[0].wanted.quick,
         tries=found[0].wanted.readings,
