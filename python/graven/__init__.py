@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         replay,
         trace_info,
     )
+    from graven.variants import Variant
 
 _MODULES = {
     "api": (
@@ -140,6 +141,7 @@ _MODULES = {
         "replay",
         "trace_info",
     ),
+    "variants": ("Variant",),
 }
 """What is imported when it is asked for: names by module, as `TYPE_CHECKING` has them above."""
 
@@ -176,6 +178,7 @@ __all__ = [
     "Timeline",
     "TraceError",
     "TraceInfo",
+    "Variant",
     "Violation",
     "__version__",
     "adversary",

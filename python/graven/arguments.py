@@ -31,7 +31,13 @@ VIOLATIONS_MAX = 1000
 
 COUNT_MAX = (1 << 63) - 1
 
-CALLED = {"set": "settings", "sample": "every", "schedules": "seeds", "draw": "draws"}
+CALLED = {
+    "set": "settings",
+    "sample": "every",
+    "schedules": "seeds",
+    "draw": "draws",
+    "design-as": "variants",
+}
 """What Python calls what has another name at the command line."""
 
 _OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]*)(?P<colon>:?)")
@@ -83,6 +89,12 @@ def text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise ConfigError(f"{name}: {_shown(value)} is not a text")
     return str(value)
+
+
+def setting_text(value: object) -> str:
+    """A value of a configuration key as the text that `--set` takes."""
+    value = value.value if isinstance(value, Enum) else value
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def path(name: str, value: object) -> str:

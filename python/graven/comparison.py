@@ -19,6 +19,7 @@ from graven.figures import caption, counted, scaled
 from graven.frames import Frames, dataset
 from graven.machine import Machine
 from graven.records import Record, Value, arrow_table, config_column, to_arrow
+from graven.variants import Variant
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,8 +176,8 @@ class Comparison(Frames):
         261
         >>> result["silo"].select(workloads="hash")
         <Comparison: 2 results of 1 design on 1 workload with 2 numbers of threads>
-        >>> result.unsafe
-        set()
+        >>> result.unsafe, result.variants
+        (set(), {})
         >>> print(result.deferred_note())
         Lines that PM does not hold yet when a run ends (writes still to come), mean: base 0,
         silo 0.
@@ -351,6 +352,16 @@ class Comparison(Frames):
     def unsafe(self) -> set[str]:
         """Designs among the results that lose committed data at a power failure."""
         return {record.design for record in self._all if not record.safe}
+
+    @cached_property
+    def variants(self) -> dict[str, Variant]:
+        """Names of designs that are variants, with the design that each is, and what it sets."""
+        found: dict[str, Variant] = {}
+        for record in self._all:
+            is_known = record.design in catalogue().design_names
+            if record.design != record.simulated and not is_known:
+                found.setdefault(record.design, Variant(record.simulated, record.variant))
+        return found
 
     @cached_property
     def combinations(self) -> list[Mapping[str, Value]]:

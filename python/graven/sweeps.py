@@ -48,6 +48,7 @@ from graven.reports import CrashReport
 from graven.selection import Variation
 from graven.store.keeping import Keeper, digest
 from graven.toml import Table
+from graven.variants import Variant, checked
 
 SEEN_SECONDS = 60.0
 """How long a shared file system may take to show what another host has written."""
@@ -212,8 +213,7 @@ class Stored:
         groups: dict[Job, list[Job]] = {}
         for job in self.jobs:
             if isinstance(job, Job):
-                key = job if job.alias is None else replace(job, design=job.alias)
-                groups.setdefault(key, []).append(job)
+                groups.setdefault(replace(job, design=job.name), []).append(job)
         for members in groups.values():
             yield from best_of_aliases(self._found(members))
 
@@ -268,6 +268,7 @@ def _part(table: Table, folder: Path) -> list[Sized]:
     settings = dict(_settings(table))
     vary = _variations(table)
     points = _points(table)
+    variants = _variants(table)
     crash = table.table("crash")
     how = None if crash is None else _crash(crash)
     table.end()
@@ -283,6 +284,7 @@ def _part(table: Table, folder: Path) -> list[Sized]:
             None if vary is None else {item.key: list(item.values) for item in vary},
             threads=threads,
             transactions=transactions,
+            variants=variants,
         )
         usual = _as_usual(machine, settings, points)
         for seed in seeds:
@@ -334,6 +336,21 @@ def _text(table: Table, key: str, value: object) -> str:
 def _settings(table: Table) -> tuple[tuple[str, str], ...]:
     found = table.table("set")
     return tuple((key, _text(found, key, value)) for key, value in found.items()) if found else ()
+
+
+def _variants(table: Table) -> dict[str, Variant]:
+    """Variants: a table for each, with its `design`, and what it sets in a table `set`."""
+    found = table.table("variants")
+    variants: dict[str, Variant] = {}
+    for name, given in found.items() if found else ():
+        if not isinstance(given, dict):
+            raise table.refusal("variants", "tables, [variants.NAME], each with a `design`")
+        own = Table(given, f"{table.where}, variants.{name}")
+        design = own.text("design")
+        settings = _settings(own)
+        own.end()
+        variants[name] = checked(name, Variant(design, dict(settings)))
+    return variants
 
 
 def _variations(table: Table) -> tuple[Variation, ...] | None:

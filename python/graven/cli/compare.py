@@ -17,6 +17,7 @@ from graven.comparison import Comparison, Normalised
 from graven.experiment import Experiment, Result, chosen, failures_text
 from graven.machine import Machine
 from graven.recovery import is_asked, shown, with_recovery
+from graven.variants import Variant
 
 DEFAULT_REPORT = Path("report.html")
 
@@ -30,7 +31,8 @@ energy relative to the baseline, and writes report.html, which opens without a n
 A machine's file may say what is compared on it: designs, workloads, threads, transactions,
 baseline, what is varied, and the statistics that designs are compared by. An option takes the place
 of what the file says about the same; a key that is --set is not varied. A name that stands for
-several designs shows, workload by workload, the one with the highest throughput.
+several designs shows, workload by workload, the one with the highest throughput. --design-as gives
+a design with settings of its own a name, under which it stands beside the others.
 
 \b
 Examples:
@@ -38,6 +40,7 @@ Examples:
   graven compare --designs base,fwb,silo --workloads btree,hash
   graven compare --workloads all --threads 1,2,4,8 --out results
   graven compare --vary workload.element_bytes="64 B,4 KB" --vary pm.write_ns=150,300
+  graven compare --designs base,silo --design-as mine=silo,silo.log_buffer_entries=64
   graven compare --machine fwb --set pm.write_ns=300 --report slow.html
   graven compare --designs base,silo --metrics throughput_tx_per_s,ipc,pm_energy_pj
   graven compare --designs base,fwb,lsm,hoop --workloads hash --recovery 4
@@ -78,6 +81,7 @@ once; what had finished is printed and written all the same, and the exit code i
 @options.seed
 @options.settings
 @options.vary
+@options.variants
 @options.recovery
 @click.option(
     "--baseline",
@@ -118,6 +122,7 @@ def compare(
     seed: int,
     settings: dict[str, str],
     vary: dict[str, list[str]] | None,
+    variants: dict[str, Variant],
     recovery: int | None,
     baseline: str | None,
     metrics: str | None,
@@ -144,6 +149,7 @@ def compare(
         threads=threads,
         transactions=transactions,
         metrics=metrics,
+        variants=variants,
     )
     varied = [item.key for item in choice.vary]
     metrics_shown = shown(choice.metrics, asked=is_asked(settings, varied, found))

@@ -12,6 +12,7 @@ from graven.arguments import FIRST_SEED_MAX, RECOVERIES_MAX, SCHEDULES_MAX, SEED
 from graven.cli import completions
 from graven.folders import DEFAULT_STORE, REPRODUCED, STORE_VARIABLE
 from graven.machine import DEFAULT
+from graven.variants import OPTION, Variant, all_parsed
 
 if TYPE_CHECKING:
     from graven.experiment import Executor
@@ -64,6 +65,26 @@ def settings(command: F) -> F:
         help="Change one configuration value; may be repeated. `graven list parameters` shows "
         "the keys.",
     )(command)
+
+
+def variants(command: F) -> F:
+    """`--design-as`."""
+    return click.option(
+        OPTION,
+        "variants",
+        multiple=True,
+        metavar="NAME=DESIGN[,SECTION.KEY=VALUE...]",
+        shell_complete=completions.design,
+        callback=_variants,
+        help="Compare a design with settings of its own as NAME, beside the others; may be "
+        "repeated, as in mine=silo,silo.log_buffer_entries=64.",
+    )(command)
+
+
+def _variants(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, Variant]:
+    return all_parsed(values)
 
 
 def _settings(

@@ -23,6 +23,7 @@ from graven.plots.comparisons import RELATIVE, Asked, Chart, chart
 from graven.plots.picture import checked, save, tables
 from graven.plots.style import THEMES, WIDTHS, Look
 from graven.store import Store
+from graven.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -135,6 +136,7 @@ def selecting(command: F) -> F:
         click.option(
             "--metric", metavar="NAME", help="A statistic.  [default: the usual one of the kind]"
         ),
+        options.variants,
         options.vary,
         options.settings,
         click.option(
@@ -182,6 +184,7 @@ def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> N
         seeds: tuple[int, ...],
         settings: dict[str, str],
         vary: dict[str, list[str]] | None,
+        variants: dict[str, Variant],
         metric: str | None,
         baseline: str | None,
         absolute: bool,
@@ -197,7 +200,14 @@ def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> N
         look = _look(width, theme, style)
         found = Machine.find(machine)
         choice = choose(
-            designs, workloads, found, settings, vary, threads=threads, transactions=transactions
+            designs,
+            workloads,
+            found,
+            settings,
+            vary,
+            threads=threads,
+            transactions=transactions,
+            variants=variants,
         )
         options.check_baseline(baseline, choice.designs)
         jobs = {seed: chosen(choice, found, seed=seed, settings=settings) for seed in seeds}
@@ -310,6 +320,7 @@ def _makers(jobs: dict[int, list[Job]], seeds: Sequence[int]) -> str:
             },
             settings=given["settings"],
             vary=given["vary"],
+            variants=given["variants"],
             flags=["no-report"],
         )
         for seed in seeds

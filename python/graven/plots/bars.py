@@ -147,7 +147,7 @@ class _Drawing:
     def __init__(self, chart: Bars, look: Look) -> None:
         self.chart = chart
         self.look = look
-        self.marked = look.marked(chart.designs)
+        self.marked = look.marked(chart.designs, chart.unsafe)
         top = max([number.high for number in chart._numbers], default=1.0)
         self.top = max(top, 1.0 if chart.baseline is not None else 0.0) or 1.0
         self.scale = Scale(1.0, "") if chart.baseline is not None else scale(chart.unit, self.top)

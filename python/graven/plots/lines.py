@@ -158,7 +158,7 @@ class Lines:
 
     def _panel(self, axes: Axes, lines: Mapping[str, Sequence[Number | None]], look: Look) -> None:
         nothing = math.nan
-        for design, marked in look.marked(self.designs).items():
+        for design, marked in look.marked(self.designs, self.unsafe).items():
             numbers = lines[design]
             values = [nothing if number is None else number.value for number in numbers]
             axes.plot(
@@ -200,7 +200,7 @@ class Lines:
 
     def _legend(self, look: Look) -> Legend:
         legend = Legend(look.points)
-        for design, marked in look.marked(self.designs).items():
+        for design, marked in look.marked(self.designs, self.unsafe).items():
             line = Line2D(
                 [], [], color=marked.line, marker=marked.marker, ls=marked.dashes,
                 markeredgewidth=0.4, markeredgecolor=look.colours.page,

@@ -137,6 +137,7 @@ class LineChart:
     places: Sequence[str]
     panels: Mapping[str, Sequence[Line]]
     axis: str = "threads"
+    unsafe: Collection[str] = ()
 
     def wide(self) -> str:
         """Three panels in a row."""
@@ -192,7 +193,7 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
     axes.set_ylim(0, chart.top)
     pitch = (WIDE - 42) / total
     tips: dict[str, Tip] = {}
-    styles = design_styles(chart.designs)
+    styles = design_styles(chart.designs, chart.unsafe)
     # Names of groups do not run into each other.
     widest = text_width([*chart.groups], 13) + 6
     size = 13 * min(1.0, pitch * span / widest)
@@ -319,7 +320,7 @@ def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, Tip]]:
     axes.set_xlim(0, chart.top * 1.06)
     axes.set_ylim(inner, 0)
     tips: dict[str, Tip] = {}
-    styles = design_styles(chart.designs)
+    styles = design_styles(chart.designs, chart.unsafe)
     places: list[float] = []
     for number, group in enumerate(chart.groups):
         start = number * block
@@ -380,7 +381,7 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> Figure:
     panel = 232.0
     height = panel * down
     figure = Figure(figsize=(width / POINTS, height / POINTS), dpi=POINTS)
-    styles = design_styles(chart.designs)
+    styles = design_styles(chart.designs, chart.unsafe)
     places = range(len(chart.places))
     cell = width / across
     # All panels have one scale, so that they can be compared.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import resources
 
@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from graven.asking import compare_command
 from graven.comparison import MEAN, METRICS, Comparison, Metric, Normalised
-from graven.declarations import catalogue
-from graven.figures import exact, ratio, scaled
+from graven.declarations import Design, catalogue
+from graven.figures import caption, exact, ratio, scaled
 from graven.machine import Machine
 from graven.records import Value
 from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
@@ -143,7 +143,7 @@ def _text_or_none(name: str, package: str) -> str | None:
 def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]) -> str:
     """The whole report."""
     comparison = normalised.comparison
-    styles = design_styles(comparison.designs)
+    styles = design_styles(comparison.designs, comparison.unsafe)
     places = places_of(comparison)
     return (
         template("page.html").render(
@@ -157,7 +157,7 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
             most_threads=_threads(max(comparison.threads)),
             threads=", ".join(str(count) for count in comparison.threads),
             varied={key: _values(values) for key, values in comparison.varied.items()},
-            designs=[(catalogue().design(name), styles[name]) for name in comparison.designs],
+            designs=[(_described(comparison, name), styles[name]) for name in comparison.designs],
             workloads=[w for w in catalogue().workloads if w.name in comparison.workloads],
             markers=marker_signs(comparison.designs),
             highlights=[found for part in normalised.parts() if (found := _highlights(part)).items],
@@ -171,6 +171,16 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
         )
         + "\n"
     )
+
+
+def _described(comparison: Comparison, name: str) -> Design:
+    """The declaration of a design; of a variant that of its design, and what the variant sets."""
+    own = comparison.variants.get(name)
+    if own is None:
+        return catalogue().design(name)
+    design = catalogue().design(own.design)
+    sets = caption(dict(own.settings)) or "nothing set"  # type: ignore[arg-type]
+    return replace(design, name=name, summary=f"{own.design} with {sets}: {design.summary}")
 
 
 def _range(values: Sequence[int]) -> str:
@@ -436,7 +446,14 @@ def _scaling_group(normalised: Normalised, lead: str, number: int) -> Group:
     where = f" {comparison.caption}." if comparison.caption else ""
     description = f"{lead}{where} One panel for each workload."
     places = [str(count) for count in counts]
-    chart = LineChart(_key("scaling", number), description, comparison.designs, places, panels)
+    chart = LineChart(
+        _key("scaling", number),
+        description,
+        comparison.designs,
+        places,
+        panels,
+        unsafe=comparison.unsafe,
+    )
     return Group(comparison.caption, Markup(chart.wide()), Markup(chart.narrow()))
 
 
@@ -490,4 +507,6 @@ def _command(normalised: Normalised, machine: Machine, settings: Mapping[str, st
         "baseline": normalised.baseline,
         "metrics": None if usual else [metric.stat for metric in comparison.metrics],
     }
-    return compare_command(asked, settings=settings, vary=comparison.varied)
+    return compare_command(
+        asked, settings=settings, vary=comparison.varied, variants=comparison.variants
+    )

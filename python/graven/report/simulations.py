@@ -106,7 +106,7 @@ def packed(records: Sequence[Record]) -> str:
     for record in records:
         counted = {name: value for name, value in record.stats.items() if value}
         groups = []
-        for title, rows in Headings.of(counted, design=record.design).groups.items():
+        for title, rows in Headings.of(counted, design=record.simulated).groups.items():
             cells: list[int | str] = []
             for item in (shown(*row) for row in rows):
                 cells += [statistics.place(item.name, item.unit, item.description), item.value]

@@ -59,14 +59,15 @@ def _asked(kind: str, spec: Mapping[str, Any]) -> Request:
 
 def _named(job: Job) -> Job:
     """A job as it is asked for: whether a value is set or varied, and by which file, is all one."""
-    values = dict(job.settings) | {key: value for key, value, _ in job.varied}
     workload = Path(job.workload).name if is_trace(job.workload) else job.workload
     return replace(
         job.without_files,
-        settings=tuple(sorted(values.items())),
+        settings=job.all_set,
         varied=(),
         workload=workload,
         alias=None,
+        members=1,
+        own=None,
     )
 
 
