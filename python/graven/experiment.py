@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from graven import _engine
 from graven.declarations import catalogue
 from graven.errors import OutputError, StoreError
+from graven.figures import exact
 from graven.host_memory import Budget, refusal
 from graven.machine import Machine
 from graven.output import growing
@@ -123,7 +124,7 @@ class Job:
     def label(self) -> str:
         """How progress and failures call it."""
         threads = "" if self.threads is None else f" ×{self.threads}"
-        varied = "".join(f", {key} = {value}" for key, value, _ in self.varied)
+        varied = "".join(f", {key} = {value}" for key, value, _ in self.read)
         return f"{self._called} on {self.workload}{threads}{varied}"
 
     @property
@@ -138,9 +139,26 @@ class Job:
         return self.name if self.members == 1 else f"{self.name} ({self.design})"
 
     @property
+    def read(self) -> tuple[tuple[str, str, str], ...]:
+        """The varied values that the design reads; it runs the same whatever the others are."""
+        reads = catalogue().reads
+        return tuple(item for item in self.varied if reads(self.design, item[0]))
+
+    @property
+    def asked(self) -> Job:
+        """The simulation that it asks for, whatever it is called and whatever it leaves beside.
+
+        Two jobs that ask for one are run once. Whether a value is set or varied makes no
+        difference, nor does a varied key that the design does not read.
+        """
+        return replace(
+            self.without_files, settings=self.all_set, varied=(), alias=None, members=1, own=None
+        )
+
+    @property
     def all_set(self) -> tuple[tuple[str, str], ...]:
-        """Every key that is set, varied, or the variant's own, once, by key."""
-        varied = ((key, value) for key, value, _ in self.varied)
+        """Every key that is set, varied and read, or the variant's own, once, by key."""
+        varied = ((key, value) for key, value, _ in self.read)
         return tuple(sorted((dict(self.settings) | dict(varied) | dict(self.own or ())).items()))
 
     @property
@@ -166,7 +184,7 @@ class Job:
             "transactions": self.transactions,
             "seed": self.seed,
             "set": [list(setting) for setting in self.settings],
-            "vary": [list(varied) for varied in (*self.varied, *self._own_as_varied)],
+            "vary": [list(varied) for varied in (*self.read, *self._own_as_varied)],
             "request_trace": self.request_trace,
             "bank_loads": self.bank_loads,
             "timeline": None if self.timeline is None else timeline,
@@ -735,7 +753,9 @@ class Result:
     failures: tuple[Failure, ...]
     interrupted: bool
     found: int = 0
-    """How many simulations had a result before."""
+    """Simulations that had a result before."""
+    done: int = 0
+    """Simulations with a result; records share some of them."""
 
 
 CHECKED_WHOLE = 4096
@@ -763,9 +783,26 @@ class Experiment:
             job.simulation()
         return Experiment(tuple(jobs))
 
+    @cached_property
+    def _asked(self) -> list[Job]:
+        return [job.asked if not job.files else job for job in self.jobs]
+
+    @cached_property
+    def simulations(self) -> list[Job]:
+        """The jobs without those that ask for a simulation that one before them asks for."""
+        first: dict[Job, Job] = {}
+        for asked, job in zip(self._asked, self.jobs, strict=True):
+            first.setdefault(asked, job)
+        return list(first.values())
+
+    @property
+    def counted(self) -> str:
+        """The number of simulations, and that of results which are another's: `6 (2 shared)`."""
+        return counted_simulations(len(self.simulations), len(self.jobs))
+
     def work(self) -> list[Work]:
-        """The jobs, to be run."""
-        return [Work(job.label, job, Deferred(job.simulation)) for job in self.jobs]
+        """The simulations, to be run."""
+        return [Work(job.label, job, Deferred(job.simulation)) for job in self.simulations]
 
     def run(
         self,
@@ -776,9 +813,21 @@ class Experiment:
     ) -> Result:
         """Runs those without a result; never raises for a failed or interrupted simulation."""
         ran = run_all(self.work(), keep=keep, executor=executor, observe=observe)
-        jobs = ((self.jobs[index], text) for index, text in ran.texts.items())
-        records = ((job, record_of(job, text)) for job, text in jobs)
-        return Result(best_of_aliases(records), ran.failures, ran.interrupted, ran.found)
+        at = {asked: index for index, asked in enumerate(dict.fromkeys(self._asked))}
+        records = (
+            (job, record_of(job, ran.texts[at[asked]]))
+            for job, asked in zip(self.jobs, self._asked, strict=True)
+            if at[asked] in ran.texts
+        )
+        return Result(
+            best_of_aliases(records), ran.failures, ran.interrupted, ran.found, len(ran.texts)
+        )
+
+
+def counted_simulations(simulations: int, results: int) -> str:
+    """The number of simulations, and that of results that are another's: `6 (2 shared)`."""
+    shared = f" ({exact(results - simulations)} shared)" if results > simulations else ""
+    return f"{exact(simulations)}{shared}"
 
 
 def covering(jobs: Iterable[Job]) -> list[Job]:
@@ -825,10 +874,12 @@ class _NothingToKeep(Exception):
 
 def record_of(job: Job, text: str) -> Record:
     """The record of a simulation, from the engine's JSON."""
+    read = {key for key, _, _ in job.read}
     return parse_record(
         text,
         job.machine.name,
         [key for key, _, _ in job.varied],
+        unread={key: value for key, value, _ in job.varied if key not in read},
         settings=[key for key, _ in job.settings],
         variant=[key for key, _ in job.own or ()],
     )

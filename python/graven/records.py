@@ -25,6 +25,8 @@ IDENTITY = ("design", "workload", "machine", "threads", "transactions", "seed", 
 """What distinguishes one simulation from another; every format starts with these."""
 
 
+NOTHING: Mapping[str, str] = {}
+
 SET = ("variant", "settings")
 """What was set, by key, for a variant alone and for all; each is there if something was."""
 
@@ -185,6 +187,7 @@ def parse_record(
     machine: str,
     varied: Iterable[str] = (),
     *,
+    unread: Mapping[str, str] = NOTHING,
     settings: Iterable[str] = (),
     variant: Iterable[str] = (),
 ) -> Record:
@@ -193,12 +196,17 @@ def parse_record(
     Args:
         text: The document.
         machine: The name under which results are filed.
-        varied: Configuration keys that the comparison varies.
+        varied: The keys that the comparison varies.
+        unread: Those of them that the design does not read, with their values: it was simulated
+            without them, and they are put into its configuration.
         settings: Keys that are set for all of it.
         variant: Keys that a variant sets.
     """
     raw = _finite(json.loads(text))
     config = raw["config"]
+    for key, said in unread.items():
+        section, name = key.split(".", 1)
+        config[section][name] = _as(said, config[section][name])
     own = list(variant)
 
     def values(keys: Iterable[str]) -> dict[str, Value]:
@@ -220,6 +228,15 @@ def parse_record(
         settings=values(key for key in settings if key not in own),
         variant=values(own),
     )
+
+
+def _as(said: str, usual: Value) -> Value:
+    """A value as the engine writes it: of the type that the key has."""
+    if isinstance(usual, bool):
+        return said == "true"
+    if isinstance(usual, float):
+        return float(said)
+    return int(said) if isinstance(usual, int) else said
 
 
 def parse_memory_record(text: str, machine: str, host_seconds: float) -> MemoryRecord:

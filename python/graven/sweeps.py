@@ -11,7 +11,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 
@@ -39,6 +39,7 @@ from graven.experiment import (
     Work,
     best_of_aliases,
     chosen,
+    counted_simulations,
     covering,
     record_of,
 )
@@ -138,8 +139,24 @@ class Sweep:
         return [estimates.seconds(job) for job in self.jobs]
 
     def part(self, shard: Shard) -> Sweep:
-        """The jobs of a part."""
-        return replace(self, jobs=tuple(self.jobs[at] for at in shard.part(self.costs())))
+        """The jobs of a part; those that ask for one simulation are in one part."""
+        costs = self.costs()
+        chosen = shard.part([costs[at] for at in self.simulations])
+        asked = {_asked(self.jobs[self.simulations[at]]) for at in chosen}
+        return replace(self, jobs=tuple(job for job in self.jobs if _asked(job) in asked))
+
+    @cached_property
+    def simulations(self) -> list[int]:
+        """Places of the jobs without those that ask for what one before them asks for."""
+        first: dict[Sized, int] = {}
+        for at, job in enumerate(self.jobs):
+            first.setdefault(_asked(job), at)
+        return list(first.values())
+
+    @property
+    def counted(self) -> str:
+        """The number of simulations, and that of results which are another's."""
+        return counted_simulations(len(self.simulations), len(self.jobs))
 
     def complete(
         self,
@@ -149,7 +166,7 @@ class Sweep:
         observe: Observer | None = None,
     ) -> Completed:
         """Runs what has no result; results are in the store, and only there."""
-        left = [at for at, job in enumerate(self.jobs) if not keep.has(job)]
+        left = [at for at in self.simulations if not keep.has(self.jobs[at])]
         ended = Ended()
         came = 0
 
@@ -161,7 +178,7 @@ class Sweep:
             work = [Work(label_of(job), job, Deferred(partial(task_of, job))) for job in self.jobs]
             ended = executor.run(work, left, keep=keep, sink=sink, observe=observe)
             self._await_results(keep, left, came)
-        return Completed(len(self.jobs) - len(left), came, ended)
+        return Completed(len(self.simulations) - len(left), came, ended)
 
     def _await_results(self, keep: Keeper, left: Sequence[int], came: int) -> None:
         """Waits until what others have kept is seen here: a shared file system may take a while.
@@ -237,6 +254,11 @@ class Completed:
     found: int
     came: int
     ended: Ended
+
+
+def _asked(job: Sized) -> Sized:
+    """What a job asks for, whatever it is called."""
+    return job.asked if isinstance(job, Job) else job
 
 
 def label_of(job: Sized) -> str:

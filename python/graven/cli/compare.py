@@ -161,11 +161,14 @@ def compare(
     experiment = Experiment.prepare(chosen(choice, found, seed=seed, settings=settings))
     targets = _targets(out, report, form, no_report=no_report)
     _check(targets, out, len(experiment.jobs))
-    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(experiment.jobs))
+    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(experiment.simulations))
 
     with watched(keep) as display:
         result = experiment.run(keep=keep, executor=executor, observe=display)
-    say_found(result.found, len(experiment.jobs))
+    total = len(experiment.simulations)
+    say_found(result.found, total)
+    if total < len(experiment.jobs):
+        note(f"simulations: {experiment.counted}; a design that does not read a key runs once")
     comparison = Comparison(result.records, metrics=metrics_shown)
     baseline = baseline or choice.baseline
     if baseline is not None and result.records and baseline not in comparison.designs:
@@ -176,7 +179,7 @@ def compare(
         _write(targets, normalised, found, settings)
     finally:
         _print(form, normalised, binary=out is None)
-    return _status(result, len(experiment.jobs))
+    return _status(result, total)
 
 
 def _targets(
@@ -237,7 +240,7 @@ def _status(result: Result, total: int) -> int:
         for failure in result.failures:
             complain(failures_text([failure]))
     if result.interrupted:
-        done = f"{len(result.records)} of {total} simulations had finished"
+        done = f"{result.done} of {total} simulations had finished"
         note(f"{signals.words()}: {done}; the same command goes on")
         return 130
     return 1 if result.failures else 0

@@ -282,14 +282,15 @@ def _stored(jobs: dict[int, list[Job]], folder: Path) -> Comparison:
     click.get_current_context().call_on_close(store.close)
     keep = Keeper(store)
     results = [(job, keep.found(job)) for job in every]
-    missing = [job for job, found in results if found is None]
+    missing = list({job.asked: job for job, found in results if found is None}.values())
     if missing:
+        asked = {job.asked for job in every}
         names = [job.label + _seed(job, jobs) for job in missing[:NAMED]]
         if len(missing) > NAMED:
             names.append(f"{len(missing) - NAMED:,} more")
         seeds = [seed for seed in jobs if any(job.seed == seed for job in missing)]
         raise ConfigError(
-            f"{len(missing):,} of {len(every):,} results are not in {folder}: {', '.join(names)}; "
+            f"{len(missing):,} of {len(asked):,} results are not in {folder}: {', '.join(names)}; "
             + _makers(jobs, seeds)
         )
     there = [(job, record_of(job, found[0])) for job, found in results if found is not None]

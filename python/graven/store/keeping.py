@@ -60,15 +60,7 @@ def _asked(kind: str, spec: Mapping[str, Any]) -> Request:
 def _named(job: Job) -> Job:
     """A job as it is asked for: whether a value is set or varied, and by which file, is all one."""
     workload = Path(job.workload).name if is_trace(job.workload) else job.workload
-    return replace(
-        job.without_files,
-        settings=job.all_set,
-        varied=(),
-        workload=workload,
-        alias=None,
-        members=1,
-        own=None,
-    )
+    return replace(job.asked, workload=workload)
 
 
 def _without_nothing(spec: Mapping[str, Any]) -> dict[str, Any]:
