@@ -244,6 +244,8 @@ class Catalogue:
         >>> keys = ["silo.log_buffer_entries", "fwb.log_bytes", "pm.write_ns"]
         >>> [catalogue.reads("silo", key) for key in keys]
         [True, False, True]
+        >>> [catalogue.is_of_designs(key) for key in keys]
+        [True, True, False]
 
         A design, and the states that are worth reaching when it is crashed:
 
@@ -410,6 +412,10 @@ class Catalogue:
     @cached_property
     def _keys_of_designs(self) -> frozenset[str]:
         return frozenset().union(*self._keys.values())
+
+    def is_of_designs(self, key: str) -> bool:
+        """Tells whether a key is declared for designs, so that others do not read it."""
+        return key in self._keys_of_designs
 
     def reads(self, design: str, key: str) -> bool:
         """Tells whether a design reads a key; all keys but those of other designs are read by it.

@@ -802,7 +802,15 @@ class Experiment:
 
     def work(self) -> list[Work]:
         """The simulations, to be run."""
-        return [Work(job.label, job, Deferred(job.simulation)) for job in self.simulations]
+        several = len({job.seed for job in self.jobs}) > 1
+        return [
+            Work(
+                f"{job.label}, seed {job.seed}" if several else job.label,
+                job,
+                Deferred(job.simulation),
+            )
+            for job in self.simulations
+        ]
 
     def run(
         self,
@@ -902,20 +910,24 @@ def best_of_aliases(found: Iterable[tuple[Job, Record]]) -> tuple[Record, ...]:
 
 
 def chosen(
-    choice: Choice, machine: Machine, *, seed: int, settings: Mapping[str, str]
+    choice: Choice, machine: Machine, *, seeds: Sequence[int], settings: Mapping[str, str]
 ) -> list[Job]:
-    """All combinations of a choice, as `matrix` has them."""
-    return matrix(
-        choice.designs,
-        choice.workloads,
-        machine,
-        threads=choice.threads,
-        transactions=choice.transactions,
-        seed=seed,
-        settings=settings,
-        vary=choice.vary,
-        variants=choice.variants,
-    )
+    """All combinations of a choice, as `matrix` has them, seed by seed."""
+    return [
+        job
+        for seed in seeds
+        for job in matrix(
+            choice.designs,
+            choice.workloads,
+            machine,
+            threads=choice.threads,
+            transactions=choice.transactions,
+            seed=seed,
+            settings=settings,
+            vary=choice.vary,
+            variants=choice.variants,
+        )
+    ]
 
 
 def host_cores() -> int:

@@ -311,7 +311,7 @@ def _part(table: Table, folder: Path) -> list[Sized]:
         usual = _as_usual(machine, settings, points)
         for seed in seeds:
             for point in usual:
-                found = chosen(choice, machine, seed=seed, settings=settings)
+                found = chosen(choice, machine, seeds=[seed], settings=settings)
                 jobs += [
                     replace(job, varied=(*job.varied, *point)) if point else job for job in found
                 ]

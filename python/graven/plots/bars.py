@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from graven.comparison import MEAN
 from graven.figures import Scale, scale
 from graven.plots.parts import (
+    SMALL,
     UNSAFE_MARK,
     UNSAFE_NOTE,
     Legend,
@@ -28,7 +29,7 @@ from graven.plots.parts import (
     widest,
     wrapped,
 )
-from graven.plots.picture import Picture, Rows
+from graven.plots.picture import Picture, Rows, said_in
 from graven.plots.style import HATCHES, Look, Marked
 from graven.plots.values import Number
 from graven.records import Value
@@ -78,6 +79,7 @@ class Bars:
         unsafe: Designs that are marked.
         parts: Names of the parts with their titles, if bars have some.
         spreads: What whiskers are, in words; empty if there are none.
+        made_with: What the numbers were made with, in one line.
     """
 
     metric: str
@@ -91,17 +93,19 @@ class Bars:
     unsafe: Collection[str] = ()
     parts: Mapping[str, str] | None = None
     spreads: str = ""
+    made_with: str = ""
 
     @property
     def rows(self) -> Rows:
         """What is drawn, as flat rows."""
-        return [
+        rows = [
             row
             for panel in self.panels
             for group in self.groups
             for design in self.designs
             for row in self._rows(panel, group, design)
         ]
+        return said_in(rows, self.made_with)
 
     def _rows(self, panel: Panel, group: str, design: str) -> Rows:
         number = panel.numbers[design, group]
@@ -184,8 +188,10 @@ class _Drawing:
         row += self._above(across) if self.label_of_designs else 0
         caption = line_height(text_size("axes.titlesize"))
         captions = sum(caption for panel in chart.panels if panel.caption)
-        height = row * len(strips) + captions + legend.height + 6
-        picture = Picture(look, height, chart.rows, layout="constrained")
+        below = wrapped(chart.made_with, SMALL, 0.97 * look.points) if look.width >= 5 else ""
+        room = line_height(SMALL) * (below.count("\n") + 1) if below else 0.0
+        height = row * len(strips) + captions + legend.height + 6 + room
+        picture = Picture(look, height, chart.rows, chart.made_with, layout="constrained")
         grid = picture.subplots(len(strips), 1, sharey=True, squeeze=False)
         for axes, (panel, groups) in zip(grid[:, 0], strips, strict=True):
             self._strip(axes, panel, groups, across)
@@ -193,7 +199,10 @@ class _Drawing:
                 pad = 4 + (self._above(across) if self.label_of_designs else 0)
                 axes.set_title(panel.caption, loc="left", pad=pad)
         title = value_title(chart, self.scale)
-        values_title(picture, title, self._below(across), height - legend.height)
+        values_title(picture, title, self._below(across) + room, height - legend.height)
+        if below:
+            colour = look.colours.soft
+            picture.supxlabel(below, x=0.01, ha="left", fontsize=SMALL, color=colour)
         legend.draw(picture)
         return picture
 

@@ -28,7 +28,7 @@ from graven.plots.parts import (
     widest,
     wrapped,
 )
-from graven.plots.picture import Picture, Rows
+from graven.plots.picture import Picture, Rows, said_in
 from graven.plots.style import Look
 from graven.plots.values import Number
 from graven.records import Value
@@ -59,6 +59,7 @@ class Lines:
         spreads: What bands are, in words; empty if there are none.
         log: Whether the axis of values is logarithmic.
         joined: Whether lines between the places are numbers, too, or only lead the eye.
+        made_with: What the numbers were made with, in one line.
     """
 
     metric: str
@@ -75,16 +76,18 @@ class Lines:
     spreads: str = ""
     log: bool = False
     joined: bool = True
+    made_with: str = ""
 
     @property
     def rows(self) -> Rows:
         """What is drawn, as flat rows."""
-        return [
+        rows = [
             self._row(panel, design, label, number)
             for panel, lines in self.panels.items()
             for design in self.designs
             for label, number in zip(self.labels, lines[design], strict=True)
         ]
+        return said_in(rows, self.made_with)
 
     def _row(self, panel: str, design: str, label: str, number: Number | None) -> dict[str, Value]:
         row: dict[str, Value] = {
@@ -132,7 +135,7 @@ class Lines:
         legend = self._legend(look)
         panel = _HEIGHT["column" if look.width < 5 else "text"] + above + 2.2 * tick
         height = panel * down + 2 * line_height(label) + legend.height
-        picture = Picture(look, height, self.rows, layout="constrained")
+        picture = Picture(look, height, self.rows, self.made_with, layout="constrained")
         grid = picture.subplots(down, across, sharex=True, sharey=True, squeeze=False)
         everything = list(grid.flat)
         for axes, name, lines in zip(everything, names, self.panels.values(), strict=False):

@@ -19,6 +19,9 @@ from graven.figures import Scale, steps
 from graven.plots.picture import Picture
 from graven.plots.style import settings
 
+SMALL = 5.0
+"""The size of the line that says what a picture was made with, in points."""
+
 UNSAFE_MARK = "†"
 UNSAFE_NOTE = f"{UNSAFE_MARK} loses data at a power failure"
 
