@@ -283,7 +283,7 @@ def compare(
 
         >>> result = graven.compare("base,silo", "hash", transactions=200, seeds=3)
         >>> print(result.normalised("base").interval("throughput_tx_per_s", "silo", "hash", 8))
-        1.99 ±0.167
+        2.14 ±0.176
 
         Several numbers of threads, and a statistic of one's choice:
 

@@ -190,6 +190,14 @@ class Comparison(Frames):
         >>> result.to_arrow().select(["design", "workload", "cycles"]).to_pylist()[0]
         {'design': 'base', 'workload': 'hash', 'cycles': 237090}
 
+        Of several seeds, numbers are means with half of their 95 % confidence interval:
+
+        >>> several = graven.compare("base,silo", "hash", transactions=200, seeds=2)
+        >>> several.seeds, several.find("silo", "hash", threads=8, seed=2).seed
+        ([1, 2], 2)
+        >>> several.interval("committed_transactions", "silo", "hash", threads=8).half_width
+        0.0
+
         Of a key that varies, results are looked up in one combination of values:
 
         >>> writes = {"pm.write_ns": [150, 300]}
@@ -605,6 +613,15 @@ class Normalised(Frames):
         >>> round(relative.mean("throughput_tx_per_s", "silo", threads=8), 2)
         2.46
         >>> round(relative.arithmetic_mean("throughput_tx_per_s", "silo", threads=8), 2)
+        2.5
+
+        The same with half of the confidence interval, which one seed does not give:
+
+        >>> relative.interval("throughput_tx_per_s", "silo", "hash", threads=8).half_width is None
+        True
+        >>> print(relative.mean_interval("throughput_tx_per_s", "silo", threads=8))
+        2.46
+        >>> print(relative.arithmetic_mean_interval("throughput_tx_per_s", "silo", threads=8))
         2.5
 
         All of it as rows, and as a picture:
