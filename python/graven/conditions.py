@@ -33,7 +33,8 @@ class Conditions:
         seeds: Seeds.
         settings: What was set for all designs, by key, as a person reads it.
         of_designs: By design, what was set for it and not for all.
-        variants: By name, the design that each is, and what it sets.
+        variants: By name, the design that each variant is, and what it sets; and of a name that
+            stands for several designs those that were the fastest.
     """
 
     machines: Sequence[str]
@@ -64,7 +65,8 @@ class Conditions:
                 name: _variant(variant)
                 for name, variant in comparison.variants.items()
                 if any(record.design == name for record in records)
-            },
+            }
+            | _fastest(records),
         )
 
     @property
@@ -117,10 +119,13 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _common(records: Sequence[Record]) -> dict[str, Value]:
-    """What is set, to one value, for every record that does not set the key by its variant."""
+    """What is set, to one value, for every record whose design reads it, but for variants' own."""
     found: dict[str, Value] = {}
+    reads = catalogue().reads
     for key in _each(key for record in records for key in record.settings):
-        values = _each(r.settings.get(key) for r in records if key not in r.variant)
+        free = [r for r in records if key not in r.variant]
+        readers = [r for r in free if reads(r.simulated, key)] or free
+        values = _each(r.settings.get(key) for r in readers)
         if len(values) == 1 and values[0] is not None:
             found[key] = values[0]
     return found
@@ -132,7 +137,7 @@ def _own(records: Sequence[Record], common: Mapping[str, Value]) -> dict[str, Va
         key: value
         for record in records
         for key, value in record.settings.items()
-        if key not in common
+        if key not in common and catalogue().reads(record.simulated, key)
     }
 
 
@@ -151,6 +156,22 @@ def _value(key: str, value: Value) -> str:
 def _variant(variant: Variant) -> str:
     pairs = _pairs({key: _value(key, value) for key, value in variant.settings.items()})  # type: ignore[arg-type]
     return f"{variant.design} with {', '.join(pairs)}" if pairs else variant.design
+
+
+def _fastest(records: Sequence[Record]) -> dict[str, str]:
+    """Of names that stand for several designs, the one that was the fastest, and where."""
+    found: dict[str, str] = {}
+    for name in _each(r.design for r in records if len(catalogue().members(r.design)) > 1):
+        of = [record for record in records if record.design == name]
+        designs = _each(record.simulated for record in of)
+        places = [
+            design
+            if len(designs) == 1
+            else f"{design} on {', '.join(_each(r.workload for r in of if r.simulated == design))}"
+            for design in designs
+        ]
+        found[name] = f"the fastest is {' and '.join(places)}"
+    return found
 
 
 def _pairs(settings: Mapping[str, str]) -> list[str]:

@@ -78,11 +78,10 @@ def test_files_that_are_read_again_say_it(tmp_path):
 
 def test_a_setting_of_some_designs_is_said_of_them():
     usual = graven.compare("base", "array", transactions=100)
-    other = graven.compare("silo", "array", transactions=100, silo__log_buffer_entries=2)
+    other = graven.compare("lad", "array", transactions=100, pm__write_ns=300)
     both = graven.Comparison((*usual.records, *other.records))
     assert Conditions.of(both).line == (
-        "machine silo, 8 threads, 100 transactions, seed 1; "
-        "silo: silo.log_buffer_entries = 2 entries"
+        "machine silo, 8 threads, 100 transactions, seed 1; lad: pm.write_ns = 300 ns"
     )
 
 
@@ -91,3 +90,20 @@ def test_several_numbers_are_listed_and_many_are_a_range():
     assert "1, 2 and 8 threads" in Conditions.of(result).line
     many = graven.compare("base", "array", threads=range(1, 11), transactions=100)
     assert "1 to 10 threads" in Conditions.of(many).line
+
+
+def test_a_setting_that_only_some_designs_read_is_said_once():
+    usual = graven.compare("base", "array", transactions=100)
+    own = {"mine": ("silo", {"pm.write_ns": 300})}
+    other = graven.compare(
+        "base,silo", "array", transactions=100, variants=own, silo__log_buffer_entries=2
+    )
+    assert Conditions.of(usual + other).line == (
+        "machine silo, 8 threads, 100 transactions, seed 1, "
+        "silo.log_buffer_entries = 2 entries; mine: silo with pm.write_ns = 300 ns"
+    )
+
+
+def test_the_design_that_stands_for_a_name_is_said():
+    result = graven.compare("base,better", "array", transactions=100)
+    assert Conditions.of(result).line.endswith("; better: the fastest is fwb")
