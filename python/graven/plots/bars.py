@@ -199,7 +199,8 @@ class _Drawing:
                 pad = 4 + (self._above(across) if self.label_of_designs else 0)
                 axes.set_title(panel.caption, loc="left", pad=pad)
         title = value_title(chart, self.scale)
-        values_title(picture, title, self._below(across) + room, height - legend.height)
+        low = self._below(across) + room
+        values_title(picture, title, low, height - legend.height, least=room)
         if below:
             colour = look.colours.soft
             picture.supxlabel(below, x=0.01, ha="left", fontsize=SMALL, color=colour)

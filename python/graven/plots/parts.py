@@ -270,14 +270,17 @@ class Legend:
         )
 
 
-def values_title(picture: Picture, title: str, low: float, high: float) -> None:
-    """The title of the axes of values, between two heights of the picture in points."""
+def values_title(picture: Picture, title: str, low: float, high: float, least: float = 0.0) -> None:
+    """The title of the axes of values, between two heights of the picture in points.
+
+    A title that has no room there begins at `least`.
+    """
     size = text_size("axes.labelsize")
     whole = 72.0 * picture.get_figheight()
     text = titled(title, size, 0.96 * (high - low))
     if text.count("\n") > 1:
-        low = 0.0
-        text = titled(title, size, 0.96 * high)
+        low = least
+        text = titled(title, size, 0.96 * (high - low))
     picture.supylabel(text, y=(low + high) / 2 / whole, fontsize=size)
 
 
