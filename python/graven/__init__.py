@@ -58,9 +58,11 @@ for _error in (Cancelled, ConfigError, SimulationError, TraceError):
 if TYPE_CHECKING:
     from graven.api import Interrupted, adversary, compare, cost, crash, litmus, memory, run, sweep
     from graven.campaign import Shares
+    from graven.combining import combine
     from graven.comparison import METRICS, Comparison, Metric, Normalised
     from graven.costs import Cost
     from graven.declarations import Catalogue, catalogue
+    from graven.intervals import Interval
     from graven.loading import load
     from graven.plots.timeline import Timeline
     from graven.records import MemoryRecord, Record
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
         replay,
         trace_info,
     )
+    from graven.variants import Variant
 
 _MODULES = {
     "api": (
@@ -106,9 +109,11 @@ _MODULES = {
         "sweep",
     ),
     "campaign": ("Shares",),
+    "combining": ("combine",),
     "comparison": ("METRICS", "Comparison", "Metric", "Normalised"),
     "costs": ("Cost",),
     "declarations": ("Catalogue", "catalogue"),
+    "intervals": ("Interval",),
     "loading": ("load",),
     "plots.timeline": ("Timeline",),
     "records": ("MemoryRecord", "Record"),
@@ -140,6 +145,7 @@ _MODULES = {
         "replay",
         "trace_info",
     ),
+    "variants": ("Variant",),
 }
 """What is imported when it is asked for: names by module, as `TYPE_CHECKING` has them above."""
 
@@ -158,6 +164,7 @@ __all__ = [
     "Event",
     "Explanation",
     "Interrupted",
+    "Interval",
     "LitmusReport",
     "LitmusResult",
     "MemoryRecord",
@@ -176,10 +183,12 @@ __all__ = [
     "Timeline",
     "TraceError",
     "TraceInfo",
+    "Variant",
     "Violation",
     "__version__",
     "adversary",
     "catalogue",
+    "combine",
     "compare",
     "convert_requests",
     "cost",

@@ -10,7 +10,6 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from enum import Enum
 from os import PathLike
 from pathlib import Path
 from types import EllipsisType
@@ -41,6 +40,7 @@ from graven.output import check
 from graven.records import MemoryRecord, Record, parse_memory_record
 from graven.recovery import is_asked, shown, with_recovery
 from graven.selection import Choice
+from graven.variants import NO_VARIANTS, OPTION, Variant, given
 
 if TYPE_CHECKING:
     from graven.campaign import CampaignResult, Shares
@@ -52,6 +52,9 @@ Names: TypeAlias = str | Iterable[str] | None
 
 Variations: TypeAlias = Mapping[str, str | Iterable[object]] | None
 """Values by `SECTION.KEY`, several or a list separated by commas; or nothing for the default."""
+
+Variants: TypeAlias = Mapping[str, Variant | tuple[str, Mapping[str, object]]] | None
+"""Designs of the caller's making, by name; or nothing."""
 
 Folder: TypeAlias = str | PathLike[str] | EllipsisType | None
 """A folder with a store of results, `...` for that of the command (`graven-results/store`, or what
@@ -192,7 +195,9 @@ def compare(
     threads: int | Iterable[int] | None = None,
     transactions: int | None = None,
     seed: int = 1,
+    seeds: int | Iterable[int] | None = None,
     vary: Variations = None,
+    variants: Variants = None,
     recovery: int | None = None,
     metrics: Names = None,
     jobs: int | None = None,
@@ -216,7 +221,11 @@ def compare(
             given.
         transactions: Transactions over all threads of one simulation; 10,000 if neither is given.
         seed: Seed of everything random.
+        seeds: Several seeds, or so many from 1 on: every number is a mean over them then, with half
+            of its 95 % confidence interval, and ratios are paired by seed.
         vary: Several values of configuration keys; all their combinations are compared.
+        variants: Designs of your own making, by name: a `Variant`, or a design and what it sets.
+            They come after the designs, unless `designs` names them.
         recovery: Power failures, evenly spaced over each run, after which recovery is timed; the
             time is one of the default metrics then.
         metrics: Names of the statistics that designs are compared by.
@@ -259,6 +268,23 @@ def compare(
         base 300.0 81925
         silo 300.0 40112
 
+        A variant of a design beside it, with one baseline for all:
+
+        >>> small = {"small": ("silo", {"silo.log_buffer_entries": 4})}
+        >>> result = graven.compare("base,silo", "hash", transactions=200, variants=small)
+        >>> relative = result.normalised("base")
+        >>> for design in result.designs:
+        ...     print(design, round(relative.value("media_write_requests", design, "hash", 8), 2))
+        base 1.0
+        silo 0.34
+        small 0.93
+
+        Several seeds, with half of the 95 % confidence interval:
+
+        >>> result = graven.compare("base,silo", "hash", transactions=200, seeds=3)
+        >>> print(result.normalised("base").interval("throughput_tx_per_s", "silo", "hash", 8))
+        2.14 ±0.176
+
         Several numbers of threads, and a statistic of one's choice:
 
         >>> result = graven.compare("silo", "hash", threads=[1, 4], transactions=200, metrics="ipc")
@@ -279,10 +305,11 @@ def compare(
         threads=arguments.counts("threads", threads),
         transactions=arguments.integer_or_none("transactions", transactions),
         metrics=arguments.names("metrics", metrics),
+        variants=given(variants),
     )
     varied = [item.key for item in choice.vary]
     metrics_shown = shown(choice.metrics, asked=is_asked(texts, varied, found))
-    plan = chosen(choice, found, seed=arguments.seed(seed), settings=texts)
+    plan = chosen(choice, found, seeds=arguments.seeds(seeds, seed), settings=texts)
     result = Experiment.prepare(plan).run(
         keep=_keeper(store, fresh=fresh), executor=executor, observe=shown_by
     )
@@ -818,15 +845,23 @@ def choose(
     threads: Iterable[int] | None = None,
     transactions: int | None = None,
     metrics: Names = None,
+    variants: Mapping[str, Variant] = NO_VARIANTS,
 ) -> Choice:
     """What is compared: as given, else as the machine says, else the default.
 
     Raises:
-        ConfigError: the machine, a setting, a variation or an empty list is refused. Unknown names
-            are found when the simulations are prepared.
+        ConfigError: the machine, a setting, a variation or an empty list is refused, or a variant
+            sets what is varied. Unknown names are found when the simulations are prepared.
     """
     said = machine.comparison(settings, None if vary is None else _variation_texts(vary))
     names = design_names(said.designs if designs is None else designs)
+    names += [name for name in variants if name not in names]
+    for item in said.vary or ():
+        for name, variant in variants.items():
+            if item.key in variant.settings:
+                raise ConfigError(
+                    f"{OPTION} {name}: `{item.key}` does not fit: {item.origin} varies it"
+                )
     counts = said.threads if threads is None else tuple(threads)
     return Choice(
         names,
@@ -836,6 +871,7 @@ def choose(
         said.baseline if said.baseline in names else None,
         said.vary or (),
         said.metrics if metrics is None else tuple(_unique("stats", split_names(metrics))),
+        variants,
     )
 
 
@@ -845,7 +881,7 @@ def _variation_texts(vary: Mapping[str, str | Iterable[object]]) -> dict[str, li
         several = values.split(",") if isinstance(values, str) else values
         if not isinstance(several, Iterable):
             raise ConfigError(f"vary, {key}: {values!r} is one value; give a list")
-        found[key] = [_setting_text(value) for value in several]
+        found[key] = [arguments.setting_text(value) for value in several]
     return found
 
 
@@ -892,12 +928,7 @@ def setting_texts(
     """Settings as the texts that `--set` would take, by `SECTION.KEY`."""
     merged = arguments.mapping("settings", settings)
     merged |= {key.replace("__", ".", 1): value for key, value in (overrides or {}).items()}
-    return {key: _setting_text(value) for key, value in merged.items()}
-
-
-def _setting_text(value: object) -> str:
-    value = value.value if isinstance(value, Enum) else value
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return {key: arguments.setting_text(value) for key, value in merged.items()}
 
 
 def _raise_unless_whole(result: Result, comparison: Comparison | None = None) -> None:

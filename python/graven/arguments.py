@@ -31,7 +31,13 @@ VIOLATIONS_MAX = 1000
 
 COUNT_MAX = (1 << 63) - 1
 
-CALLED = {"set": "settings", "sample": "every", "schedules": "seeds", "draw": "draws"}
+CALLED = {
+    "set": "settings",
+    "sample": "every",
+    "schedules": "seeds",
+    "draw": "draws",
+    "design-as": "variants",
+}
 """What Python calls what has another name at the command line."""
 
 _OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]*)(?P<colon>:?)")
@@ -65,6 +71,28 @@ def seed(value: object) -> int:
     return integer("seed", value, 0, SEED_MAX)
 
 
+SEEDS_MAX = 1000
+"""Seeds of one comparison at most, by their number."""
+
+
+def seeds(value: object, one: object) -> tuple[int, ...]:
+    """Seeds: several, so many from 1 on if it is a number, or if it is nothing the one given.
+
+    Raises:
+        ConfigError: it is something else, there is none, or both are given.
+    """
+    if value is None:
+        return (seed(one),)
+    if one != 1:
+        raise ConfigError("seeds: not beside `seed`; one of them says which")
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return tuple(range(1, integer("seeds", value, 1, SEEDS_MAX) + 1))
+    found = tuple(dict.fromkeys(integer("seeds", item, 0, SEED_MAX) for item in value))
+    if not found:
+        raise ConfigError("seeds: the list is empty")
+    return found
+
+
 def flag(name: str, value: object) -> bool:
     """Something that is, or is not."""
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
@@ -83,6 +111,12 @@ def text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise ConfigError(f"{name}: {_shown(value)} is not a text")
     return str(value)
+
+
+def setting_text(value: object) -> str:
+    """A value of a configuration key as the text that `--set` takes."""
+    value = value.value if isinstance(value, Enum) else value
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def path(name: str, value: object) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 
+from graven.variants import OPTION, Variant, option_text
+
 
 def compare_command(
     options: Mapping[str, object],
     *,
     settings: Mapping[str, object] | None = None,
     vary: Mapping[str, Iterable[object]] | None = None,
+    variants: Mapping[str, Variant] | None = None,
     flags: Iterable[str] = (),
 ) -> str:
     """The command with these options, as a shell takes it.
@@ -19,6 +22,7 @@ def compare_command(
         options: By name; several values in a list or a tuple, and nothing of what is `None`.
         settings: By `SECTION.KEY`.
         vary: The same with several values each.
+        variants: Variants by name.
         flags: Options that have no value.
     """
     words = ["graven", "compare"]
@@ -32,6 +36,8 @@ def compare_command(
         words += ["--set", f"{key}={_plain(value)}"]
     for key, values in (vary or {}).items():
         words += ["--vary", f"{key}={_listed(values)}"]
+    for name, variant in (variants or {}).items():
+        words += [OPTION, option_text(name, variant.design, variant.settings)]
     return shlex.join([*words, *(f"--{flag}" for flag in flags)])
 
 

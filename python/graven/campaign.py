@@ -117,7 +117,7 @@ class CrashJob:
             "threads": job.threads,
             "transactions": self._transactions(),
             "seed": job.seed,
-            "set": [list(setting) for setting in job.settings],
+            "set": [list(setting) for setting in self._set()],
             "mutant": self.mutant,
             "every": self.every,
             "torn_every": shares.torn * self.every,
@@ -134,6 +134,10 @@ class CrashJob:
             spec["verify"] = self.verify
         return json.dumps(spec)
 
+    def _set(self) -> tuple[tuple[str, str], ...]:
+        """All that is set; of a variant, with what it sets itself."""
+        return self.job.settings if self.job.own is None else self.job.all_set
+
     def _transactions(self) -> int | None:
         if is_trace(self.job.workload):
             return None
@@ -146,6 +150,9 @@ class CrashJob:
             ConfigError: the engine refuses it.
             TraceError: the workload is a trace, and broken.
         """
+        if self.job.own:
+            # It names the variant where it refuses what the variant sets.
+            self.job.simulation()
         return _engine.Campaign("run", self.spec_json())
 
     def report(self, text: str, seconds: float) -> CrashReport:
@@ -153,7 +160,8 @@ class CrashJob:
         return parse_crash_report(
             text,
             machine=self.job.machine.name,
-            settings=dict(self.job.settings),
+            settings=dict(self._set()),
+            variant=None if self.job.own is None else self.job.name,
             shares=asdict(self.shares),
             lives=self.lives,
             garbage=self.garbage,

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graven.comparison import Comparison, Metric, geometric_mean
+from graven.comparison import Comparison, Metric
 from graven.differences import Difference, of_configuration, percent
 from graven.figures import caption
+from graven.intervals import geometric_mean
 from graven.records import Record, Value
 
 Place = tuple[str, str, int, int, tuple[tuple[str, Value], ...]]

@@ -17,8 +17,10 @@ from graven.arguments import path as path_text
 from graven.declarations import catalogue
 from graven.figures import caption, counted, scaled
 from graven.frames import Frames, dataset
+from graven.intervals import Interval, arithmetic, geometric, of_record, over_seeds
 from graven.machine import Machine
 from graven.records import Record, Value, arrow_table, config_column, to_arrow
+from graven.variants import Variant
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,14 +137,6 @@ def _check_name(what: str, name: str, here: Sequence[str], anywhere: Sequence[st
         raise unknown(what, name, here or anywhere)
 
 
-def geometric_mean(values: Sequence[float | None]) -> float | None:
-    """The geometric mean; `None` if there is no value, or one is missing or not positive."""
-    positive = [value for value in values if value is not None and value > 0.0]
-    if not values or len(positive) != len(values):
-        return None
-    return math.exp(math.fsum(math.log(value) for value in positive) / len(positive))
-
-
 @dataclass(frozen=True, repr=False)
 class Comparison(Frames):
     """Results of an experiment, in the order in which they were asked for.
@@ -175,8 +169,8 @@ class Comparison(Frames):
         261
         >>> result["silo"].select(workloads="hash")
         <Comparison: 2 results of 1 design on 1 workload with 2 numbers of threads>
-        >>> result.unsafe
-        set()
+        >>> result.unsafe, result.variants
+        (set(), {})
         >>> print(result.deferred_note())
         Lines that PM does not hold yet when a run ends (writes still to come), mean: base 0,
         silo 0.
@@ -195,6 +189,14 @@ class Comparison(Frames):
         <Comparison: 8 results of 2 designs on 2 workloads with 2 numbers of threads>
         >>> result.to_arrow().select(["design", "workload", "cycles"]).to_pylist()[0]
         {'design': 'base', 'workload': 'hash', 'cycles': 237090}
+
+        Of several seeds, numbers are means with half of their 95 % confidence interval:
+
+        >>> several = graven.compare("base,silo", "hash", transactions=200, seeds=2)
+        >>> several.seeds, several.find("silo", "hash", threads=8, seed=2).seed
+        ([1, 2], 2)
+        >>> several.interval("committed_transactions", "silo", "hash", threads=8).half_width
+        0.0
 
         Of a key that varies, results are looked up in one combination of values:
 
@@ -227,6 +229,18 @@ class Comparison(Frames):
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
 
+    def __add__(self, other: Comparison) -> Comparison:
+        """The two put together, as `graven.combine` does it.
+
+        Raises:
+            ConfigError: they are not comparable.
+        """
+        from graven.combining import combine
+
+        if not isinstance(other, Comparison):
+            return NotImplemented
+        return combine(self, other)
+
     def __getitem__(self, design: str) -> Comparison:
         return self.select(designs=design)
 
@@ -234,8 +248,10 @@ class Comparison(Frames):
         designs = {record.design for record in self.records}
         workloads = {record.workload for record in self.records}
         parts = [counted(len(designs), "design"), f"on {counted(len(workloads), 'workload')}"]
-        if len(self.threads) > 1:
-            parts.append(f"with {len(self.threads)} numbers of threads")
+        several = {"numbers of threads": self.threads, "seeds": self.seeds}
+        found = [f"{len(values)} {what}" for what, values in several.items() if len(values) > 1]
+        if found:
+            parts.append(f"with {' and '.join(found)}")
         if len(self.combinations) > 1:
             parts.append(f"in {len(self.combinations)} combinations")
         return f"<Comparison: {counted(len(self), 'result')} of {' '.join(parts)}>"
@@ -348,9 +364,24 @@ class Comparison(Frames):
         return list(dict.fromkeys(record.threads for record in self.records))
 
     @cached_property
+    def seeds(self) -> list[int]:
+        """Seeds with at least one result."""
+        return list(dict.fromkeys(record.seed for record in self._all))
+
+    @cached_property
     def unsafe(self) -> set[str]:
         """Designs among the results that lose committed data at a power failure."""
         return {record.design for record in self._all if not record.safe}
+
+    @cached_property
+    def variants(self) -> dict[str, Variant]:
+        """Names of designs that are variants, with the design that each is, and what it sets."""
+        found: dict[str, Variant] = {}
+        for record in self._all:
+            is_known = record.design in catalogue().design_names
+            if record.design != record.simulated and not is_known:
+                found.setdefault(record.design, Variant(record.simulated, record.variant))
+        return found
 
     @cached_property
     def combinations(self) -> list[Mapping[str, Value]]:
@@ -389,36 +420,62 @@ class Comparison(Frames):
         return "; ".join(caption(combination) for combination in self.combinations)
 
     @cached_property
-    def _index(self) -> dict[tuple[str, str, int], Record]:
-        return {(r.design, r.workload, r.threads): r for r in self.records}
+    def _index(self) -> dict[tuple[str, str, int, int], Record]:
+        return {(r.design, r.workload, r.threads, r.seed): r for r in self.records}
 
-    def find(self, design: str, workload: str, threads: int) -> Record | None:
+    def find(
+        self, design: str, workload: str, threads: int, seed: int | None = None
+    ) -> Record | None:
         """The record of one simulation, if it finished.
 
         Raises:
             ConfigError: there are several combinations of varied values, and `at` chooses one; or
-                there is no such design or workload, neither here nor anywhere.
+                several seeds, and none is given; or there is no such design or workload, neither
+                here nor anywhere.
         """
         if len(self.combinations) > 1:
             raise ConfigError(f"several combinations: choose with `at` from {self._choices()}")
+        if seed is None and len(self.seeds) > 1:
+            seeds = ", ".join(map(str, self.seeds))
+            raise ConfigError(f"seed: there are results of several, {seeds}; choose one")
         design, workload = text("design", design), text("workload", workload)
-        record = self._index.get((design, workload, integer("threads", threads)))
+        one = (self.seeds or [1])[0] if seed is None else integer("seed", seed, 0)
+        record = self._index.get((design, workload, integer("threads", threads), one))
         if record is None:
             _check_name("design", design, self.designs, catalogue().design_names)
             _check_name("workload", workload, self.workloads, catalogue().workload_names)
         return record
 
     def number(self, stat: str, design: str, workload: str, threads: int) -> float | None:
-        """A statistic of one simulation; `None` if that has not finished, or has no such number.
+        """A statistic; `None` if a simulation of it has not finished, or has no such number.
+
+        Of several seeds it is the mean.
 
         Raises:
             ConfigError: there is no such statistic, design or workload; or as of `find`.
         """
-        record = self.find(design, workload, threads)
-        if record is None:
-            catalogue().statistic(text("stat", stat))
-            return None
-        return record.number(stat)
+        found = self.interval(stat, design, workload, threads)
+        return None if found is None else found.mean
+
+    def interval(self, stat: str, design: str, workload: str, threads: int) -> Interval | None:
+        """The same with half of its confidence interval, if there is one.
+
+        Raises:
+            ConfigError: as of `number`.
+        """
+        return over_seeds(self._of_seeds(stat, design, workload, threads))
+
+    def _of_seeds(
+        self, stat: str, design: str, workload: str, threads: int
+    ) -> list[Interval | None]:
+        """A statistic of each seed."""
+        found = []
+        for seed in self.seeds or [1]:
+            record = self.find(design, workload, threads, seed)
+            if record is None:
+                catalogue().statistic(text("stat", stat))
+            found.append(None if record is None else of_record(record, stat))
+        return found
 
     def deferred_note(self) -> str | None:
         """What each design left unwritten, in words: media writes of a run leave these out."""
@@ -463,6 +520,8 @@ class Comparison(Frames):
     def to_xarray(self) -> xr.Dataset:
         """Every statistic that is a number, over design, workload, threads and what is varied.
 
+        Of several seeds, they are an axis, too.
+
         Raises:
             ImportError: xarray is not installed.
             ConfigError: two results differ in something else, in their seed for example.
@@ -483,7 +542,8 @@ class Comparison(Frames):
             for name, value in record.stats.items()
             if isinstance(value, int | float)
         )
-        axes = ["design", "workload", "threads", *varied]
+        seeds = ["seed"] if len(self.seeds) > 1 else []
+        axes = ["design", "workload", "threads", *seeds, *varied]
         return dataset(self.to_arrow(), axes, list(stats))
 
 
@@ -555,6 +615,15 @@ class Normalised(Frames):
         >>> round(relative.arithmetic_mean("throughput_tx_per_s", "silo", threads=8), 2)
         2.5
 
+        The same with half of the confidence interval, which one seed does not give:
+
+        >>> relative.interval("throughput_tx_per_s", "silo", "hash", threads=8).half_width is None
+        True
+        >>> print(relative.mean_interval("throughput_tx_per_s", "silo", threads=8))
+        2.46
+        >>> print(relative.arithmetic_mean_interval("throughput_tx_per_s", "silo", threads=8))
+        2.5
+
         All of it as rows, and as a picture:
 
         >>> row = relative.rows()[1]
@@ -622,28 +691,71 @@ class Normalised(Frames):
     def value(self, stat: str, design: str, workload: str, threads: int) -> float | None:
         """The ratio; `None` if either side is missing or the baseline's is zero.
 
+        Of several seeds it is the mean of the ratios of each.
+
         Raises:
             ConfigError: as of `Comparison.number`.
         """
-        own = self.comparison.number(stat, design, workload, threads)
-        reference = self.comparison.number(stat, self.baseline, workload, threads)
-        if own is None or not reference:
-            return None
-        return own / reference
+        found = self.interval(stat, design, workload, threads)
+        return None if found is None else found.mean
+
+    def interval(self, stat: str, design: str, workload: str, threads: int) -> Interval | None:
+        """The ratio with half of its confidence interval, if there is one.
+
+        Raises:
+            ConfigError: as of `Comparison.number`.
+        """
+        return over_seeds(self._of_seeds(stat, design, workload, threads))
+
+    def _of_seeds(
+        self, stat: str, design: str, workload: str, threads: int
+    ) -> list[Interval | None]:
+        """The ratio of each seed."""
+        of = self.comparison._of_seeds
+        pairs = zip(
+            of(stat, design, workload, threads),
+            of(stat, self.baseline, workload, threads),
+            strict=True,
+        )
+        is_itself = design == self.baseline
+        return [
+            None
+            if own is None or reference is None or not reference.mean
+            else Interval(1.0)
+            if is_itself
+            else own.over(reference)
+            for own, reference in pairs
+        ]
 
     def mean(self, stat: str, design: str, threads: int) -> float | None:
-        """Geometric mean over all workloads; `None` unless every one of them has a ratio."""
+        """Geometric mean over all workloads; `None` unless every one of them has a ratio.
+
+        Of several seeds it is the mean of the geometric means of each.
+        """
+        found = self.mean_interval(stat, design, threads)
+        return None if found is None else found.mean
+
+    def mean_interval(self, stat: str, design: str, threads: int) -> Interval | None:
+        """The geometric mean with half of its confidence interval, if there is one."""
         workloads = self.comparison.workloads
-        return geometric_mean([self.value(stat, design, w, threads) for w in workloads])
+        of = [self._of_seeds(stat, design, workload, threads) for workload in workloads]
+        return over_seeds([geometric(ratios) for ratios in zip(*of, strict=True)])
 
     def arithmetic_mean(self, stat: str, design: str, threads: int) -> float | None:
         """Arithmetic mean of the same ratios: papers seldom say which of the two theirs is."""
-        values = [self.value(stat, design, w, threads) for w in self.comparison.workloads]
-        known = [value for value in values if value is not None]
-        return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+        found = self.arithmetic_mean_interval(stat, design, threads)
+        return None if found is None else found.mean
+
+    def arithmetic_mean_interval(self, stat: str, design: str, threads: int) -> Interval | None:
+        """The arithmetic mean with half of its confidence interval, if there is one."""
+        workloads = self.comparison.workloads
+        of = [self._of_seeds(stat, design, workload, threads) for workload in workloads]
+        return over_seeds([arithmetic(ratios) for ratios in zip(*of, strict=True)])
 
     def rows(self) -> list[dict[str, Value]]:
         """Flat rows: metric, threads, workload (or `mean`), design, value.
+
+        Of several seeds each has `half_width`, too.
 
         What is varied has columns `config.SECTION.KEY` of its own, after the threads.
         """
@@ -662,13 +774,17 @@ class Normalised(Frames):
         for threads in comparison.threads:
             for workload in [*comparison.workloads, MEAN]:
                 for design in comparison.designs:
-                    value = (
-                        self.mean(stat, design, threads)
+                    found = (
+                        self.mean_interval(stat, design, threads)
                         if workload == MEAN
-                        else self.value(stat, design, workload, threads)
+                        else self.interval(stat, design, workload, threads)
                     )
-                    row = {"metric": stat, "threads": threads, **varied}
-                    yield {**row, "workload": workload, "design": design, "value": value}
+                    row: dict[str, Value] = {"metric": stat, "threads": threads, **varied}
+                    row |= {"workload": workload, "design": design}
+                    row["value"] = None if found is None else found.mean
+                    if len(comparison.seeds) > 1:
+                        row["half_width"] = None if found is None else found.half_width
+                    yield row
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table."""

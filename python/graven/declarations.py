@@ -239,6 +239,14 @@ class Catalogue:
         >>> "silo-literal" in catalogue.unsafe_designs()
         True
 
+        Keys that a design reads: its own, the machine's and the workloads'.
+
+        >>> keys = ["silo.log_buffer_entries", "fwb.log_bytes", "pm.write_ns"]
+        >>> [catalogue.reads("silo", key) for key in keys]
+        [True, False, True]
+        >>> [catalogue.is_of_designs(key) for key in keys]
+        [True, True, False]
+
         A design, and the states that are worth reaching when it is crashed:
 
         >>> design = catalogue.design("silo")
@@ -396,6 +404,27 @@ class Catalogue:
     def members(self, name: str) -> tuple[str, ...]:
         """The designs that a name stands for: itself, if it is not an alias."""
         return next((alias.of for alias in self.aliases if alias.name == name), (name,))
+
+    @cached_property
+    def _keys(self) -> dict[str, frozenset[str]]:
+        return {design.name: frozenset(design.keys) for design in self.designs}
+
+    @cached_property
+    def _keys_of_designs(self) -> frozenset[str]:
+        return frozenset().union(*self._keys.values())
+
+    def is_of_designs(self, key: str) -> bool:
+        """Tells whether a key is declared for designs, so that others do not read it."""
+        return key in self._keys_of_designs
+
+    def reads(self, design: str, key: str) -> bool:
+        """Tells whether a design reads a key; all keys but those of other designs are read by it.
+
+        Args:
+            design: The name of one design.
+            key: A configuration key.
+        """
+        return key not in self._keys_of_designs or key in self._keys.get(design, ())
 
     @property
     def design_names(self) -> list[str]:

@@ -23,11 +23,13 @@ from typing import Any, Protocol
 from graven import _engine
 from graven.declarations import catalogue
 from graven.errors import OutputError, StoreError
+from graven.figures import exact
 from graven.host_memory import Budget, refusal
 from graven.machine import Machine
 from graven.output import growing
 from graven.records import Record, parse_record
 from graven.selection import Choice, Variation
+from graven.variants import NO_VARIANTS, OPTION, Variant, pairs_of
 
 POLL_SECONDS = 0.1
 """How often a waiting experiment looks at its simulations; also the longest wait after Ctrl-C."""
@@ -92,6 +94,8 @@ class Job:
     Attributes:
         varied: Key, value and origin of what is varied.
         alias: The name that the design is compared under, if it is another.
+        members: The number of designs that have that name: the fastest stands for it.
+        own: What a variant of that name sets, beside what all designs have; nothing of others.
         timeline: A file for what happens while some transactions run.
         timeline_transactions: The numbers of the first and the last of these, in the order in which
             transactions of all threads begin; if not given, some in the middle of the run.
@@ -111,6 +115,8 @@ class Job:
     timeline_transactions: tuple[int, int] | None = None
     varied: tuple[tuple[str, str, str], ...] = ()
     alias: str | None = None
+    members: int = 1
+    own: tuple[tuple[str, str], ...] | None = None
     program_trace: str | None = None
     binary_requests: bool = False
 
@@ -118,8 +124,42 @@ class Job:
     def label(self) -> str:
         """How progress and failures call it."""
         threads = "" if self.threads is None else f" ×{self.threads}"
-        varied = "".join(f", {key} = {value}" for key, value, _ in self.varied)
-        return f"{self.design} on {self.workload}{threads}{varied}"
+        varied = "".join(f", {key} = {value}" for key, value, _ in self.read)
+        return f"{self._called} on {self.workload}{threads}{varied}"
+
+    @property
+    def name(self) -> str:
+        """The name that the design is compared under."""
+        return self.alias or self.design
+
+    @property
+    def _called(self) -> str:
+        if self.own is None:
+            return self.design
+        return self.name if self.members == 1 else f"{self.name} ({self.design})"
+
+    @property
+    def read(self) -> tuple[tuple[str, str, str], ...]:
+        """The varied values that the design reads; it runs the same whatever the others are."""
+        reads = catalogue().reads
+        return tuple(item for item in self.varied if reads(self.design, item[0]))
+
+    @property
+    def asked(self) -> Job:
+        """The simulation that it asks for, whatever it is called and whatever it leaves beside.
+
+        Two jobs that ask for one are run once. Whether a value is set or varied makes no
+        difference, nor does a varied key that the design does not read.
+        """
+        return replace(
+            self.without_files, settings=self.all_set, varied=(), alias=None, members=1, own=None
+        )
+
+    @property
+    def all_set(self) -> tuple[tuple[str, str], ...]:
+        """Every key that is set, varied and read, or the variant's own, once, by key."""
+        varied = ((key, value) for key, value, _ in self.read)
+        return tuple(sorted((dict(self.settings) | dict(varied) | dict(self.own or ())).items()))
 
     @property
     def files(self) -> dict[str, str]:
@@ -144,7 +184,7 @@ class Job:
             "transactions": self.transactions,
             "seed": self.seed,
             "set": [list(setting) for setting in self.settings],
-            "vary": [list(varied) for varied in self.varied],
+            "vary": [list(varied) for varied in (*self.read, *self._own_as_varied)],
             "request_trace": self.request_trace,
             "bank_loads": self.bank_loads,
             "timeline": None if self.timeline is None else timeline,
@@ -153,6 +193,11 @@ class Job:
         if self.request_trace is not None:
             spec["binary_requests"] = self.binary_requests
         return json.dumps(spec)
+
+    @property
+    def _own_as_varied(self) -> list[tuple[str, str, str]]:
+        """What the variant sets, with its origin for messages."""
+        return [(key, value, f"{OPTION} {self.alias}") for key, value in self.own or ()]
 
     def simulation(self) -> _engine.Simulation:
         """Hands the job to the engine, which checks it.
@@ -173,6 +218,7 @@ def matrix(
     seed: int = 1,
     settings: Mapping[str, str] | None = None,
     vary: Sequence[Variation] = (),
+    variants: Mapping[str, Variant] = NO_VARIANTS,
 ) -> list[Job]:
     """All combinations, workloads first, so that early results already compare designs.
 
@@ -180,6 +226,11 @@ def matrix(
     program trace among the workloads is run once, with its own threads.
     """
     pairs = tuple((settings or {}).items())
+    compared = [
+        (name, catalogue().members(of.design), None if name not in variants else pairs_of(of))
+        for name in designs
+        for of in [variants.get(name, Variant(name))]
+    ]
     choices = [[(item.key, value, item.origin) for value in item.values] for item in vary]
     return [
         Job(
@@ -192,13 +243,15 @@ def matrix(
             pairs,
             varied=varied,
             alias=None if design == name else name,
+            members=len(members),
+            own=own,
         )
         for varied in itertools.product(*choices)
         for at, count in enumerate(threads)
         for workload in workloads
         if at == 0 or not is_trace(workload)
-        for name in designs
-        for design in catalogue().members(name)
+        for name, members, own in compared
+        for design in members
     ]
 
 
@@ -700,7 +753,9 @@ class Result:
     failures: tuple[Failure, ...]
     interrupted: bool
     found: int = 0
-    """How many simulations had a result before."""
+    """Simulations that had a result before."""
+    done: int = 0
+    """Simulations with a result; records share some of them."""
 
 
 CHECKED_WHOLE = 4096
@@ -728,9 +783,34 @@ class Experiment:
             job.simulation()
         return Experiment(tuple(jobs))
 
+    @cached_property
+    def _asked(self) -> list[Job]:
+        return [job.asked if not job.files else job for job in self.jobs]
+
+    @cached_property
+    def simulations(self) -> list[Job]:
+        """The jobs without those that ask for a simulation that one before them asks for."""
+        first: dict[Job, Job] = {}
+        for asked, job in zip(self._asked, self.jobs, strict=True):
+            first.setdefault(asked, job)
+        return list(first.values())
+
+    @property
+    def counted(self) -> str:
+        """The number of simulations, and that of results which are another's: `6 (2 shared)`."""
+        return counted_simulations(len(self.simulations), len(self.jobs))
+
     def work(self) -> list[Work]:
-        """The jobs, to be run."""
-        return [Work(job.label, job, Deferred(job.simulation)) for job in self.jobs]
+        """The simulations, to be run."""
+        several = len({job.seed for job in self.jobs}) > 1
+        return [
+            Work(
+                f"{job.label}, seed {job.seed}" if several else job.label,
+                job,
+                Deferred(job.simulation),
+            )
+            for job in self.simulations
+        ]
 
     def run(
         self,
@@ -741,9 +821,21 @@ class Experiment:
     ) -> Result:
         """Runs those without a result; never raises for a failed or interrupted simulation."""
         ran = run_all(self.work(), keep=keep, executor=executor, observe=observe)
-        jobs = ((self.jobs[index], text) for index, text in ran.texts.items())
-        records = ((job, record_of(job, text)) for job, text in jobs)
-        return Result(best_of_aliases(records), ran.failures, ran.interrupted, ran.found)
+        at = {asked: index for index, asked in enumerate(dict.fromkeys(self._asked))}
+        records = (
+            (job, record_of(job, ran.texts[at[asked]]))
+            for job, asked in zip(self.jobs, self._asked, strict=True)
+            if at[asked] in ran.texts
+        )
+        return Result(
+            best_of_aliases(records), ran.failures, ran.interrupted, ran.found, len(ran.texts)
+        )
+
+
+def counted_simulations(simulations: int, results: int) -> str:
+    """The number of simulations, and that of results that are another's: `6 (2 shared)`."""
+    shared = f" ({exact(results - simulations)} shared)" if results > simulations else ""
+    return f"{exact(simulations)}{shared}"
 
 
 def covering(jobs: Iterable[Job]) -> list[Job]:
@@ -753,10 +845,11 @@ def covering(jobs: Iterable[Job]) -> list[Job]:
     for job in jobs:
         machine = job.machine.name
         facts = {
-            (machine, job.design, job.workload),
+            (machine, job.name, job.design, job.workload),
             ("threads", machine, job.threads),
             ("transactions", job.transactions),
             *((machine, key, value) for key, value in job.settings),
+            *((machine, job.name, key, value) for key, value in job.own or ()),
             *((machine, key, value) for key, value, _ in job.varied),
         }
         if not facts <= seen:
@@ -789,7 +882,15 @@ class _NothingToKeep(Exception):
 
 def record_of(job: Job, text: str) -> Record:
     """The record of a simulation, from the engine's JSON."""
-    return parse_record(text, job.machine.name, [key for key, _, _ in job.varied])
+    read = {key for key, _, _ in job.read}
+    return parse_record(
+        text,
+        job.machine.name,
+        [key for key, _, _ in job.varied],
+        unread={key: value for key, value, _ in job.varied if key not in read},
+        settings=[key for key, _ in job.settings],
+        variant=[key for key, _ in job.own or ()],
+    )
 
 
 def best_of_aliases(found: Iterable[tuple[Job, Record]]) -> tuple[Record, ...]:
@@ -799,31 +900,34 @@ def best_of_aliases(found: Iterable[tuple[Job, Record]]) -> tuple[Record, ...]:
     """
     records: dict[Job, list[Record]] = {}
     for job, record in found:
-        key = job if job.alias is None else replace(job, design=job.alias)
-        records.setdefault(key, []).append(record)
+        records.setdefault(replace(job, design=job.name), []).append(record)
     best: list[Record] = []
     for job, candidates in records.items():
-        members = 1 if job.alias is None else len(catalogue().members(job.design))
-        if len(candidates) == members:
+        if len(candidates) == job.members:
             fastest = max(candidates, key=lambda r: r.number("throughput_tx_per_s") or 0.0)
             best.append(replace(fastest, design=job.design))
     return tuple(best)
 
 
 def chosen(
-    choice: Choice, machine: Machine, *, seed: int, settings: Mapping[str, str]
+    choice: Choice, machine: Machine, *, seeds: Sequence[int], settings: Mapping[str, str]
 ) -> list[Job]:
-    """All combinations of a choice, as `matrix` has them."""
-    return matrix(
-        choice.designs,
-        choice.workloads,
-        machine,
-        threads=choice.threads,
-        transactions=choice.transactions,
-        seed=seed,
-        settings=settings,
-        vary=choice.vary,
-    )
+    """All combinations of a choice, as `matrix` has them, seed by seed."""
+    return [
+        job
+        for seed in seeds
+        for job in matrix(
+            choice.designs,
+            choice.workloads,
+            machine,
+            threads=choice.threads,
+            transactions=choice.transactions,
+            seed=seed,
+            settings=settings,
+            vary=choice.vary,
+            variants=choice.variants,
+        )
+    ]
 
 
 def host_cores() -> int:

@@ -40,6 +40,14 @@ def ratio(value: float | None) -> str:
     return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
+def with_spread(number: str, half_width: float) -> str:
+    """A number that is written, and half of its interval with as many digits after the point."""
+    digits = len(number.partition(".")[2]) if "e" not in number else 0
+    if "e" in number or (half_width and half_width < 0.5 * 10.0**-digits):
+        return f"{number} ±{half_width:.1g}"
+    return f"{number} ±{half_width:,.{digits}f}"
+
+
 _PREFIXES = {5: "P", 4: "T", 3: "G", 2: "M", 1: "k", 0: "", -1: "m", -2: "µ", -3: "n", -4: "p"}
 """By the power of a thousand."""
 

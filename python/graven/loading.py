@@ -17,7 +17,7 @@ from graven._engine import ConfigError
 from graven.comparison import Comparison
 from graven.declarations import catalogue
 from graven.output import FORMATS
-from graven.records import IDENTITY, Record, Value, config_column, parse_record
+from graven.records import IDENTITY, SET, Record, Value, config_column, parse_record
 
 if TYPE_CHECKING:
     from graven.store import StoredRecord
@@ -161,6 +161,9 @@ def _of_document(item: Mapping[str, Any]) -> Record:
         config=item["config"],
         stats=item["stats"],
         varied=item.get("varied", {}),
+        simulated=item.get("simulated", ""),
+        variant=item.get("variant", {}),
+        settings=item.get("settings", {}),
     )
 
 
@@ -179,11 +182,21 @@ def _of_row(row: Mapping[str, Value]) -> Record:
     stats = {
         name: row[name]
         for name in names[:end]
-        if name not in IDENTITY and not name.startswith(_CONFIG) and _is_there(name, row[name])
+        if name not in _NO_STATISTICS
+        and not name.startswith(_CONFIG)
+        and _is_there(name, row[name])
     }
     identity: dict[str, Any] = {name: row[name] for name in IDENTITY}
+    own, settings = (json.loads(str(row.get(name) or "{}")) for name in SET)
     return Record(
-        **identity, version=str(row["version"]), config=config, stats=stats, varied=varied
+        **identity,
+        version=str(row["version"]),
+        config=config,
+        stats=stats,
+        varied=varied,
+        simulated=str(row.get("simulated") or ""),
+        variant=own,
+        settings=settings,
     )
 
 
@@ -192,7 +205,9 @@ def _is_there(name: str, value: Value) -> bool:
     return value is not None or not catalogue().described(name).designs
 
 
-_TEXTS = ("design", "workload", "machine", "version")
+_TEXTS = ("design", "workload", "machine", "version", "simulated", *SET)
+
+_NO_STATISTICS = frozenset({*IDENTITY, "simulated", *SET})
 
 
 def _csv_rows(content: bytes) -> list[dict[str, Value]]:

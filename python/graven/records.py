@@ -25,11 +25,20 @@ IDENTITY = ("design", "workload", "machine", "threads", "transactions", "seed", 
 """What distinguishes one simulation from another; every format starts with these."""
 
 
+NOTHING: Mapping[str, str] = {}
+
+SET = ("variant", "settings")
+"""What was set, by key, for a variant alone and for all; each is there if something was."""
+
+
 @dataclass(frozen=True, repr=False)
 class Record:
     """The result of one simulation, with everything needed to repeat it.
 
-    `varied` holds what a comparison varied, by `SECTION.KEY`; the same stands in `config`.
+    `varied` holds what a comparison varied, by `SECTION.KEY`, `settings` what was set for all of
+    it, and `variant` what a variant sets itself; the same values stand in `config`. `design` is the
+    name under which the result was compared, and `simulated` the design that was simulated: they
+    differ for variants, and for names that stand for several designs.
 
     Examples:
         >>> record = graven.run("silo", "hash", threads=2, transactions=100)
@@ -37,6 +46,8 @@ class Record:
         <Record: silo on hash, machine silo, threads 2, transactions 100, seed 1>
         >>> record.config["pm"]["write_ns"], record.safe
         (150.0, True)
+        >>> graven.run("silo", "hash", threads=2, transactions=100, pm__write_ns=300).settings
+        {'pm.write_ns': 300.0}
 
         Statistics by name. Those that only other designs have are zero:
 
@@ -64,6 +75,14 @@ class Record:
     config: Mapping[str, Mapping[str, Value]]
     stats: Mapping[str, Value]
     varied: Mapping[str, Value] = field(default_factory=dict)
+    simulated: str = ""
+    variant: Mapping[str, Value] = field(default_factory=dict)
+    settings: Mapping[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Fills in the design that was simulated, which usually has the name itself."""
+        if not self.simulated:
+            object.__setattr__(self, "simulated", self.design)
 
     def __repr__(self) -> str:
         varied = "".join(f", {key} = {value}" for key, value in self.varied.items())
@@ -95,9 +114,13 @@ class Record:
     def to_dict(self, *, full: bool = True) -> dict[str, Any]:
         """As a document: identity and statistics, and when `full` the configuration too.
 
-        `varied` is there if something is.
+        `simulated` is there if it is not the design's name; `variant`, `settings` and `varied` are
+        if something is in them.
         """
         document: dict[str, Any] = {name: getattr(self, name) for name in IDENTITY}
+        if self.simulated != self.design:
+            document["simulated"] = self.simulated
+        document |= {name: dict(getattr(self, name)) for name in SET if getattr(self, name)}
         if self.varied:
             document["varied"] = dict(self.varied)
         if full:
@@ -107,9 +130,13 @@ class Record:
     def to_row(self, *, full: bool = True) -> dict[str, Value]:
         """As one flat row: statistics by name, configuration as `config.SECTION.KEY`.
 
-        What is varied comes before the statistics, `full` or not.
+        What is varied comes before the statistics, `full` or not. `variant` and `settings` are
+        JSON.
         """
         row: dict[str, Value] = {name: getattr(self, name) for name in IDENTITY}
+        if self.simulated != self.design:
+            row["simulated"] = self.simulated
+        row |= {name: json.dumps(getattr(self, name)) for name in SET if getattr(self, name)}
         row |= {config_column(key): value for key, value in self.varied.items()}
         row |= self.stats
         if full:
@@ -155,17 +182,37 @@ def config_column(key: str) -> str:
     return f"config.{key}"
 
 
-def parse_record(text: str, machine: str, varied: Iterable[str] = ()) -> Record:
+def parse_record(
+    text: str,
+    machine: str,
+    varied: Iterable[str] = (),
+    *,
+    unread: Mapping[str, str] = NOTHING,
+    settings: Iterable[str] = (),
+    variant: Iterable[str] = (),
+) -> Record:
     """Reads the engine's JSON.
 
     Args:
         text: The document.
         machine: The name under which results are filed.
-        varied: Configuration keys that the comparison varies.
+        varied: The keys that the comparison varies.
+        unread: Those of them that the design does not read, with their values: it was simulated
+            without them, and they are put into its configuration.
+        settings: Keys that are set for all of it.
+        variant: Keys that a variant sets.
     """
     raw = _finite(json.loads(text))
     config = raw["config"]
-    paths = [(key, *key.split(".", 1)) for key in varied]
+    for key, said in unread.items():
+        section, name = key.split(".", 1)
+        config[section][name] = _as(said, config[section][name])
+    own = list(variant)
+
+    def values(keys: Iterable[str]) -> dict[str, Value]:
+        paths = [(key, *key.split(".", 1)) for key in keys]
+        return {key: config[section][name] for key, section, name in paths}
+
     return Record(
         design=raw["design"],
         workload=raw["workload"],
@@ -177,8 +224,19 @@ def parse_record(text: str, machine: str, varied: Iterable[str] = ()) -> Record:
         version=raw["version"],
         config=config,
         stats=raw["stats"],
-        varied={key: config[section][name] for key, section, name in paths},
+        varied=values(varied),
+        settings=values(key for key in settings if key not in own),
+        variant=values(own),
     )
+
+
+def _as(said: str, usual: Value) -> Value:
+    """A value as the engine writes it: of the type that the key has."""
+    if isinstance(usual, bool):
+        return said == "true"
+    if isinstance(usual, float):
+        return float(said)
+    return int(said) if isinstance(usual, int) else said
 
 
 def parse_memory_record(text: str, machine: str, host_seconds: float) -> MemoryRecord:

@@ -202,6 +202,7 @@ class Campaign(Report):
         workload: The workload; `adversary` if programs were drawn.
         machine: The machine; the adversary draws from it.
         mutant: The mutant that was in force, if any.
+        variant: The name of the variant that the design was with these settings, if it has one.
         settings: Configuration that was set, by `SECTION.KEY`.
         version: Graven's.
         seconds: Host time that it took, over all host threads.
@@ -213,13 +214,19 @@ class Campaign(Report):
     settings: Mapping[str, str]
     version: str = __version__
     seconds: float
+    variant: str | None = None
 
     def _what(self) -> str:
         return f"{self._tried} on {self.workload}, machine {self.machine}"
 
     @property
     def _tried(self) -> str:
-        return self.design if self.mutant is None else f"{self.design} with mutant {self.mutant}"
+        return self.called if self.mutant is None else f"{self.called} with mutant {self.mutant}"
+
+    @property
+    def called(self) -> str:
+        """The design's name, or that of the variant."""
+        return self.variant or self.design
 
     @property
     def claims_safety(self) -> bool:
@@ -230,11 +237,13 @@ class Campaign(Report):
     def name(self) -> str:
         """How messages and files call it."""
         mutant = "" if self.mutant is None else f"-{self.mutant}"
-        return f"{self.design}{mutant}-{self.workload}"
+        return f"{self.called}{mutant}-{self.workload}"
 
     def to_dict(self) -> dict[str, Any]:
         """As a document; `seconds`, the only part that differs from run to run, comes last."""
         document = super().to_dict()
+        if self.variant is None:
+            del document["variant"]
         first = {"design": self.design, "workload": self.workload}
         return (
             first
@@ -264,8 +273,8 @@ class CrashReport(Campaign):
         <CrashReport: silo on queue, machine cramped: kept, 2,217 power failures>
         >>> report.crash_points, report.threads, report.every
         (1274, 8, 1)
-        >>> report.name, report.claims_safety
-        ('silo-queue', True)
+        >>> report.name, report.called, report.claims_safety
+        ('silo-queue', 'silo', True)
         >>> report.to_dict()["shares"]
         {'torn': 1, 'in_flight': 4, 'recovery': 256, 'recovery_depth': 2, 'structures': 65536}
     """
@@ -296,8 +305,8 @@ class AdversaryReport(Campaign):
         <AdversaryReport: silo, 5 schedules: kept, 54,875 power failures>
         >>> report.schedules, report.next_seed, report.is_refused
         (5, 6, False)
-        >>> report.name, report.claims_safety
-        ('silo-adversary', True)
+        >>> report.name, report.called, report.claims_safety
+        ('silo-adversary', 'silo', True)
 
         A mutant, which is a design with one rule broken, is found out by the first schedules:
 

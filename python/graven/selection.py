@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graven.variants import Variant
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class Choice:
         baseline: The machine's, if it is among the designs.
         vary: Keys whose values are combined with each other.
         metrics: Statistics that designs are compared by; `None` for the default.
+        variants: What those of the designs are that the comparison defines itself, by name.
     """
 
     designs: list[str]
@@ -92,3 +96,4 @@ class Choice:
     baseline: str | None
     vary: tuple[Variation, ...]
     metrics: tuple[str, ...] | None = None
+    variants: Mapping[str, Variant] = field(default_factory=dict)

@@ -11,7 +11,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 
@@ -39,6 +39,7 @@ from graven.experiment import (
     Work,
     best_of_aliases,
     chosen,
+    counted_simulations,
     covering,
     record_of,
 )
@@ -48,6 +49,7 @@ from graven.reports import CrashReport
 from graven.selection import Variation
 from graven.store.keeping import Keeper, digest
 from graven.toml import Table
+from graven.variants import Variant, checked
 
 SEEN_SECONDS = 60.0
 """How long a shared file system may take to show what another host has written."""
@@ -137,8 +139,24 @@ class Sweep:
         return [estimates.seconds(job) for job in self.jobs]
 
     def part(self, shard: Shard) -> Sweep:
-        """The jobs of a part."""
-        return replace(self, jobs=tuple(self.jobs[at] for at in shard.part(self.costs())))
+        """The jobs of a part; those that ask for one simulation are in one part."""
+        costs = self.costs()
+        chosen = shard.part([costs[at] for at in self.simulations])
+        asked = {_asked(self.jobs[self.simulations[at]]) for at in chosen}
+        return replace(self, jobs=tuple(job for job in self.jobs if _asked(job) in asked))
+
+    @cached_property
+    def simulations(self) -> list[int]:
+        """Places of the jobs without those that ask for what one before them asks for."""
+        first: dict[Sized, int] = {}
+        for at, job in enumerate(self.jobs):
+            first.setdefault(_asked(job), at)
+        return list(first.values())
+
+    @property
+    def counted(self) -> str:
+        """The number of simulations, and that of results which are another's."""
+        return counted_simulations(len(self.simulations), len(self.jobs))
 
     def complete(
         self,
@@ -148,7 +166,7 @@ class Sweep:
         observe: Observer | None = None,
     ) -> Completed:
         """Runs what has no result; results are in the store, and only there."""
-        left = [at for at, job in enumerate(self.jobs) if not keep.has(job)]
+        left = [at for at in self.simulations if not keep.has(self.jobs[at])]
         ended = Ended()
         came = 0
 
@@ -160,7 +178,7 @@ class Sweep:
             work = [Work(label_of(job), job, Deferred(partial(task_of, job))) for job in self.jobs]
             ended = executor.run(work, left, keep=keep, sink=sink, observe=observe)
             self._await_results(keep, left, came)
-        return Completed(len(self.jobs) - len(left), came, ended)
+        return Completed(len(self.simulations) - len(left), came, ended)
 
     def _await_results(self, keep: Keeper, left: Sequence[int], came: int) -> None:
         """Waits until what others have kept is seen here: a shared file system may take a while.
@@ -212,8 +230,7 @@ class Stored:
         groups: dict[Job, list[Job]] = {}
         for job in self.jobs:
             if isinstance(job, Job):
-                key = job if job.alias is None else replace(job, design=job.alias)
-                groups.setdefault(key, []).append(job)
+                groups.setdefault(replace(job, design=job.name), []).append(job)
         for members in groups.values():
             yield from best_of_aliases(self._found(members))
 
@@ -237,6 +254,11 @@ class Completed:
     found: int
     came: int
     ended: Ended
+
+
+def _asked(job: Sized) -> Sized:
+    """What a job asks for, whatever it is called."""
+    return job.asked if isinstance(job, Job) else job
 
 
 def label_of(job: Sized) -> str:
@@ -268,6 +290,7 @@ def _part(table: Table, folder: Path) -> list[Sized]:
     settings = dict(_settings(table))
     vary = _variations(table)
     points = _points(table)
+    variants = _variants(table)
     crash = table.table("crash")
     how = None if crash is None else _crash(crash)
     table.end()
@@ -283,11 +306,12 @@ def _part(table: Table, folder: Path) -> list[Sized]:
             None if vary is None else {item.key: list(item.values) for item in vary},
             threads=threads,
             transactions=transactions,
+            variants=variants,
         )
         usual = _as_usual(machine, settings, points)
         for seed in seeds:
             for point in usual:
-                found = chosen(choice, machine, seed=seed, settings=settings)
+                found = chosen(choice, machine, seeds=[seed], settings=settings)
                 jobs += [
                     replace(job, varied=(*job.varied, *point)) if point else job for job in found
                 ]
@@ -334,6 +358,21 @@ def _text(table: Table, key: str, value: object) -> str:
 def _settings(table: Table) -> tuple[tuple[str, str], ...]:
     found = table.table("set")
     return tuple((key, _text(found, key, value)) for key, value in found.items()) if found else ()
+
+
+def _variants(table: Table) -> dict[str, Variant]:
+    """Variants: a table for each, with its `design`, and what it sets in a table `set`."""
+    found = table.table("variants")
+    variants: dict[str, Variant] = {}
+    for name, given in found.items() if found else ():
+        if not isinstance(given, dict):
+            raise table.refusal("variants", "tables, [variants.NAME], each with a `design`")
+        own = Table(given, f"{table.where}, variants.{name}")
+        design = own.text("design")
+        settings = _settings(own)
+        own.end()
+        variants[name] = checked(name, Variant(design, dict(settings)))
+    return variants
 
 
 def _variations(table: Table) -> tuple[Variation, ...] | None:

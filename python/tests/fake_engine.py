@@ -121,6 +121,14 @@ SECTIONS = {
          None, None),
     ],
 }  # fmt: skip
+OWN_SECTIONS = {
+    "silo": [
+        ("log_buffer_entries", "Entries of a log buffer", "entries",
+         "a whole number from 1 to 4096", 20, None, None),
+    ],
+}  # fmt: skip
+"""Of the design of that name alone."""
+SECTIONS |= OWN_SECTIONS
 NOTHING = dict.fromkeys(
     ("designs", "workloads", "threads", "transactions", "baseline", "vary", "metrics")
 )  # fmt: skip
@@ -165,6 +173,7 @@ def catalogue():
             "assumed": item[6],
         }
         for section, items in SECTIONS.items()
+        if section not in OWN_SECTIONS
         for item in items
     ]
     return json.dumps(
@@ -181,7 +190,7 @@ def catalogue():
                     "mutants": _named(MUTANTS) if name == "silo" else [],
                     "cover_points": _named(CORNERS) if name == "silo" else [],
                     "statistics": [],
-                    "parameters": [],
+                    "parameters": [_parameter(name, i) for i in OWN_SECTIONS.get(name, [])],
                 }
                 for name, summary, paper, safe, _, _ in DESIGNS
             ],
@@ -459,6 +468,8 @@ class Simulation(_Task):
         large = self._config["workload"]["element_bytes"] != "64 B"
         if large:
             throughput /= 2 + kinds[1]
+        if self._design[0] == "silo":
+            kinds = [kind * 20 / self._config["silo"]["log_buffer_entries"] for kind in kinds]
         writes = [int(self._total * (30 if large else 6) * kind * wobble) for kind in kinds]
         latency = 2e9 * self._threads / throughput
         return {

@@ -14,8 +14,9 @@ from conftest import await_file
 
 import graven
 import graven.api
-from graven.comparison import _title, geometric_mean
+from graven.comparison import _title
 from graven.experiment import Pool
+from graven.intervals import geometric_mean
 
 
 def test_run_returns_a_record():

@@ -21,6 +21,7 @@ from matplotlib.text import Text
 import graven
 from graven import figures
 from graven.comparison import MEAN
+from graven.intervals import Interval
 from graven.plots import Look, Picture, save
 from graven.plots.banks import BankLoads
 from graven.plots.bars import Bars, Panel
@@ -486,7 +487,8 @@ def test_a_number_over_seeds_is_their_mean_and_its_ends(several):
     seeds = [record.number(METRIC) for record in of_it]
     assert len(seeds) == 2
     assert number.value == pytest.approx(sum(seeds) / 2)
-    assert (number.low, number.high) == (min(seeds), max(seeds))
+    found = Interval.of(seeds)
+    assert (number.low, number.high) == (max(found.low, 0.0), found.high)
 
 
 def test_there_is_no_mean_over_a_part(several):
@@ -570,7 +572,7 @@ def test_what_is_drawn_is_beside_it_as_csv(several, tmp_path):
         if (row["panel"], row["workload"], row["design"]) == ("8 threads", "btree", "silo")
     ]
     assert float(row["value"]) == pytest.approx(sum(ratios) / 2)
-    assert float(row["low"]) == min(ratios)
+    assert float(row["low"]) == pytest.approx(max(Interval.of(ratios).low, 0.0))
     assert len(rows) == 4 * 3 * 3  # numbers of threads, workloads and their mean, designs
 
 
@@ -654,7 +656,7 @@ def test_a_comparison_is_a_sequence_of_records(several):
 
 def test_what_is_shown_of_results_is_short(several):
     assert repr(several) == (
-        "<Comparison: 48 results of 3 designs on 2 workloads with 4 numbers of threads>"
+        "<Comparison: 48 results of 3 designs on 2 workloads with 4 numbers of threads and 2 seeds>"
     )
     assert repr(several.records[0]) == (
         "<Record: ideal on array, machine silo, threads 1, transactions 100, seed 1>"
@@ -798,7 +800,7 @@ def test_plot_of_several_seeds_names_the_command_of_the_missing_one(quick):
         (("--out", "nowhere/a.pdf"), "--out: cannot write into nowhere"),
         (("--out", "a.pdf", "--width", "page"), "width: `page` is not column, text, or inches"),
         (("--out", "a.pdf", "--style", "no-style"), "style: `no-style` is neither"),
-        (("--out", "a.pdf", "--seeds", "1,x"), "--seeds: `1,x`"),
+        (("--out", "a.pdf", "--seeds", "1,x"), "`1,x` is neither a number of seeds"),
         (("--out", "a.pdf", "--baseline", "lad"), "`lad` is not among the designs compared"),
         (("--out", "a.pdf", "--absolute", "--baseline", "base"), "exclude each other"),
         ((), "Missing option '--out'"),

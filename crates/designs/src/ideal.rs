@@ -1,4 +1,7 @@
-//! `ideal`: no persistence at all (FWB's *non-pers*, HOOP's *Ideal*). The upper bound of performance.
+//! `ideal`: no persistence at all (FWB's *non-pers*, HOOP's *Ideal*).
+//!
+//! A run without the cost of logging, and no upper bound of performance: a design that writes lines back
+//! earlier than by eviction can be faster.
 //!
 //! Lines reach PM when the caches evict them and not before; after a power failure anything may be
 //! missing or there in part. Unsafe, and marked so.
@@ -9,7 +12,7 @@ use graven_machine::design::{Design, DesignInfo, NoEvent, Unused, plug};
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "ideal",
-    summary: "no persistence at all: the upper bound (unsafe)",
+    summary: "no persistence: lines reach PM by eviction only (unsafe)",
     paper: "FWB §VI (non-pers), HOOP §IV-A (Ideal)",
     build: |_| Ok(plug(Ideal).into()),
     cost: NOTHING,

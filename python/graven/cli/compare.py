@@ -9,14 +9,18 @@ from pathlib import Path
 import click
 
 from graven import output, signals
+from graven._engine import ConfigError
 from graven.api import choose
 from graven.cli import completions, options
 from graven.cli.keeping import keeper, say_found, watched
 from graven.cli.terminal import complain, note, refusing, results_console
+from graven.combining import combine
 from graven.comparison import Comparison, Normalised
 from graven.experiment import Experiment, Result, chosen, failures_text
+from graven.loading import load
 from graven.machine import Machine
 from graven.recovery import is_asked, shown, with_recovery
+from graven.variants import Variant
 
 DEFAULT_REPORT = Path("report.html")
 
@@ -30,7 +34,8 @@ energy relative to the baseline, and writes report.html, which opens without a n
 A machine's file may say what is compared on it: designs, workloads, threads, transactions,
 baseline, what is varied, and the statistics that designs are compared by. An option takes the place
 of what the file says about the same; a key that is --set is not varied. A name that stands for
-several designs shows, workload by workload, the one with the highest throughput.
+several designs shows, workload by workload, the one with the highest throughput. --design-as gives
+a design with settings of its own a name, under which it stands beside the others.
 
 \b
 Examples:
@@ -38,10 +43,13 @@ Examples:
   graven compare --designs base,fwb,silo --workloads btree,hash
   graven compare --workloads all --threads 1,2,4,8 --out results
   graven compare --vary workload.element_bytes="64 B,4 KB" --vary pm.write_ns=150,300
+  graven compare --designs base,silo --design-as mine=silo,silo.log_buffer_entries=64
   graven compare --machine fwb --set pm.write_ns=300 --report slow.html
   graven compare --designs base,silo --metrics throughput_tx_per_s,ipc,pm_energy_pj
   graven compare --designs base,fwb,lsm,hoop --workloads hash --recovery 4
+  graven compare --designs base,silo,lad --seeds 5
   graven compare --machine mine.toml --format csv > mine.csv
+  graven compare --designs base,silo --with theirs.json
   graven compare --on dask://scheduler:8786
   graven compare --format json | jq '.[].stats.cycles'
 
@@ -76,8 +84,10 @@ once; what had finished is printed and written all the same, and the exit code i
 )
 @options.transactions("the machine's, else 10000")
 @options.seed
+@options.seeds
 @options.settings
 @options.vary
+@options.variants
 @options.recovery
 @click.option(
     "--baseline",
@@ -90,6 +100,16 @@ once; what had finished is printed and written all the same, and the exit code i
     metavar="NAMES",
     help="Statistics that designs are compared by, separated by commas (`graven list stats`).  "
     "[default: the machine's, else five]",
+)
+@click.option(
+    "--with",
+    "others",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Put results of another comparison beside these, from a file that --out wrote (.json, "
+    ".csv, .parquet), if they were made with the same machine, threads, transactions, seeds and "
+    "settings; may be repeated.",
 )
 @click.option(
     "--out",
@@ -116,11 +136,14 @@ def compare(
     threads: tuple[int, ...] | None,
     transactions: int | None,
     seed: int,
+    seeds: tuple[int, ...] | None,
     settings: dict[str, str],
     vary: dict[str, list[str]] | None,
+    variants: dict[str, Variant],
     recovery: int | None,
     baseline: str | None,
     metrics: str | None,
+    others: tuple[Path, ...],
     out: Path | None,
     on: str,
     folder: Path,
@@ -144,23 +167,33 @@ def compare(
         threads=threads,
         transactions=transactions,
         metrics=metrics,
+        variants=variants,
     )
     varied = [item.key for item in choice.vary]
     metrics_shown = shown(choice.metrics, asked=is_asked(settings, varied, found))
-    options.check_baseline(baseline, choice.designs)
+    beside = [_read(path) for path in others]
+    theirs = [design for item in beside for design in item.designs]
+    options.check_baseline(baseline, list(dict.fromkeys([*choice.designs, *theirs])))
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError(
             "--format parquet is binary: give --out FILE.parquet, or redirect standard output"
         )
-    experiment = Experiment.prepare(chosen(choice, found, seed=seed, settings=settings))
+    plan = chosen(choice, found, seeds=options.seeds_of(seed, seeds), settings=settings)
+    experiment = Experiment.prepare(plan)
     targets = _targets(out, report, form, no_report=no_report)
     _check(targets, out, len(experiment.jobs))
-    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(experiment.jobs))
+    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(experiment.simulations))
 
     with watched(keep) as display:
         result = experiment.run(keep=keep, executor=executor, observe=display)
-    say_found(result.found, len(experiment.jobs))
-    comparison = Comparison(result.records, metrics=metrics_shown)
+    total = len(experiment.simulations)
+    say_found(result.found, total)
+    if total < len(experiment.jobs):
+        note(f"simulations: {experiment.counted}; a design that does not read a key runs once")
+    comparison = Comparison(result.records, metrics=metrics_shown, machine=found, settings=settings)
+    if comparison.records:
+        for path, item in zip(others, beside, strict=True):
+            comparison = _beside(comparison, item, path)
     baseline = baseline or choice.baseline
     if baseline is not None and result.records and baseline not in comparison.designs:
         note(f"no result of the baseline {baseline}; another design takes its place")
@@ -170,7 +203,32 @@ def compare(
         _write(targets, normalised, found, settings)
     finally:
         _print(form, normalised, binary=out is None)
-    return _status(result, len(experiment.jobs))
+    return _status(result, total)
+
+
+def _read(path: Path) -> Comparison:
+    """The results of another comparison.
+
+    Raises:
+        ConfigError: the file is not one.
+    """
+    try:
+        return load(path)
+    except ConfigError as error:
+        raise ConfigError(f"--with: {str(error).removeprefix('path: ')}") from None
+
+
+def _beside(comparison: Comparison, other: Comparison, path: Path) -> Comparison:
+    """The two together.
+
+    Raises:
+        ConfigError: they are not comparable.
+    """
+    try:
+        return combine(comparison, other)
+    except ConfigError as error:
+        said = str(error).removeprefix("combine: ")
+        raise ConfigError(f"--with {path}: {said} (here and there)") from None
 
 
 def _targets(
@@ -231,7 +289,7 @@ def _status(result: Result, total: int) -> int:
         for failure in result.failures:
             complain(failures_text([failure]))
     if result.interrupted:
-        done = f"{len(result.records)} of {total} simulations had finished"
+        done = f"{result.done} of {total} simulations had finished"
         note(f"{signals.words()}: {done}; the same command goes on")
         return 130
     return 1 if result.failures else 0

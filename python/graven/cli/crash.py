@@ -43,6 +43,7 @@ from graven.reports import Campaign
 from graven.schedules import AdversaryCampaign, AdversaryRequest, Blocks
 from graven.states import StateFile
 from graven.store.keeping import Keeper
+from graven.variants import Variant
 
 RESULTS = Path("graven-results")
 """The folder of programs that replay violations."""
@@ -73,6 +74,7 @@ Examples:
   graven crash --design silo --workload btree
   graven crash --design silo,fwb --workload micro --machine cramped
   graven crash --design silo --workload hash --mutant no-tuple
+  graven crash --design-as small=silo,silo.log_buffer_entries=2 --workload hash
   graven crash --workload db.gvt --design silo --verify 'mdb_stat -n {image}'
   graven crash --adversary --seeds 10000
   graven crash --adversary --seeds 1000000 --state graven-results/soak.json
@@ -87,7 +89,7 @@ during its run, 130 for an interrupt.
 
 RUN_ONLY = (
     "workloads", "machine", "threads", "transactions", "seed", "sample", "failure_modes",
-    "recovery_depth", "lives", "garbage", "verify",
+    "recovery_depth", "lives", "garbage", "verify", "variants",
 )  # fmt: skip
 ADVERSARY_ONLY = ("seeds", "first_seed", "draws", "state")
 
@@ -159,6 +161,7 @@ class Forms(click.ParamType[dict[str, int]]):
 )
 @options.seed
 @options.settings
+@options.variants
 @click.option(
     "--mutant",
     metavar="NAME",
@@ -257,6 +260,7 @@ def crash(
     transactions: int,
     seed: int,
     settings: dict[str, str],
+    variants: dict[str, Variant],
     mutant: str | None,
     sample: int,
     failure_modes: dict[str, int],
@@ -283,7 +287,10 @@ def crash(
     executor = options.executor_of(on, jobs)
     if state is not None and not isinstance(executor, Local):
         raise click.UsageError(f"--state: not with --on {on}, which goes on from the store")
-    names = design_names(designs) if designs else sound_designs()
+    names = [] if variants else sound_designs()
+    if designs:
+        names = design_names(designs)
+    names += [name for name in variants if name not in names]
     if mutant is not None and len(names) != 1:
         raise click.UsageError(f"--mutant {mutant} is of one design; --design names it")
     task: _Task
@@ -307,6 +314,7 @@ def crash(
             transactions=transactions,
             seed=seed,
             settings=settings,
+            variants=variants,
         )
         is_default = context.get_parameter_source("failure_modes") is ParameterSource.DEFAULT
         if verify is not None and is_default:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from graven.arguments import FIRST_SEED_MAX, RECOVERIES_MAX, SCHEDULES_MAX, SEED_MAX
+from graven.arguments import FIRST_SEED_MAX, RECOVERIES_MAX, SCHEDULES_MAX, SEED_MAX, SEEDS_MAX
 from graven.cli import completions
 from graven.folders import DEFAULT_STORE, REPRODUCED, STORE_VARIABLE
 from graven.machine import DEFAULT
+from graven.variants import OPTION, Variant, all_parsed
 
 if TYPE_CHECKING:
     from graven.experiment import Executor
@@ -64,6 +65,26 @@ def settings(command: F) -> F:
         help="Change one configuration value; may be repeated. `graven list parameters` shows "
         "the keys.",
     )(command)
+
+
+def variants(command: F) -> F:
+    """`--design-as`."""
+    return click.option(
+        OPTION,
+        "variants",
+        multiple=True,
+        metavar="NAME=DESIGN[,SECTION.KEY=VALUE...]",
+        shell_complete=completions.design,
+        callback=_variants,
+        help="Compare a design with settings of its own as NAME, beside the others; may be "
+        "repeated, as in mine=silo,silo.log_buffer_entries=64.",
+    )(command)
+
+
+def _variants(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, Variant]:
+    return all_parsed(values)
 
 
 def _settings(
@@ -337,6 +358,52 @@ def jobs(what: str) -> Callable[[F], F]:
         metavar="N",
         help=f"{what} at a time.  [default: one per host core]",
     )
+
+
+class Seeds(click.ParamType[tuple[int, ...]]):
+    """So many seeds from 1 on, or seeds separated by commas."""
+
+    name = "seeds"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's own signature
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[int, ...]:
+        """Reads `3`, which is 1,2,3, or `4,7,9`."""
+        if isinstance(value, tuple):
+            return value
+        parts = [part.strip() for part in str(value).split(",")]
+        numbers = [int(part) for part in parts if part.isdecimal()]
+        if len(numbers) == len(parts) == 1 and 1 <= numbers[0] <= SEEDS_MAX:
+            return tuple(range(1, numbers[0] + 1))
+        if len(numbers) < len(parts) or len(parts) == 1 or max(numbers) > SEED_MAX:
+            self.fail(
+                f"`{value}` is neither a number of seeds from 1 to {SEEDS_MAX} nor several seeds "
+                f"from 0 to {SEED_MAX} separated by commas, as in 1,2,3",
+                param,
+                ctx,
+            )
+        return tuple(dict.fromkeys(numbers))
+
+
+def seeds(command: F) -> F:
+    """`--seeds`, beside `--seed`."""
+    return click.option(
+        "--seeds",
+        type=Seeds(),
+        metavar="N|N,N...",
+        help="N seeds from 1 on, or several seeds: every number is a mean over them, with half of "
+        "its 95 % confidence interval; ratios are paired by seed.",
+    )(command)
+
+
+def seeds_of(seed: int, seeds: tuple[int, ...] | None) -> tuple[int, ...]:
+    """What `--seed` and `--seeds` say together."""
+    if seeds is not None and seed != 1:
+        raise click.UsageError("--seed and --seeds exclude each other")
+    return seeds or (seed,)
 
 
 class ThreadCounts(click.ParamType[tuple[int, ...]]):

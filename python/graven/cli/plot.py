@@ -24,6 +24,7 @@ from graven.plots.picture import checked, save, tables
 from graven.plots.scales import AUTO, SCALES
 from graven.plots.style import THEMES, WIDTHS, Look
 from graven.store import Store
+from graven.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -111,16 +112,6 @@ def _draw(made: Callable[[], Chart], outs: Sequence[Path], look: Look) -> int:
 # ---- comparisons -------------------------------------------------------------------------------
 
 
-def _seeds(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, ...]:
-    """Reads `1,2,3`."""
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise click.UsageError(
-            f"--seeds: `{text}` is not a seed, or several separated by commas as in 1,2,3"
-        )
-    return tuple(dict.fromkeys(int(part) for part in parts))
-
-
 def selecting(command: F) -> F:
     """Options that say which results, as of `graven compare`."""
     for option in (
@@ -136,16 +127,11 @@ def selecting(command: F) -> F:
         click.option(
             "--metric", metavar="NAME", help="A statistic.  [default: the usual one of the kind]"
         ),
+        options.variants,
         options.vary,
         options.settings,
-        click.option(
-            "--seeds",
-            default="1",
-            show_default=True,
-            metavar="N[,N...]",
-            callback=_seeds,
-            help="Of several seeds the mean is drawn, and the least and the greatest.",
-        ),
+        options.seeds,
+        options.seed,
         options.transactions("as of compare"),
         click.option(
             "--threads",
@@ -184,9 +170,11 @@ def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> N
         machine: str,
         threads: tuple[int, ...] | None,
         transactions: int | None,
-        seeds: tuple[int, ...],
+        seed: int,
+        seeds: tuple[int, ...] | None,
         settings: dict[str, str],
         vary: dict[str, list[str]] | None,
+        variants: dict[str, Variant],
         metric: str | None,
         baseline: str | None,
         absolute: bool,
@@ -200,13 +188,21 @@ def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> N
     ) -> int:
         if absolute and baseline is not None:
             raise click.UsageError("--absolute and --baseline exclude each other")
+        several = options.seeds_of(seed, seeds)
         look = _look(width, theme, style)
         found = Machine.find(machine)
         choice = choose(
-            designs, workloads, found, settings, vary, threads=threads, transactions=transactions
+            designs,
+            workloads,
+            found,
+            settings,
+            vary,
+            threads=threads,
+            transactions=transactions,
+            variants=variants,
         )
         options.check_baseline(baseline, choice.designs)
-        jobs = {seed: chosen(choice, found, seed=seed, settings=settings) for seed in seeds}
+        jobs = {one: chosen(choice, found, seeds=[one], settings=settings) for one in several}
 
         def made() -> Chart:
             comparison = _stored(jobs, folder)
@@ -287,14 +283,15 @@ def _stored(jobs: dict[int, list[Job]], folder: Path) -> Comparison:
     click.get_current_context().call_on_close(store.close)
     keep = Keeper(store)
     results = [(job, keep.found(job)) for job in every]
-    missing = [job for job, found in results if found is None]
+    missing = list({job.asked: job for job, found in results if found is None}.values())
     if missing:
+        asked = {job.asked for job in every}
         names = [job.label + _seed(job, jobs) for job in missing[:NAMED]]
         if len(missing) > NAMED:
             names.append(f"{len(missing) - NAMED:,} more")
         seeds = [seed for seed in jobs if any(job.seed == seed for job in missing)]
         raise ConfigError(
-            f"{len(missing):,} of {len(every):,} results are not in {folder}: {', '.join(names)}; "
+            f"{len(missing):,} of {len(asked):,} results are not in {folder}: {', '.join(names)}; "
             + _makers(jobs, seeds)
         )
     there = [(job, record_of(job, found[0])) for job, found in results if found is not None]
@@ -309,27 +306,26 @@ _OF_COMPARE = ("designs", "workloads", "machine", "threads", "transactions")
 
 
 def _makers(jobs: dict[int, list[Job]], seeds: Sequence[int]) -> str:
-    """The commands that make the results of some seeds, with the options that were given."""
+    """The command that makes the results of some seeds, with the options that were given."""
     given = click.get_current_context().params
     asked = {
         name: given[name]
         for name in _OF_COMPARE
         if not (name == "machine" and given[name] == DEFAULT)
     }
-    commands = [
-        compare_command(
-            {
-                **asked,
-                "seed": seed if list(jobs) != [1] else None,
-                "store": given["folder"],
-            },
-            settings=given["settings"],
-            vary=given["vary"],
-            flags=["no-report"],
-        )
-        for seed in seeds
-    ]
-    return f"{' && '.join(commands)} makes what is missing"
+    command = compare_command(
+        {
+            **asked,
+            "seed": seeds[0] if len(seeds) == 1 and list(jobs) != [1] else None,
+            "seeds": list(seeds) if len(seeds) > 1 else None,
+            "store": given["folder"],
+        },
+        settings=given["settings"],
+        vary=given["vary"],
+        variants=given["variants"],
+        flags=["no-report"],
+    )
+    return f"{command} makes what is missing"
 
 
 # ---- papers ------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def sweep(
         with refusing():
             [target] = [t for t in output.targets(out, None) if t.form in output.FORMATS]
             output.check([target.path], len(mine.jobs) * output.BYTES_PER_RECORD)
-    keep = keeper(folder, no_store=False, fresh=fresh, results=len(mine.jobs))
+    keep = keeper(folder, no_store=False, fresh=fresh, results=len(mine.simulations))
     if keep is None:
         raise Refusal("a sweep keeps its results in a store")
     if dry_run:
@@ -106,12 +106,13 @@ def sweep(
         return 0
     with watched(keep) as display:
         done = mine.complete(keep, executor=executor, observe=display)
-    say_found(done.found, len(mine.jobs))
+    total = len(mine.simulations)
+    say_found(done.found, total)
     for failure in done.ended.failures[:SHOWN]:
         complain(failures_text([failure]))
     if len(done.ended.failures) > SHOWN:
         complain(f"{exact(len(done.ended.failures) - SHOWN)} more failed")
-    have = f"{exact(done.found + done.came)} of {exact(len(mine.jobs))} have results in {folder}"
+    have = f"{exact(done.found + done.came)} of {exact(total)} have results in {folder}"
     if done.ended.interrupted:
         note(f"{signals.words()}: {have}; the same command goes on")
         return 130
@@ -192,12 +193,12 @@ def _print_reports(reports: Iterable[CrashReport]) -> None:
 
 def _say_plan(whole: Sweep, mine: Sweep, part: Shard | None, keep: Keeper) -> None:
     """What would run, how long it would take one core, and the memory of the largest."""
-    missing = [job for job in mine.jobs if not keep.has(job)]
+    missing = [mine.jobs[at] for at in mine.simulations if not keep.has(mine.jobs[at])]
     seconds = sum(estimates.seconds(job) for job in missing)
     noun = "runs" if whole.is_crash else "simulations"
-    lines = [f"{noun}: {exact(len(whole.jobs))}"]
+    lines = [f"{noun}: {whole.counted}"]
     if part is not None:
-        lines.append(f"of part {part}: {exact(len(mine.jobs))}")
+        lines.append(f"of part {part}: {mine.counted}")
     lines.append(f"without a result in {keep.store.folder}: {exact(len(missing))}")
     lines.append(f"time on one core: about {duration(seconds)}")
     lines.append(f"time on this host: about {duration(seconds / host_cores())}")

@@ -11,8 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from graven.comparison import MEAN, Metric, Normalised
-from graven.figures import MISSING, exact, ratio, scaled
+from graven.conditions import Conditions
+from graven.figures import MISSING, exact
 from graven.headings import Headings
+from graven.intervals import Interval, best_of, explained, ratio_text, scaled_text
 from graven.records import Value
 
 UNSAFE_MARK = "†"
@@ -22,6 +24,9 @@ UNSAFE_NOTE = (
 
 _CELL = 9
 """Columns of the terminal that one workload takes."""
+
+_SPREAD = 6
+"""As many more where numbers have a spread."""
 
 
 def plain_table() -> Table:
@@ -36,21 +41,27 @@ def plain_table() -> Table:
 def print_comparison(console: Console, normalised: Normalised) -> None:
     """Tables for each metric: designs down, workloads across, the geometric mean last.
 
-    Each combination of varied values has tables of its own.
+    Each combination of varied values has tables of its own, and each table says what it was made
+    with.
     """
     comparison = normalised.comparison
     names = max((len(design) for design in comparison.designs), default=0) + 12
-    room = max(1, (console.width - names) // _CELL - 1)
+    several = len(comparison.seeds)
+    room = max(1, (console.width - names) // (_CELL + (_SPREAD if several > 1 else 0)) - 1)
     workloads = comparison.workloads
     chunks = [workloads[i : i + room] for i in range(0, len(workloads), room)]
     parts = normalised.parts()
+    made_with = [Conditions.of(part.comparison).line for part in parts]
     for metric in comparison.metrics:
         title = f"{metric.title}, relative to {normalised.baseline} ({metric.direction})"
-        for part, (number, chunk) in itertools.product(parts, enumerate(chunks)):
+        for (number_of, part), (number, chunk) in itertools.product(
+            enumerate(parts), enumerate(chunks)
+        ):
             last = number == len(chunks) - 1
             console.print(title, style="bold")
             if part.comparison.caption:
                 console.print(part.comparison.caption, markup=False)
+            console.print(made_with[number_of], style="dim", markup=False, highlight=False)
             console.print(_metric_table(part, metric, chunk, with_mean=last))
     console.print(
         f"mean: geometric mean over the workloads. Last lines: {normalised.baseline}'s own value."
@@ -63,6 +74,8 @@ def print_comparison(console: Console, normalised: Normalised) -> None:
     if zero:
         said = f"{normalised.baseline}'s value, of which others are multiples, is 0"
         console.print(f"{MISSING}: {said} ({', '.join(zero)}).", markup=False)
+    if several > 1:
+        console.print(explained(several))
     for part in parts:
         deferred = part.comparison.deferred_note()
         if deferred is not None:
@@ -89,17 +102,17 @@ def _metric_table(
         best = _best(metric, rows, comparison.unsafe)
         for design, values in rows.items():
             cells = [
-                Text(ratio(value), style="bold green" if value is not None and value == top else "")
-                for value, top in zip(values, best, strict=True)
+                Text(ratio_text(value), style="bold green" if design in tops else "")
+                for value, tops in zip(values, best, strict=True)
             ]
             table.add_row(
                 marked(design, comparison.unsafe), *([str(threads)] if several else []), *cells
             )
-        own = [comparison.number(metric.stat, baseline, name, threads) for name in workloads]
+        own = [comparison.interval(metric.stat, baseline, name, threads) for name in workloads]
         table.add_row(
             f"{baseline}, {metric.unit}",
             *([str(threads)] if several else []),
-            *(scaled(value) for value in own),
+            *(scaled_text(value) for value in own),
             *([""] if with_mean else []),
             style="dim",
             end_section=several,
@@ -114,24 +127,26 @@ def _ratios(
     threads: int,
     *,
     with_mean: bool,
-) -> dict[str, list[float | None]]:
-    rows: dict[str, list[float | None]] = {}
+) -> dict[str, list[Interval | None]]:
+    rows: dict[str, list[Interval | None]] = {}
     for design in normalised.comparison.designs:
-        values = [normalised.value(metric.stat, design, name, threads) for name in workloads]
+        values = [normalised.interval(metric.stat, design, name, threads) for name in workloads]
         if with_mean:
-            values.append(normalised.mean(metric.stat, design, threads))
+            values.append(normalised.mean_interval(metric.stat, design, threads))
         rows[design] = values
     return rows
 
 
 def _best(
-    metric: Metric, rows: Mapping[str, list[float | None]], unsafe: set[str]
-) -> list[float | None]:
-    """The best value of each column among the safe designs."""
-    choose = max if metric.higher_is_better else min
-    safe = [values for design, values in rows.items() if design not in unsafe]
-    columns = zip(*(safe or rows.values()), strict=True)
-    return [choose((v for v in column if v is not None), default=None) for column in columns]
+    metric: Metric, rows: Mapping[str, list[Interval | None]], unsafe: set[str]
+) -> list[set[str]]:
+    """The designs of each column that are marked as the best of the safe ones."""
+    safe = {design: values for design, values in rows.items() if design not in unsafe} or rows
+    columns = zip(*safe.values(), strict=True)
+    return [
+        best_of(dict(zip(safe, column, strict=True)), higher=metric.higher_is_better)
+        for column in columns
+    ]
 
 
 def marked(design: str, unsafe: set[str]) -> str:

@@ -113,7 +113,7 @@ def _drawn(report: AdversaryReport) -> str:
 
 
 def _called(report: Campaign) -> str:
-    return report.design if report.mutant is None else f"{report.design} with {report.mutant}"
+    return report.called if report.mutant is None else f"{report.called} with {report.mutant}"
 
 
 def _where(report: Campaign) -> str:
@@ -197,7 +197,7 @@ def _covered(reports: Sequence[Campaign]) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
     for report in reports:
         names = [state.name for state in catalogue().states_of(report.design)]
-        of = counts.setdefault(report.design, dict.fromkeys(names, 0))
+        of = counts.setdefault(report.called, dict.fromkeys(names, 0))
         for name, count in report.covered.items():
             of[name] = of.get(name, 0) + count
     return counts

@@ -13,9 +13,9 @@ from functools import cache
 from typing import Any
 
 from graven._engine import ConfigError
-from graven.comparison import geometric_mean
 from graven.declarations import catalogue
 from graven.figures import exact
+from graven.intervals import geometric_mean
 from graven.papers.data import SHARES, Measure
 from graven.papers.samples import Sample
 from graven.records import Record, Value

@@ -14,7 +14,7 @@ from graven.papers.reproduction import Results, Tried
 
 def needs(measure: Measure, job: Job) -> bool:
     """Whether a number is of a simulation, or is divided by it."""
-    name = job.alias or job.design
+    name = job.name
     if name in measure.of and _lies_at(job, measure.at):
         return True
     if not measure.over:
@@ -64,7 +64,7 @@ def _left_out(measure: Measure, jobs: Sequence[Job]) -> list[str]:
     """Designs and coordinates that a number names, and an experiment does not run."""
     over = measure.over.get("design", ())
     designs = (*measure.of, *([over] if isinstance(over, str) else over))
-    names = {job.alias or job.design for job in jobs}
+    names = {job.name for job in jobs}
     found = [design for design in designs if design not in names]
     axes = [*measure.at.items(), *((a, v) for a, v in measure.over.items() if a != "design")]
     for axis, value in axes:

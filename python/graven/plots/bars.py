@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 from graven.comparison import MEAN
 from graven.figures import Scale, scale
 from graven.plots.parts import (
+    SMALL,
     UNSAFE_MARK,
     UNSAFE_NOTE,
     Legend,
@@ -31,7 +32,7 @@ from graven.plots.parts import (
     widest,
     wrapped,
 )
-from graven.plots.picture import Picture, Rows
+from graven.plots.picture import Picture, Rows, said_in
 from graven.plots.scales import AUTO, ends, middle
 from graven.plots.style import HATCHES, Look, Marked
 from graven.plots.values import BASELINE_IS_0, NO_RESULT, VALUE_IS_0, Number
@@ -94,6 +95,7 @@ class Bars:
         parts: Names of the parts with their titles, if bars have some.
         spreads: What whiskers are, in words; empty if there are none.
         scales: One of `scales.SCALES`.
+        made_with: What the numbers were made with, in one line.
     """
 
     metric: str
@@ -108,17 +110,19 @@ class Bars:
     parts: Mapping[str, str] | None = None
     spreads: str = ""
     scales: str = AUTO
+    made_with: str = ""
 
     @property
     def rows(self) -> Rows:
         """What is drawn, as flat rows."""
-        return [
+        rows = [
             row
             for panel in self.panels
             for group in self.groups
             for design in self.designs
             for row in self._rows(panel, group, design)
         ]
+        return said_in(rows, self.made_with)
 
     def _rows(self, panel: Panel, group: str, design: str) -> Rows:
         number = panel.numbers[design, group]
@@ -170,7 +174,7 @@ class _Drawing:
     def __init__(self, chart: Bars, look: Look) -> None:
         self.chart = chart
         self.look = look
-        self.marked = look.marked(chart.designs)
+        self.marked = look.marked(chart.designs, chart.unsafe)
         self.ends = chart.ends
         tops = [*self.ends.values()]
         absolute = chart.baseline is None
@@ -226,8 +230,10 @@ class _Drawing:
         row += self._above(across) if self.label_of_designs else 0
         line = line_height(text_size("axes.titlesize"))
         above = sum(line * (text.count("\n") + 1) for text in captions.values() if text)
-        height = row * len(strips) + above + legend.height + 6
-        picture = Picture(look, height, chart.rows, layout="constrained")
+        below = wrapped(chart.made_with, SMALL, 0.97 * look.points) if look.width >= 5 else ""
+        room = line_height(SMALL) * (below.count("\n") + 1) if below else 0.0
+        height = row * len(strips) + above + legend.height + 6 + room
+        picture = Picture(look, height, chart.rows, chart.made_with, layout="constrained")
         grid = picture.subplots(len(strips), 1, squeeze=False)
         places = zip(grid[:, 0], strips, [True, *first], strict=True)
         for axes, (panel, groups, end), is_first in places:
@@ -236,7 +242,11 @@ class _Drawing:
                 pad = 4 + (self._above(across) if self.label_of_designs else 0)
                 axes.set_title(captions[panel.caption], loc="left", pad=pad)
         title = value_title(chart, self.scale, several=len(set(self.ends.values())) > 1)
-        values_title(picture, title, self._below(across), height - legend.height)
+        low = self._below(across) + room
+        values_title(picture, title, low, height - legend.height, least=room)
+        if below:
+            colour = look.colours.soft
+            picture.supxlabel(below, x=0.01, ha="left", fontsize=SMALL, color=colour)
         legend.draw(picture)
         return picture
 

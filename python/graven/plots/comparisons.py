@@ -12,6 +12,7 @@ from typing import Protocol
 from graven._engine import ConfigError
 from graven.arguments import known, text
 from graven.comparison import MEAN, Comparison, Metric, metrics_of
+from graven.conditions import Conditions
 from graven.declarations import catalogue
 from graven.figures import caption, exact, steps
 from graven.plots.bars import MEAN_TITLE, Bars, Panel
@@ -359,7 +360,7 @@ def _percentiles(name: str) -> dict[str, float]:
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
-KINDS: Mapping[str, Callable[[Asked], Chart]] = {
+KINDS: Mapping[str, Callable[[Asked], Bars | Lines]] = {
     "bars": bars,
     "lines": lines,
     "traffic": traffic,
@@ -386,7 +387,8 @@ def chart(kind: str, asked: Asked) -> Chart:
     if text("scales", asked.scales) not in SCALES:
         raise known("scales", asked.scales, SCALES)
     _require_one_of_each(asked.comparison.records)
-    return KINDS[kind](asked)
+    made_with = Conditions.of(asked.comparison).line
+    return replace(KINDS[kind](asked), made_with=made_with)
 
 
 def is_one_of_each(records: Sequence[Record]) -> bool:

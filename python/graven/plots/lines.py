@@ -33,7 +33,7 @@ from graven.plots.parts import (
     widest,
     wrapped,
 )
-from graven.plots.picture import Picture, Rows
+from graven.plots.picture import Picture, Rows, said_in
 from graven.plots.scales import AUTO, ends, middle
 from graven.plots.style import Look
 from graven.plots.values import NO_RESULT, Number
@@ -67,6 +67,7 @@ class Lines:
         joined: Whether lines between the places are numbers, too, or only lead the eye.
         scales: One of `scales.SCALES`; a logarithmic axis has one scale.
         absent: The reasons for which numbers are not there.
+        made_with: What the numbers were made with, in one line.
     """
 
     metric: str
@@ -85,16 +86,18 @@ class Lines:
     joined: bool = True
     scales: str = AUTO
     absent: Sequence[str] = ()
+    made_with: str = ""
 
     @property
     def rows(self) -> Rows:
         """What is drawn, as flat rows."""
-        return [
+        rows = [
             self._row(panel, design, label, number)
             for panel, lines in self.panels.items()
             for design in self.designs
             for label, number in zip(self.labels, lines[design], strict=True)
         ]
+        return said_in(rows, self.made_with)
 
     def _row(self, panel: str, design: str, label: str, number: Number | None) -> dict[str, Value]:
         row: dict[str, Value] = {
@@ -166,7 +169,7 @@ class Lines:
         legend = self._legend(look)
         panel = _HEIGHT["column" if look.width < 5 else "text"] + above + 2.2 * tick
         height = panel * down + 2 * line_height(label) + legend.height
-        picture = Picture(look, height, self.rows, layout="constrained")
+        picture = Picture(look, height, self.rows, self.made_with, layout="constrained")
         grid = picture.subplots(down, across, sharex=True, sharey=not several, squeeze=False)
         everything = list(grid.flat)
         for axes, name, panel_name in zip(everything, names, self.panels, strict=False):
@@ -201,7 +204,7 @@ class Lines:
             return value if value > 0.0 or not self.log else foot
 
         nothing = math.nan
-        for design, marked in look.marked(self.designs).items():
+        for design, marked in look.marked(self.designs, self.unsafe).items():
             numbers = lines[design]
             values = [nothing if number is None else height(number.value) for number in numbers]
             axes.plot(
@@ -256,7 +259,7 @@ class Lines:
 
     def _legend(self, look: Look) -> Legend:
         legend = Legend(look.points)
-        for design, marked in look.marked(self.designs).items():
+        for design, marked in look.marked(self.designs, self.unsafe).items():
             line = Line2D(
                 [], [], color=marked.line, marker=marked.marker, ls=marked.dashes,
                 markeredgewidth=0.4, markeredgecolor=look.colours.page,

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from graven._engine import ConfigError
 from graven.comparison import METRICS, Comparison, Normalised
 from graven.declarations import catalogue
-from graven.figures import exact, ratio, scaled
+from graven.figures import exact, ratio, scaled, with_spread
 from graven.plots.comparisons import Asked, chart, is_one_of_each, place_caption
 from graven.plots.parts import UNSAFE_MARK, UNSAFE_NOTE
 from graven.plots.picture import Picture
 from graven.plots.style import Look
-from graven.plots.values import Source, stat
+from graven.plots.values import Number, Source, stat
 from graven.records import Record
 
 ROWS_MOST = 24
@@ -60,9 +60,16 @@ def _means(comparison: Comparison, baseline: str) -> str:
             group = source.groups[-1]
             for metric in comparison.metrics:
                 number = source.number(stat(metric.stat), design, group, place)
-                cells.append(ratio(None if number is None else number.value))
+                cells.append(_ratio(number))
             rows.append(cells)
     return table(head, rows)
+
+
+def _ratio(number: Number | None) -> str:
+    """A multiple, and half of its interval if it has one."""
+    if number is None or number.spread is None:
+        return ratio(None if number is None else number.value)
+    return with_spread(ratio(number.value), number.high - number.value)
 
 
 def record_html(record: Record) -> str:

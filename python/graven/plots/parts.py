@@ -19,6 +19,9 @@ from graven.figures import Scale, steps
 from graven.plots.picture import Picture
 from graven.plots.style import settings
 
+SMALL = 5.0
+"""The size of the line that says what a picture was made with, in points."""
+
 UNSAFE_MARK = "†"
 UNSAFE_NOTE = f"{UNSAFE_MARK} loses data at a power failure"
 
@@ -306,14 +309,17 @@ class Legend:
         )
 
 
-def values_title(picture: Picture, title: str, low: float, high: float) -> None:
-    """The title of the axes of values, between two heights of the picture in points."""
+def values_title(picture: Picture, title: str, low: float, high: float, least: float = 0.0) -> None:
+    """The title of the axes of values, between two heights of the picture in points.
+
+    A title that has no room there begins at `least`.
+    """
     size = text_size("axes.labelsize")
     whole = 72.0 * picture.get_figheight()
     text = titled(title, size, 0.96 * (high - low))
     if text.count("\n") > 1:
-        low = 0.0
-        text = titled(title, size, 0.96 * high)
+        low = least
+        text = titled(title, size, 0.96 * (high - low))
     picture.supylabel(text, y=(low + high) / 2 / whole, fontsize=size)
 
 

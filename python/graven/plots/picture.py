@@ -24,6 +24,9 @@ FORMATS = {
 }
 """What a picture is saved as, and what is left out there, so that equal content is equal bytes."""
 
+DESCRIBED = {"pdf": "Subject", "svg": "Description", "png": "Description"}
+"""Where the metadata of a file say what it was made with."""
+
 Rows: TypeAlias = Sequence[Mapping[str, Value]]
 Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
@@ -34,14 +37,23 @@ class Picture(Figure):
     Attributes:
         rows: The data that are drawn, as flat rows.
         look: How it looks; it applies as the picture is saved, too.
+        made_with: What the numbers were made with; it is in the metadata of files.
     """
 
-    def __init__(self, look: Look, height: float, rows: Rows, **how: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        look: Look,
+        height: float,
+        rows: Rows,
+        made_with: str = "",
+        **how: Any,  # noqa: ANN401 - as matplotlib has it
+    ) -> None:
         """A picture that is `height` points high; `how` is for matplotlib."""
         super().__init__(figsize=(look.width, height / 72.0), **how)
         FigureCanvasAgg(self)
         self.rows = rows
         self.look = look
+        self.made_with = made_with
 
     def savefig(self, fname: Any, **how: Any) -> None:  # noqa: ANN401 - as matplotlib has it
         """As of any figure, in its own look and without a date.
@@ -51,7 +63,10 @@ class Picture(Figure):
             **how: As matplotlib takes it.
         """
         form = str(how.get("format") or Path(str(fname)).suffix[1:]).lower()
-        how.setdefault("metadata", dict.fromkeys(FORMATS.get(form, ())) or None)
+        metadata: dict[str, str | None] = dict.fromkeys(FORMATS.get(form, ()))
+        if self.made_with and form in DESCRIBED:
+            metadata[DESCRIBED[form]] = self.made_with
+        how.setdefault("metadata", metadata or None)
         with self.look.applied():
             super().savefig(fname, **how)
 
@@ -67,6 +82,11 @@ class Picture(Figure):
 
     def _repr_svg_(self) -> str:
         return self.encoded("svg").decode()
+
+
+def said_in(rows: Rows, made_with: str) -> Rows:
+    """Rows that say what they were made with, each."""
+    return [{**row, "made with": made_with} for row in rows] if made_with else rows
 
 
 def save(picture: Picture, paths: Paths) -> list[Path]:

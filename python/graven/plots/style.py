@@ -6,7 +6,7 @@ or style file says differently from matplotlib itself stays as it is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -215,12 +215,12 @@ class Look:
             "figure.constrained_layout.w_pad": 0.03,
         }
 
-    def marked(self, designs: Sequence[str]) -> dict[str, Marked]:
+    def marked(self, designs: Sequence[str], unsafe: Collection[str] = ()) -> dict[str, Marked]:
         """How designs that are shown together are drawn, each unlike the others, in grey, too."""
         found: dict[str, Marked] = {}
         taken: set[tuple[str, str]] = set()
         plain = 0
-        for number, (name, own) in enumerate(palette.design_styles(designs).items()):
+        for number, (name, own) in enumerate(palette.design_styles(designs, unsafe).items()):
             # Unsafe designs have one colour and are always hatched.
             first = 1 if own.hatched else plain % len(HATCHES)
             plain += not own.hatched

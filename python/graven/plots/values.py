@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from graven.comparison import MEAN, Comparison, geometric_mean
+from graven.comparison import MEAN, Comparison
+from graven.intervals import Interval, geometric_mean, spread_title
 from graven.records import Record, Value
 
 Place = tuple[int, tuple[tuple[str, Value], ...]]
@@ -28,12 +29,12 @@ Take = Callable[[Record], float | None]
 
 @dataclass(frozen=True)
 class Number:
-    """A mean over seeds, and the least and greatest of them.
+    """A number, and the ends of its interval.
 
     Attributes:
-        value: The mean.
-        low: The least.
-        high: The greatest.
+        value: The number, a mean over seeds.
+        low: The lower end.
+        high: The upper end.
         parts: What it is made of, by name, each a mean over the same seeds.
     """
 
@@ -45,14 +46,12 @@ class Number:
     @staticmethod
     def of(values: Sequence[float | None]) -> Number | None:
         """The number of these seeds; nothing if one of them has none."""
-        known = [value for value in values if value is not None and math.isfinite(value)]
-        if not known or len(known) < len(values):
-            return None
-        return Number(math.fsum(known) / len(known), min(known), max(known))
+        found = Interval.of(values)
+        return None if found is None else Number(found.mean, max(found.low, 0.0), found.high)
 
     @property
     def spread(self) -> tuple[float, float] | None:
-        """From the least to the greatest, if they differ."""
+        """The ends of the interval, if they differ."""
         return (self.low, self.high) if self.high > self.low else None
 
 
@@ -149,7 +148,7 @@ class Source:
     def what_spreads_are(self) -> str:
         """What whiskers and bands are of, in words; empty with a single seed."""
         count = len(self.seeds)
-        return f"least to greatest of {count} seeds" if count > 1 else ""
+        return spread_title(count) if count > 1 else ""
 
 
 def _place(record: Record) -> Place:

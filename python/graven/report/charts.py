@@ -144,6 +144,7 @@ class LineChart:
     places: Sequence[str]
     panels: Mapping[str, Sequence[Line]]
     axis: str = "threads"
+    unsafe: Collection[str] = ()
 
     def wide(self) -> str:
         """Three panels in a row."""
@@ -225,7 +226,7 @@ def _strip(
     axes.set_ylim(0, top)
     pitch = (WIDE - 42) / total
     tips: dict[str, Tip] = {}
-    styles = design_styles(chart.designs)
+    styles = design_styles(chart.designs, chart.unsafe)
     # Names of groups do not run into each other.
     widest = text_width([*chart.groups], 13) + 6
     size = 13 * min(1.0, pitch * span / widest)
@@ -395,7 +396,7 @@ def _lying(
     """Lying bars, each `row` pixels high, below a head for each group; returns what bars say."""
     block = len(chart.designs) * row + head
     tips: dict[str, Tip] = {}
-    styles = design_styles(chart.designs)
+    styles = design_styles(chart.designs, chart.unsafe)
     places: dict[tuple[str, str], float] = {}
     for at, group in enumerate(groups):
         start, number = at * block, chart.groups.index(group)
@@ -465,7 +466,7 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> Figure:
     panel = 196.0 + above
     height = panel * down
     figure = Figure(figsize=(width / POINTS, height / POINTS), dpi=POINTS)
-    styles = design_styles(chart.designs)
+    styles = design_styles(chart.designs, chart.unsafe)
     places = range(len(chart.places))
     for number, name in enumerate(names):
         column, line = number % across, number // across

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import resources
 
@@ -12,8 +12,10 @@ from markupsafe import Markup
 
 from graven.asking import compare_command
 from graven.comparison import MEAN, METRICS, Comparison, Metric, Normalised
-from graven.declarations import catalogue
-from graven.figures import exact, ratio, scaled
+from graven.conditions import Conditions
+from graven.declarations import Design, catalogue
+from graven.figures import caption, exact, ratio
+from graven.intervals import best_of, explained, ratio_text, rivals_of, scaled_text
 from graven.machine import Machine
 from graven.records import Value
 from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
@@ -143,7 +145,7 @@ def _text_or_none(name: str, package: str) -> str | None:
 def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]) -> str:
     """The whole report."""
     comparison = normalised.comparison
-    styles = design_styles(comparison.designs)
+    styles = design_styles(comparison.designs, comparison.unsafe)
     places = places_of(comparison)
     return (
         template("page.html").render(
@@ -153,11 +155,11 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
             unsafe=comparison.unsafe,
             baseline=normalised.baseline,
             record=comparison.records[0],
+            facts=Conditions.of(comparison).facts,
             transactions=_range([record.transactions for record in comparison.records]),
             most_threads=_threads(max(comparison.threads)),
-            threads=", ".join(str(count) for count in comparison.threads),
             varied={key: _values(values) for key, values in comparison.varied.items()},
-            designs=[(catalogue().design(name), styles[name]) for name in comparison.designs],
+            designs=[(_described(comparison, name), styles[name]) for name in comparison.designs],
             workloads=[w for w in catalogue().workloads if w.name in comparison.workloads],
             markers=marker_signs(comparison.designs),
             highlights=[found for part in normalised.parts() if (found := _highlights(part)).items],
@@ -171,6 +173,16 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
         )
         + "\n"
     )
+
+
+def _described(comparison: Comparison, name: str) -> Design:
+    """The declaration of a design; of a variant that of its design, and what the variant sets."""
+    own = comparison.variants.get(name)
+    if own is None:
+        return catalogue().design(name)
+    design = catalogue().design(own.design)
+    sets = caption(dict(own.settings)) or "nothing set"  # type: ignore[arg-type]
+    return replace(design, name=name, summary=f"{own.design} with {sets}: {design.summary}")
 
 
 def _range(values: Sequence[int]) -> str:
@@ -194,13 +206,19 @@ def _threads(count: int) -> str:
 def _missing(comparison: Comparison) -> list[str]:
     """Simulations of the matrix that have no result."""
     return [
-        _with(f"{design} on {workload}, {_threads(threads)}", part.caption)
+        _with(f"{design} on {workload}, {_threads(threads)}{_seed(part, seed)}", part.caption)
         for part in map(comparison.at, comparison.combinations)
         for threads in part.threads
         for workload in part.workloads
         for design in part.designs
-        if part.find(design, workload, threads) is None
+        for seed in part.seeds
+        if part.find(design, workload, threads, seed) is None
     ]
+
+
+def _seed(comparison: Comparison, seed: int) -> str:
+    """A seed, if there are several."""
+    return f", seed {seed}" if len(comparison.seeds) > 1 else ""
 
 
 def _kinds_present(comparison: Comparison) -> list[str]:
@@ -216,14 +234,16 @@ def _highlights(normalised: Normalised) -> Highlights:
     safe = [d for d in comparison.designs if d not in comparison.unsafe]
     found: list[Highlight] = []
     for metric in comparison.metrics:
-        means = [(normalised.mean(metric.stat, design, threads), design) for design in safe]
-        valid = [(value, design) for value, design in means if value is not None]
+        means = {design: normalised.mean_interval(metric.stat, design, threads) for design in safe}
+        valid = {design: value for design, value in means.items() if value is not None}
         if valid:
-            choose = max if metric.higher_is_better else min
-            value, design = choose(valid, key=lambda pair: pair[0])
+            first, *others = rivals_of(valid, higher=metric.higher_is_better)
+            # Of equal ones without intervals the first stands for all.
+            told_apart = valid[first].half_width is None
+            names = first if told_apart else " or ".join([first, *others])
             which = "Highest" if metric.higher_is_better else "Lowest"
             title = f"{which} {metric.title.lower()}"
-            found.append(Highlight(title, design, f"{ratio(value)}×"))
+            found.append(Highlight(title, names, f"{ratio(valid[first].mean)}×"))
     return Highlights(comparison.caption, found)
 
 
@@ -238,6 +258,8 @@ def part_of(normalised: Normalised, metric: Metric, places: Mapping[Run, int] = 
         f"{catalogue().statistic(metric.stat).description.rstrip('.')}. "
         f"Relative to {normalised.baseline}; {metric.direction}; the mean is geometric."
     )
+    if (seeds := len(normalised.comparison.seeds)) > 1:
+        lead += f" {explained(seeds)}"
     counts = {max(part.comparison.threads) for part in parts}
     if len(counts) == 1 and any(len(part.comparison.threads) > 1 for part in parts):
         lead += f" The chart shows {max(counts)} threads."
@@ -342,27 +364,29 @@ def _ratio_table(
     comparison = normalised.comparison
     values = {
         design: [
-            *(normalised.value(metric.stat, design, w, threads) for w in comparison.workloads),
-            normalised.mean(metric.stat, design, threads),
-            normalised.arithmetic_mean(metric.stat, design, threads),
+            *(normalised.interval(metric.stat, design, w, threads) for w in comparison.workloads),
+            normalised.mean_interval(metric.stat, design, threads),
+            normalised.arithmetic_mean_interval(metric.stat, design, threads),
         ]
         for design in comparison.designs
     }
-    safe = [row for design, row in values.items() if design not in comparison.unsafe]
-    choose = max if metric.higher_is_better else min
-    columns = list(zip(*safe, strict=True)) or [()] * (len(comparison.workloads) + 2)
-    best = [choose((v for v in column if v is not None), default=None) for column in columns]
+    safe = {design: row for design, row in values.items() if design not in comparison.unsafe}
+    columns = list(zip(*safe.values(), strict=True)) or [()] * (len(comparison.workloads) + 2)
+    best = [
+        best_of(dict(zip(safe, column, strict=False)), higher=metric.higher_is_better)
+        for column in columns
+    ]
     names = [*comparison.workloads, MEAN, ARITHMETIC]
     rows = [
         TableRow(
             design,
             [
                 Cell(
-                    ratio(v),
-                    v is not None and v == top and design not in comparison.unsafe,
+                    ratio_text(v),
+                    design in tops,
                     _place(comparison, places, design, column, threads),
                 )
-                for v, top, column in zip(row, best, names, strict=True)
+                for v, tops, column in zip(row, best, names, strict=True)
             ],
         )
         for design, row in values.items()
@@ -394,7 +418,7 @@ def _absolute_table(
             design,
             [
                 Cell(
-                    scaled(comparison.number(stat, design, workload, threads)),
+                    scaled_text(comparison.interval(stat, design, workload, threads)),
                     simulation=_place(comparison, places, design, workload, threads),
                 )
                 for workload in comparison.workloads
@@ -436,7 +460,14 @@ def _scaling_group(normalised: Normalised, lead: str, number: int) -> Group:
     where = f" {comparison.caption}." if comparison.caption else ""
     description = f"{lead}{where} One panel for each workload."
     places = [str(count) for count in counts]
-    chart = LineChart(_key("scaling", number), description, comparison.designs, places, panels)
+    chart = LineChart(
+        _key("scaling", number),
+        description,
+        comparison.designs,
+        places,
+        panels,
+        unsafe=comparison.unsafe,
+    )
     return Group(comparison.caption, Markup(chart.wide()), Markup(chart.narrow()))
 
 
@@ -486,8 +517,11 @@ def _command(normalised: Normalised, machine: Machine, settings: Mapping[str, st
         "machine": machine.name if machine.text is None else f"./{machine.name}",
         "threads": threads,
         "transactions": record.transactions if has_one else None,
-        "seed": record.seed,
+        "seed": record.seed if len(comparison.seeds) == 1 else None,
+        "seeds": comparison.seeds if len(comparison.seeds) > 1 else None,
         "baseline": normalised.baseline,
         "metrics": None if usual else [metric.stat for metric in comparison.metrics],
     }
-    return compare_command(asked, settings=settings, vary=comparison.varied)
+    return compare_command(
+        asked, settings=settings, vary=comparison.varied, variants=comparison.variants
+    )

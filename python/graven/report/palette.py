@@ -10,7 +10,7 @@ grey and hatched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from graven.declarations import catalogue
@@ -66,22 +66,29 @@ class Style:
         return "#8a949e" if self.hatched else self.colour
 
 
-def design_styles(designs: Sequence[str]) -> dict[str, Style]:
+def design_styles(designs: Sequence[str], unsafe: Collection[str] = ()) -> dict[str, Style]:
     """Styles of designs that are shown together, by name.
 
     Each has its own colour, by its place in the catalogue, or the next that none before it has.
+    Variants, which are not in the catalogue, have those that the others leave.
+
+    Args:
+        designs: Names of designs and variants.
+        unsafe: Variants that lose data.
     """
     known = catalogue()
     safe = [design.name for design in known.designs if design.safe]
     styles: dict[str, Style] = {}
-    for name in designs:
+    variants = [name for name in designs if name not in known.design_names]
+    for name in [*(name for name in designs if name not in variants), *variants]:
         member = known.members(name)[0]
-        if member not in safe:
+        if name in unsafe or (member not in safe and name not in variants):
             styles[name] = Style(_UNSAFE, hatched=True)
             continue
-        own = safe.index(member) % len(_SAFE)
+        own = len(styles) if name in variants else safe.index(member)
+        own %= len(_SAFE)
         taken = {style.colour for style in styles.values()}
         order = _SAFE[own:] + _SAFE[:own]
         free = next((colour for colour in order if colour not in taken), order[0])
         styles[name] = Style(free, hatched=False)
-    return styles
+    return {name: styles[name] for name in designs}

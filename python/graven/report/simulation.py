@@ -70,7 +70,7 @@ def simulation_page(record: Record, *, every: bool = False) -> SimulationPage:
         record: Its record.
         every: Whether with statistics that are zero, and those of single cores and banks.
     """
-    headings = Headings.of(record.stats, design=record.design, every=every)
+    headings = Headings.of(record.stats, design=record.simulated, every=every)
     configuration = {
         section: [_changed(f"{section}.{key}", value) for key, value in values.items()]
         for section, values in record.config.items()

@@ -60,7 +60,13 @@ class Simulations:
     def of(comparison: Comparison) -> Simulations:
         """Those of a comparison."""
         metrics = comparison.metrics
-        columns = ["threads", *comparison.varied, *(f"{m.title}, {m.unit}" for m in metrics)]
+        several = len(comparison.seeds) > 1
+        columns = [
+            "threads",
+            *(["seed"] if several else []),
+            *comparison.varied,
+            *(f"{m.title}, {m.unit}" for m in metrics),
+        ]
         rows = [
             Row(
                 place,
@@ -68,6 +74,7 @@ class Simulations:
                 f"{record.design} on {record.workload}",
                 [
                     str(record.threads),
+                    *([str(record.seed)] if several else []),
                     *(str(record.varied.get(key, "")) for key in comparison.varied),
                     *(scaled(record.number(metric.stat)) for metric in metrics),
                 ],
@@ -78,11 +85,11 @@ class Simulations:
 
 
 def places_of(comparison: Comparison) -> Mapping[Run, int]:
-    """The places of all simulations in the list of a comparison."""
-    return {
-        (r.design, r.workload, r.threads, tuple(r.varied.items())): place
-        for place, r in enumerate(comparison.records)
-    }
+    """The places of all simulations in the list of a comparison; of several seeds the first's."""
+    places: dict[Run, int] = {}
+    for place, r in enumerate(comparison.records):
+        places.setdefault((r.design, r.workload, r.threads, tuple(r.varied.items())), place)
+    return places
 
 
 class _Texts:
@@ -106,7 +113,7 @@ def packed(records: Sequence[Record]) -> str:
     for record in records:
         counted = {name: value for name, value in record.stats.items() if value}
         groups = []
-        for title, rows in Headings.of(counted, design=record.design).groups.items():
+        for title, rows in Headings.of(counted, design=record.simulated).groups.items():
             cells: list[int | str] = []
             for item in (shown(*row) for row in rows):
                 cells += [statistics.place(item.name, item.unit, item.description), item.value]

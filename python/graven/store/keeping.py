@@ -59,15 +59,8 @@ def _asked(kind: str, spec: Mapping[str, Any]) -> Request:
 
 def _named(job: Job) -> Job:
     """A job as it is asked for: whether a value is set or varied, and by which file, is all one."""
-    values = dict(job.settings) | {key: value for key, value, _ in job.varied}
     workload = Path(job.workload).name if is_trace(job.workload) else job.workload
-    return replace(
-        job.without_files,
-        settings=tuple(sorted(values.items())),
-        varied=(),
-        workload=workload,
-        alias=None,
-    )
+    return replace(job.asked, workload=workload)
 
 
 def _without_nothing(spec: Mapping[str, Any]) -> dict[str, Any]:
