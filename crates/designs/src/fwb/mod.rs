@@ -162,7 +162,9 @@ use graven_base::config::{Config, ConfigError, Size};
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::traversal_cycles;
-use graven_machine::design::{DesignContext, DesignInfo, Guarantee, PluggedDesign, plug};
+use graven_machine::design::{
+    Acknowledgement, DesignContext, DesignInfo, Guarantee, PluggedDesign, Step, plug,
+};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -232,6 +234,16 @@ pub const INFO: DesignInfo = DesignInfo {
     guarantee,
     section: Some(|| Box::new(FwbConfig::default())),
     build,
+    acknowledgement: Acknowledgement {
+        source: "§III-B, §IV-F: a transaction has committed when its log is in NVRAM (decided: a commit record, through the \
+                 log buffer \"in the processor\", which it leaves at once); with fwb.instant_commit nothing is waited for",
+        steps: |config| {
+            if config.get::<FwbConfig>().instant_commit {
+                return Vec::new();
+            }
+            vec![Step::Message, Step::Write, Step::Message]
+        },
+    },
     format: |context, image| Log::of(context).create(image),
     recover: recovery::recover,
     mutants: Mutant::NAMED,
@@ -257,6 +269,7 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "fwb-literal",
     summary: "fwb as its text literally reads (unsafe: loses data)",
     default: false,
+    acknowledgement: Acknowledgement::AT_ONCE,
     inherent: Mutant::all(&[
         Mutant::WholeMeansCommitted,
         Mutant::BitStaysBehind,
