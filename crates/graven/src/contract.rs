@@ -1,6 +1,7 @@
 //! The contract that every design keeps, and every workload, for the tests of those who add one.
 //!
-//! A design is run, crashed, attacked by the adversary, and made worse by each of its mutants. Each failure is a
+//! A design is run, crashed, attacked by the adversary, and made worse by each of its mutants; its commits take what its entry
+//! declares ([`crate::acknowledgement`]). Each failure is a
 //! sentence; a test demands that there are none:
 //!
 //! ```ignore
@@ -13,10 +14,11 @@
 //! }
 //! ```
 
+use crate::acknowledgement;
 use graven_base::config::{Config, ConfigError};
 use graven_lab::campaign::{Report, RunCampaign, Schedules};
 use graven_lab::explorer::Thoroughness;
-use graven_machine::design::DesignInfo;
+use graven_machine::design::{DesignInfo, MutantSet};
 use graven_machine::registry::Registry;
 use graven_machine::sim::{SimError, Simulation};
 use graven_machine::workload::WorkloadInfo;
@@ -54,6 +56,9 @@ impl Effort {
 pub fn design(registry: &Registry, design: &'static DesignInfo, effort: &Effort) -> Vec<String> {
     let mut failures = Vec::new();
     let sound = design.is_sound(&registry.defaults());
+    if design.inherent == MutantSet::NONE {
+        failures.extend(acknowledgement::failures(registry, design));
+    }
     for workload in WORKLOADS {
         failures.extend(same_data(registry, design.name, workload, effort).err());
         match crash(registry, design.name, workload, effort) {

@@ -7,6 +7,7 @@
 //!
 //! There is no I/O: no files, no terminal, no wall clock.
 
+pub mod acknowledgement;
 pub mod catalogue;
 pub mod comparison;
 pub mod contract;

@@ -26,6 +26,8 @@ pub enum Event {
     BufferedFill(u32),
     /// A thread that the design held goes on.
     Release(u32),
+    /// A core hears that the last write that a thread's fence waits for is durable.
+    Fence(u32),
     /// A timer of the design.
     Timer(u64),
 }

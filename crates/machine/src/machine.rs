@@ -85,6 +85,11 @@ impl Machine {
         self.path
     }
 
+    /// After how many cycles a core has the answer of the controller, which takes so many.
+    pub(crate) fn answered_after(&self, cycles: Cycle) -> Cycle {
+        2 * self.path + cycles
+    }
+
     /// Architectural memory.
     pub fn architectural(&self) -> &Image {
         &self.arch
@@ -369,6 +374,12 @@ impl Machine {
     pub fn release(&mut self, thread: ThreadId) {
         self.has_messages = true;
         self.released.push_back(thread);
+    }
+
+    /// The same, of a thread that waits for what has happened at the controller: a message notifies its core.
+    pub fn release_by_message(&mut self, thread: ThreadId) {
+        let at = self.now() + self.path;
+        self.memory.shared.events.push(at, Event::Release(thread));
     }
 
     pub(crate) fn take_released(&mut self) -> Option<ThreadId> {

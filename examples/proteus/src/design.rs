@@ -106,7 +106,7 @@ mod protocol;
 mod recovery;
 
 use graven::config::Size;
-use graven::design::{Battery, DesignInfo, Guarantee, plug};
+use graven::design::{Acknowledgement, Battery, DesignInfo, Guarantee, Step, plug};
 use graven::stats::CounterSet;
 use graven::{choice, mutants, section};
 
@@ -155,6 +155,15 @@ pub const INFO: DesignInfo = DesignInfo {
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(ProteusConfig::default())),
     build: |context| Ok(plug(Proteus::new(context)?).with_software().into()),
+    acknowledgement: Acknowledgement {
+        source: "decided: the fence before has waited for the lines; tx-end is a message to the controller, which marks the last entry, in \
+                 the log pending queue or in PM where there is none, and answers",
+        steps: |config| {
+            let has_queue = config.get::<ProteusConfig>().lpq_entries > 0;
+            let mark = (!has_queue).then_some(Step::Write);
+            [Step::Message].into_iter().chain(mark).chain([Step::Message]).collect()
+        },
+    },
     format,
     recover,
     // The log pending queue is in the persistence domain.

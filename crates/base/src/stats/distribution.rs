@@ -40,7 +40,7 @@ impl Distribution {
         self.count
     }
 
-    /// Sum of the samples.
+    /// Their exact sum.
     pub fn sum(&self) -> u64 {
         self.sum
     }

@@ -53,7 +53,7 @@ use graven_base::config::Size;
 use graven_base::cost::Costs;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{DesignInfo, Guarantee, Leaves, plug};
+use graven_machine::design::{Acknowledgement, DesignInfo, Guarantee, Leaves, Step, plug};
 use graven_machine::mutants;
 use graven_machine::quantities::thread_areas;
 
@@ -77,6 +77,11 @@ pub const INFO: DesignInfo = DesignInfo {
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(BaseConfig::default())),
     build: |context| Ok(plug(Base::new(context)?).into()),
+    acknowledgement: Acknowledgement {
+        source: "Silo §VI-A says of each write that its entry and its line are flushed, and of the commit nothing: a record \
+                 past the caches, and the answer that it is durable",
+        steps: |_| vec![Step::Message, Step::Write, Step::Message],
+    },
     format,
     recover,
     mutants: Mutant::NAMED,

@@ -44,6 +44,10 @@ pub enum Write {
     Commit(ThreadId),
 }
 
+/// The message that the entry of a thread's store is durable, at the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryDurable(ThreadId);
+
 impl Base {
     pub fn new(context: &DesignContext) -> Result<Base, ConfigError> {
         let bytes = context.config.get::<BaseConfig>().log_bytes_per_thread;
@@ -104,7 +108,7 @@ impl Base {
         of_line.map(|t| t.record).max().unwrap_or(WriteOrder::NONE)
     }
 
-    /// The entry of a thread's store is durable: the updated line is flushed.
+    /// The core hears that the entry of a thread's store is durable: it flushes the updated line.
     fn flush(&mut self, port: &mut Port<'_>, thread: ThreadId) {
         self.threads[thread as usize].record = WriteOrder::NONE;
         let line = self.threads[thread as usize].line;
@@ -115,7 +119,7 @@ impl Base {
         }
         let awaited = !self.mutants.has(Mutant::FlushNotAwaited);
         if !awaited {
-            port.release(thread);
+            port.release_here(thread);
         }
         let about = awaited.then_some(Write::Line(thread));
         if !port.write_back(line, after, about) {
@@ -133,7 +137,7 @@ impl Base {
     ) {
         port.emit(Event::EvictedBeforeFlush);
         if about.is_some() && self.mutants.has(Mutant::EvictedLineNotAwaited) {
-            return port.release(thread);
+            return port.release_here(thread);
         }
         let line = self.threads[thread as usize].line;
         let write = request::Write::line(WriteClass::Data, line, port.cached_line(line));
@@ -144,7 +148,7 @@ impl Base {
 impl Design for Base {
     type Write = Write;
     type Read = Unused;
-    type Timer = Unused;
+    type Timer = EntryDurable;
     type Event = Event;
 
     fn on_tx_begin(&mut self, _port: &mut Port<'_>, tx: Tx) -> Stall {
@@ -194,8 +198,12 @@ impl Design for Base {
 
     fn on_durable(&mut self, port: &mut Port<'_>, write: Write) {
         match write {
-            Write::Entry(thread) => self.flush(port, thread),
+            Write::Entry(thread) => port.send_to_core(0, EntryDurable(thread)),
             Write::Line(thread) | Write::Commit(thread) => port.release(thread),
         }
+    }
+
+    fn on_timer(&mut self, port: &mut Port<'_>, EntryDurable(thread): EntryDurable) {
+        self.flush(port, thread);
     }
 }

@@ -150,7 +150,7 @@ impl Fwb {
         batch.clear();
         self.batch = batch;
         for thread in self.waiting_for_buffer.drain(..) {
-            port.release(thread);
+            port.release_here(thread);
         }
         if self.free_places() > free && !self.waiting_for_space.is_empty() {
             port.emit(Event::RoomBySending);

@@ -163,7 +163,8 @@ use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::traversal_cycles;
 use graven_machine::design::{
-    DesignContext, DesignInfo, Guarantee, Leaves, PluggedDesign, Rounds, plug,
+    Acknowledgement, DesignContext, DesignInfo, Guarantee, Leaves, PluggedDesign, Rounds, Step,
+    plug,
 };
 use graven_machine::mutants;
 
@@ -234,6 +235,16 @@ pub const INFO: DesignInfo = DesignInfo {
     guarantee,
     section: Some(|| Box::new(FwbConfig::default())),
     build,
+    acknowledgement: Acknowledgement {
+        source: "§III-B, §IV-F: a transaction has committed when its log is in NVRAM (decided: a commit record, through the \
+                 log buffer \"in the processor\", which it leaves at once); with fwb.instant_commit nothing is waited for",
+        steps: |config| {
+            if config.get::<FwbConfig>().instant_commit {
+                return Vec::new();
+            }
+            vec![Step::Message, Step::Write, Step::Message]
+        },
+    },
     format: |context, image| Log::of(context).create(image),
     recover: recovery::recover,
     mutants: Mutant::NAMED,
@@ -271,6 +282,7 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "fwb-literal",
     summary: "fwb as its text literally reads (unsafe: loses data)",
     default: false,
+    acknowledgement: Acknowledgement::AT_ONCE,
     inherent: Mutant::all(&[
         Mutant::WholeMeansCommitted,
         Mutant::BitStaysBehind,

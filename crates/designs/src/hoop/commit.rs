@@ -14,6 +14,7 @@ use super::layout::Record;
 use super::packing::{Phase, Thread};
 use super::protocol::{Hoop, Port, Timer, Write};
 use super::region::Reserved;
+use graven_base::ids::ThreadId;
 use graven_machine::design::Stall;
 use graven_machine::request::{self, WriteClass};
 
@@ -107,7 +108,7 @@ impl Hoop {
             self.controllers[controller].region.complete(reserved.block);
         }
         self.threads[thread].phase = Phase::Outside;
-        port.set_timer(port.now() + port.bypass_cycles(), Timer::Acknowledgement { thread });
+        port.release(thread as ThreadId);
         self.look_after_waiting(port);
     }
 }

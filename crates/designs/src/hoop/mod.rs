@@ -134,7 +134,9 @@ use recovery::{format, recover};
 use graven_base::config::Size;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
-use graven_machine::design::{DesignContext, DesignInfo, Guarantee, Reopening, Rounds, plug};
+use graven_machine::design::{
+    Acknowledgement, DesignContext, DesignInfo, Guarantee, Reopening, Rounds, Step, plug,
+};
 use graven_machine::mutants;
 
 choice! {
@@ -274,6 +276,12 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "HOOP §III",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(HoopConfig::default())),
+    acknowledgement: Acknowledgement {
+        source: "§III-G: at Tx_end \"HOOP ensures all data in the OOP data buffer is flushed to the OOP region\"; the buffer is \"in \
+                 the memory controller\" (§III-C): the end is a message, then the slice, \
+                 two lines of one bank, then the commit record, then the answer",
+        steps: |_| vec![Step::Message, Step::Write, Step::Write, Step::Write, Step::Message],
+    },
     build: |context| Ok(plug(Hoop::new(context)?).absorbing().into()),
     host_bytes,
     format,

@@ -1,7 +1,7 @@
 //! The controllers, what threads have at them, and what each hook of the design does.
 
 use graven_base::config::{ConfigError, Size};
-use graven_base::ids::{ThreadId, Tx};
+use graven_base::ids::Tx;
 use graven_base::memory::{LineAddr, LineData};
 use graven_base::time::{Cycle, cycles};
 use graven_machine::config::CoreConfig;
@@ -60,8 +60,6 @@ pub enum Timer {
     Collection,
     /// The thread's commit message reaches the controllers.
     CommitMessage { thread: usize },
-    /// The thread hears that it has committed.
-    Acknowledgement { thread: usize },
 }
 
 /// One memory controller.
@@ -228,7 +226,6 @@ impl Design for Hoop {
                 port.set_timer(port.now() + self.gc_period, timer);
             }
             Timer::CommitMessage { thread } => self.send_records(port, thread, true),
-            Timer::Acknowledgement { thread } => port.release(thread as ThreadId),
         }
     }
 

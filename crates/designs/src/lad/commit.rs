@@ -47,8 +47,8 @@ impl<L: UndoLog> Lad<L> {
         let has_all = thread.underway == 0 || self.mutants.has(Mutant::CommitBeforeLines);
         if thread.phase == Phase::Preparing && has_all {
             thread.phase = Phase::Committing;
-            let known = thread.received.max(port.now());
-            port.set_timer(known + port.bypass_cycles(), Timer::Commit { thread: t });
+            let known_in = thread.received.saturating_sub(port.now());
+            port.send_to_controller(known_in, Timer::Commit { thread: t });
             port.emit(Event::Prepared { thread: t });
             if self.mutants.has(Mutant::RegisterEarly) {
                 self.move_register(port, t);
@@ -85,8 +85,7 @@ impl<L: UndoLog> Lad<L> {
     /// Sends the acknowledgement of a commit, unless lines are still to reach NVM and it waits for them.
     fn acknowledge_if_drained(&mut self, port: &mut Port<'_, L>, t: usize) {
         if self.threads[t].draining == 0 {
-            let at = port.now() + port.bypass_cycles();
-            port.set_timer(at, Timer::Acknowledgement { thread: t });
+            port.send_to_core(0, Timer::Acknowledgement { thread: t });
         }
     }
 
@@ -101,7 +100,7 @@ impl<L: UndoLog> Lad<L> {
         if self.mutants.has(Mutant::RegisterLate) {
             self.move_register(port, t);
         }
-        port.release(t as ThreadId);
+        port.release_here(t as ThreadId);
     }
 
     /// The transaction's words of a gathered line are committed. If words of other open transactions stay, what drains

@@ -82,7 +82,7 @@ use graven_base::memory::LINE_BYTES;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::ControllerConfig;
-use graven_machine::design::{Battery, DesignInfo, Guarantee, Leaves};
+use graven_machine::design::{Acknowledgement, Battery, DesignInfo, Guarantee, Leaves, Step};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -194,6 +194,18 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "LAD as in Silo §V, §VI-A and LALEA §II-C",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(LadConfig::default())),
+    acknowledgement: Acknowledgement {
+        source: "Silo §VI-A: \"The Prepare phase flushes the updated L1 cachelines to MC, and the Commit phase only sends messages\": \
+                 a line through the caches, the controller's message, the commit message, its answer",
+        steps: |config| {
+            let mut steps = vec![Step::Fall, Step::Message, Step::Message];
+            if config.get::<LadConfig>().commit_waits_for_nvm {
+                steps.push(Step::Write);
+            }
+            steps.push(Step::Message);
+            steps
+        },
+    },
     build,
     format,
     recover,

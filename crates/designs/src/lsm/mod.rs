@@ -85,7 +85,9 @@ use graven_base::config::Size;
 use graven_base::memory::LINE_BYTES;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
-use graven_machine::design::{DesignContext, DesignInfo, Guarantee, Rounds, plug};
+use graven_machine::design::{
+    Acknowledgement, DesignContext, DesignInfo, Guarantee, Rounds, Step, plug,
+};
 use graven_machine::mutants;
 
 use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
@@ -169,6 +171,14 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "LSNVMM, ATC'17; HOOP §II-B, §IV-A",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(LsmConfig::default())),
+    acknowledgement: Acknowledgement {
+        source: "LSNVMM is software: the entries past the caches, and a barrier; the commit record, and a barrier. A barrier ends \
+                 when the core has heard that what is before it is durable",
+        steps: |_| {
+            let barrier = || [Step::Message, Step::Write, Step::Message];
+            barrier().into_iter().chain(barrier()).collect()
+        },
+    },
     build: |context| Ok(plug(Lsm::new(context)?).absorbing().with_software().into()),
     host_bytes,
     format,

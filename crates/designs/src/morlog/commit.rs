@@ -53,7 +53,7 @@ impl Morlog {
     /// A walk through the L1 is over.
     pub fn end_walk(&mut self, port: &mut Port<'_>, thread: ThreadId) {
         if !self.flush(port, thread) {
-            port.release(thread);
+            port.release_here(thread);
         }
     }
 

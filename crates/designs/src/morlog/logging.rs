@@ -354,7 +354,7 @@ impl Morlog {
             }
         }
         for thread in self.waiting_for_buffer.drain(..) {
-            port.release(thread);
+            port.release_here(thread);
         }
     }
 

@@ -76,7 +76,9 @@ use graven_base::memory::WORD_BYTES;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::{L1Config, traversal_cycles};
-use graven_machine::design::{DesignContext, DesignInfo, Guarantee, PluggedDesign, plug};
+use graven_machine::design::{
+    Acknowledgement, DesignContext, DesignInfo, Guarantee, PluggedDesign, Step, plug,
+};
 use graven_machine::mutants;
 
 use crate::force_write_back::{SCANS, TRANSACTION_BYTES_MIN};
@@ -144,6 +146,20 @@ pub const INFO: DesignInfo = DesignInfo {
     guarantee,
     section: Some(|| Box::new(MorlogConfig::default())),
     build,
+    acknowledgement: Acknowledgement {
+        source: "§III-B: \"When the transaction commits, the log data in the two buffers and the L1 caches are persisted\"; §III-C: \
+                 with delay-persistence a commit is \"instantly\"",
+        steps: |config| {
+            if config.get::<MorlogConfig>().delay_persistence {
+                return Vec::new();
+            }
+            let walk = match protocol::walk_cycles_of(config) {
+                0 => None,
+                cycles => Some(Step::Access(cycles)),
+            };
+            walk.into_iter().chain([Step::Message, Step::Write, Step::Message]).collect()
+        },
+    },
     format: recovery::format,
     recover: recovery::recover,
     mutants: Mutant::NAMED,

@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use graven_base::config::ConfigError;
+use graven_base::config::{Config, ConfigError};
 use graven_base::ids::{ThreadId, Tx};
-use graven_base::memory::{Addr, Field, LineAddr, LineData, WordMask};
+use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WordMask};
 use graven_base::time::{Cycle, NEVER};
-use graven_machine::config::{CoreConfig, traversal_cycles};
+use graven_machine::config::{CoreConfig, L1Config, traversal_cycles};
 use graven_machine::design::{
     self, AbsorbingDesign, Design, DesignContext, Fill, L1EvictionDesign, Mutants,
     NonTemporalDesign, Stall, Store, Unused, Writeback, WritebackAction,
@@ -134,6 +134,13 @@ pub struct Morlog {
     pub taken: Vec<Redo>,
     /// Entries dropped since the last batch because no byte had changed.
     pub silent_dropped: u64,
+}
+
+/// What a strict end's walk through an L1 takes in a configuration.
+pub fn walk_cycles_of(config: &Config) -> Cycle {
+    let l1 = config.get::<L1Config>();
+    let sets = l1.bytes.0 / (u64::from(l1.ways) * LINE_BYTES);
+    walk_cycles(sets, config.get::<MorlogConfig>().walk_sets_per_cycle.into())
 }
 
 /// What a walk through an L1 of so many sets takes, so many in a cycle; 0 of them: there is none.

@@ -174,7 +174,7 @@ impl OptRedo {
         }
         port.write_reported(write, Write::Commit { thread: t }, 0);
         if self.mutants.has(Mutant::CommitNotAwaited) {
-            acknowledge(port, t);
+            port.release(t as u32);
         }
     }
 
@@ -193,13 +193,8 @@ impl OptRedo {
         }
         port.set_timer(due, Timer::Due);
         if !self.mutants.has(Mutant::CommitNotAwaited) {
-            acknowledge(port, t);
+            port.release(t as u32);
         }
         self.begin_checkpoint_if_due(port);
     }
-}
-
-/// A message notifies a thread's core of the commit.
-fn acknowledge(port: &mut Port<'_>, thread: usize) {
-    port.set_timer(port.now() + port.bypass_cycles(), Timer::Acknowledgement { thread });
 }

@@ -88,7 +88,7 @@ mod recovery;
 use graven_base::config::Size;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{DesignInfo, Guarantee, Leaves, plug};
+use graven_machine::design::{Acknowledgement, DesignInfo, Guarantee, Leaves, Step, plug};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -167,6 +167,18 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "WrAP (HPCA'16) as Opt-Redo in HOOP (ISCA'20) §IV",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(OptRedoConfig::default())),
+    acknowledgement: Acknowledgement {
+        source: "HOOP §IV-B, §IV-A: records leave with their stores (with opt-redo.merge_updates at the end, two lines of one bank); the \
+                 end is a message, then the commit record, then the answer",
+        steps: |config| {
+            let mut steps = vec![Step::Message];
+            if config.get::<OptRedoConfig>().merge_updates {
+                steps.extend([Step::Write, Step::Write]);
+            }
+            steps.extend([Step::Write, Step::Message]);
+            steps
+        },
+    },
     build: |context| Ok(plug(OptRedo::new(context)?).absorbing().into()),
     format,
     recover,

@@ -102,8 +102,6 @@ pub(super) enum Read {
 pub(super) enum Timer {
     /// The controller hears of the end of a thread's transaction.
     End { thread: usize },
-    /// A thread's core hears of the commit.
-    Acknowledgement { thread: usize },
     /// A transaction has waited for the back end long enough.
     Due,
 }
@@ -232,7 +230,7 @@ impl Design for OptRedo {
         }
         self.send_all(port, thread);
         self.threads[thread].phase = Phase::Ending;
-        port.set_timer(port.now() + port.bypass_cycles(), Timer::End { thread });
+        port.send_to_controller(0, Timer::End { thread });
         Stall::UntilReleased
     }
 
@@ -258,7 +256,6 @@ impl Design for OptRedo {
     fn on_timer(&mut self, port: &mut Port<'_>, timer: Timer) {
         match timer {
             Timer::End { thread } => self.ended(port, thread),
-            Timer::Acknowledgement { thread } => port.release(thread as ThreadId),
             Timer::Due => self.begin_checkpoint_if_due(port),
         }
     }

@@ -109,8 +109,7 @@ impl OptUndo {
         let records = std::mem::take(&mut thread.records_of_tx);
         port.emit(Event::LogRemoved { thread: t, records });
         thread.lines.clear();
-        let answered = port.now() + port.bypass_cycles();
-        port.set_timer(answered, Timer::Acknowledgement { thread: t });
+        port.send_to_core(0, Timer::Acknowledgement { thread: t });
     }
 
     /// Of the thread's transactions, the current one and all before have committed.
@@ -122,6 +121,6 @@ impl OptUndo {
     /// The core hears of the commit.
     pub(super) fn acknowledge(&mut self, port: &mut Port<'_>, t: usize) {
         self.threads[t].number = self.threads[t].uncommitted;
-        port.release(t as ThreadId);
+        port.release_here(t as ThreadId);
     }
 }

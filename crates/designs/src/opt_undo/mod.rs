@@ -79,7 +79,7 @@ mod recovery;
 use graven_base::config::Size;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{Battery, DesignInfo, Guarantee, Leaves, plug};
+use graven_machine::design::{Acknowledgement, Battery, DesignInfo, Guarantee, Leaves, Step, plug};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -104,6 +104,14 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "HOOP §IV-A (Opt-Undo: ATOM), LALEA §II-B",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(OptUndoConfig::default())),
+    acknowledgement: Acknowledgement {
+        source: "ATOM as HOOP §IV-B has it: the core writes its lines back, behind their header; the controller answers, the core has \
+                 the log removed, the controller answers again",
+        steps: |_| {
+            let line_behind_header = Step::Both(vec![Step::Fall], vec![Step::Message, Step::Write]);
+            vec![line_behind_header, Step::Write, Step::Message, Step::Message, Step::Message]
+        },
+    },
     build: |context| Ok(plug(OptUndo::new(context)?).with_l1_evictions().into()),
     format,
     recover,

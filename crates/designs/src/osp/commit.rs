@@ -355,8 +355,7 @@ impl Osp {
 
     /// The core hears that its commit is durable; it has waited so long for other cores then.
     pub(super) fn acknowledge(&mut self, port: &mut Port<'_>, thread: usize, wait: Cycle) {
-        let heard = port.now() + port.bypass_cycles() + wait;
-        port.set_timer(heard, Timer::Acknowledgement { thread: thread as ThreadId });
+        port.send_to_core(wait, Timer::Acknowledgement { thread: thread as ThreadId });
     }
 
     /// The bits of a page's committed lines that are in the shadow, and of all of them.

@@ -109,7 +109,7 @@ use recovery::{format, recover};
 use graven_base::config::Size;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
-use graven_machine::design::{DesignInfo, Guarantee, Leaves, plug};
+use graven_machine::design::{Acknowledgement, DesignInfo, Guarantee, Leaves, Step, plug};
 use graven_machine::mutants;
 
 choice! {
@@ -224,6 +224,14 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "SSP as in HOOP §II-B, §III-C, §IV-A (OSP)",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(OspConfig::default())),
+    acknowledgement: Acknowledgement {
+        source: "SSP as in HOOP §IV-A: lines are flushed to their other places; the core hears of it and sends the commit to the \
+                 controller, which appends its record to the metadata journal, and answers",
+        steps: |_| {
+            let flush = [Step::Fall, Step::Write, Step::Message];
+            flush.into_iter().chain([Step::Message, Step::Write, Step::Message]).collect()
+        },
+    },
     build: |context| Ok(plug(Osp::new(context)?).absorbing().into()),
     format,
     recover,

@@ -231,7 +231,7 @@ impl Design for Osp {
                 self.send_records(port);
             }
             Timer::Acknowledgement { thread } => {
-                port.release(thread);
+                port.release_here(thread);
                 self.ended(port, thread as usize);
             }
         }

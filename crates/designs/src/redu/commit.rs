@@ -134,8 +134,7 @@ impl Redu {
         if self.mutants.has(Mutant::HeadersDiscardedAtCommit) {
             self.discard_headers(port, id);
         }
-        let acknowledgement = Timer::Acknowledgement { thread: t };
-        port.set_timer(port.now() + port.bypass_cycles(), acknowledgement);
+        port.send_to_core(0, Timer::Acknowledgement { thread: t });
         if !self.mutants.has(Mutant::UpdatedBeforeCommit) {
             self.send_updates(port, id);
         }
@@ -161,6 +160,6 @@ impl Redu {
         if self.mutants.has(Mutant::LrAtAcknowledgement) {
             self.move_lr(port, t);
         }
-        port.release(t as u32);
+        port.release_here(t as u32);
     }
 }

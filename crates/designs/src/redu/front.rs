@@ -119,7 +119,7 @@ impl Redu {
         let entry = thread.buffer.pop_front().expect("the caller saw one");
         port.emit(Event::EntrySent { thread: t, home: entry.home, words: entry.words });
         self.travelling.push_back(Message { id, entry });
-        port.set_timer(port.now() + port.bypass_cycles(), Timer::Arrival);
+        port.send_to_controller(0, Timer::Arrival);
     }
 
     /// The oldest message has reached the controller.

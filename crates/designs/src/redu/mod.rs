@@ -103,7 +103,7 @@ use graven_base::section;
 use graven_base::stats::CounterSet;
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
-    Battery, DesignContext, DesignInfo, Guarantee, Leaves, Reopening, plug,
+    Acknowledgement, Battery, DesignContext, DesignInfo, Guarantee, Leaves, Reopening, Step, plug,
 };
 use graven_machine::mutants;
 
@@ -225,6 +225,20 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "ReDU (MICRO'18) as REDU in LALEA §II, §IV",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(ReduConfig::default())),
+    acknowledgement: Acknowledgement {
+        source: "LALEA §II-B, §III: entries leave the log buffer at the L1, all are durable before the headers (of two lines in one bank where \
+                 they have links; with BLOM in their ADR entries already), and the controller answers",
+        steps: |config| {
+            let redu = config.get::<ReduConfig>();
+            let mut steps = vec![Step::Message, Step::Write];
+            if !redu.buffered_headers {
+                let lines = if redu.load_aware_allocation { 2 } else { 1 };
+                steps.extend(std::iter::repeat_n(Step::Write, lines));
+            }
+            steps.push(Step::Message);
+            steps
+        },
+    },
     build: |context| Ok(plug(Redu::new(context)?).absorbing().into()),
     format,
     recover,

@@ -256,7 +256,7 @@ impl Design for Redu {
         while !self.threads[t].buffer.is_empty() {
             self.send_oldest(port, t);
         }
-        port.set_timer(port.now() + port.bypass_cycles(), Timer::End { thread: t });
+        port.send_to_controller(0, Timer::End { thread: t });
         Stall::UntilReleased
     }
 

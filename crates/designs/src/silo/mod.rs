@@ -12,8 +12,8 @@
 //! Undo+redo entries stay in a small battery-backed log buffer per thread (§III-B). A store that does
 //! not change its word makes no entry (*log ignorance*; what was stored outside transactions is lost if one stores it
 //! again, unless `log_ignorance` is off, see `docs/findings.md`); a store to a word that has an entry of the same
-//! transaction is merged into it (*log merging*, §III-C). The commit is a message and its answer; the
-//! *new* words of the entries are then written to their homes in the background (§III-D, "log as
+//! transaction is merged into it (*log merging*, §III-C). The commit is a message and its answer
+//! (`acknowledged_after`: at once, as §III-D says, or after an access to the log buffer); the *new* words of the entries are then written to their homes in the background (§III-D, "log as
 //! data"), where the on-PM buffer coalesces them (§III-E). Logs are written only when the buffer
 //! overflows (undo records of the ⌊S/18⌋ oldest entries, in a batch, §III-F) or power fails (undo records
 //! of open transactions, redo records and an id tuple of committed ones, §III-G).
@@ -58,14 +58,27 @@ mod protocol;
 mod recovery;
 
 use graven_base::config::Size;
-use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{DesignInfo, Guarantee, Leaves, Reopening, plug};
+use graven_base::time::Cycle;
+use graven_base::{choice, section};
+use graven_machine::design::{
+    Acknowledgement, DesignInfo, Guarantee, Leaves, Reopening, Step, plug,
+};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
 use protocol::Silo;
 use recovery::recover;
+
+choice! {
+    /// After what the log controller answers a commit.
+    pub enum AcknowledgedAfter {
+        /// Its notice: "once being notified, the log controller acknowledges [...] and simultaneously flushes" (Silo §III-D).
+        Notice = "notice",
+        /// The access to the log buffer that marks the entries.
+        Access = "access",
+    }
+}
 
 section! {
     /// Silo: log buffers in the memory controller, logs used as data.
@@ -74,6 +87,8 @@ section! {
         log_buffer_entries: u32 = 20, 1..=4096, "entries";
         /// Access time of the log buffer (Silo Table II).
         log_buffer_latency_cycles: u32 = 8, 1..=10_000, "cycles";
+        /// After what a commit is acknowledged.
+        acknowledged_after: AcknowledgedAfter = AcknowledgedAfter::Notice, (), "";
         /// Most undo records that overflow together; 0: as many as one media line holds (⌊S/18⌋ = 14).
         overflow_batch_entries: u32 = 0, 0..=14, "entries";
         /// Log area of each thread, for records of overflow and power failure; a transaction must fit.
@@ -85,6 +100,16 @@ section! {
     }
 }
 
+impl SiloConfig {
+    /// What the log controller does before it answers a commit, in cycles.
+    fn cycles_before_answer(&self) -> Cycle {
+        match self.acknowledged_after {
+            AcknowledgedAfter::Notice => 0,
+            AcknowledgedAfter::Access => self.log_buffer_latency_cycles.into(),
+        }
+    }
+}
+
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "silo",
@@ -92,6 +117,18 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "Silo, HPCA'23, §III",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(SiloConfig::default())),
+    acknowledgement: Acknowledgement {
+        source: "§III-D: \"the log generator notifies the log controller [...] Once being notified, the log controller acknowledges \
+                 the log generator and simultaneously flushes the new data\"; with silo.acknowledged_after = access an access to \
+                 the log buffer comes before the answer",
+        steps: |config| {
+            let access = match config.get::<SiloConfig>().cycles_before_answer() {
+                0 => None,
+                cycles => Some(Step::Access(cycles)),
+            };
+            [Step::Message].into_iter().chain(access).chain([Step::Message]).collect()
+        },
+    },
     pm_buffer_lines: |config| config.get::<SiloConfig>().pm_buffer_lines,
     build: |context| Ok(plug(Silo::new(context)?).into()),
     recover,

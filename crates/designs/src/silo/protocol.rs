@@ -137,6 +137,11 @@ impl Silo {
         self.config.log_buffer_latency_cycles.into()
     }
 
+    /// From a core, whose store or commit causes it, through the log buffer to the write queue.
+    fn way_out(&self, port: &Port<'_>) -> Cycle {
+        port.bypass_cycles() + self.latency()
+    }
+
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
@@ -265,7 +270,7 @@ impl Silo {
 
     /// The undo records of the oldest entries go to the log area in one media line.
     fn send_batch(&mut self, port: &mut Port<'_>, thread: usize, entries: usize) {
-        let latency = self.latency();
+        let way_out = self.way_out(port);
         let buffer = &mut self.buffers[thread];
         let undo = |entry: &LogEntry| record(true, thread, entry.tx, entry.addr.0, entry.old);
         let records: Vec<Record> = buffer.entries[..entries].iter().map(undo).collect();
@@ -280,7 +285,7 @@ impl Silo {
         for (i, line) in words.chunks(WORDS_PER_LINE).enumerate() {
             let at = start.plus((i * WORDS_PER_LINE) as u64 * WORD_BYTES);
             let write = request::Write::words(WriteClass::Log, at, line);
-            port.write_reported(write, Write::Batch { thread }, latency);
+            port.write_reported(write, Write::Batch { thread }, way_out);
         }
     }
 
@@ -288,7 +293,7 @@ impl Silo {
 
     /// Writes home the new words of entries that are committed or overflowing, in buffer order.
     fn write_home(&mut self, port: &mut Port<'_>, thread: usize) {
-        let latency = self.latency();
+        let way_out = self.way_out(port);
         for entry in &mut self.buffers[thread].entries {
             let leaves = entry.committed || entry.overflowing;
             let is_home_or_under_way = entry.flushed || entry.writing || entry.covered_by.is_some();
@@ -296,7 +301,7 @@ impl Silo {
                 entry.writing = true;
                 port.emit(Event::SentHome);
                 let write = request::Write::words(WriteClass::Data, entry.addr, &[entry.new]);
-                port.write_reported(write, Write::Home { thread, id: entry.id }, latency);
+                port.write_reported(write, Write::Home { thread, id: entry.id }, way_out);
             }
         }
     }
@@ -390,7 +395,7 @@ impl Design for Silo {
         }
         self.write_home(port, thread);
         self.free(port, thread);
-        Stall::For(2 * port.bypass_cycles() + self.latency())
+        Stall::Answered(self.config.cycles_before_answer())
     }
 
     fn on_llc_eviction(

@@ -64,12 +64,12 @@ pub mod redo;
 pub mod undo;
 mod write_set;
 
-use graven_base::config::{ConfigError, Size};
+use graven_base::config::{Config, ConfigError, Size};
 use graven_base::ids::ThreadId;
 use graven_base::memory::LineAddr;
 use graven_base::section;
-use graven_machine::config::DramConfig;
-use graven_machine::design::{Code, DesignContext};
+use graven_machine::config::{DramConfig, L1Config};
+use graven_machine::design::{Code, DesignContext, Step};
 
 use log::{Area, Log};
 use write_set::WriteSet;
@@ -98,6 +98,11 @@ section! {
         /// Instructions of a move of the log's head, beside its store.
         head_instructions: u32 = 1, 0..=1000, "instructions";
     }
+}
+
+/// A load that hits the L1, as those of the write set's entries at the end of a transaction.
+fn load_hit(config: &Config) -> Step {
+    Step::Access(config.get::<L1Config>().latency_cycles.into())
 }
 
 /// Whether what is stored is forced to PM.

@@ -19,7 +19,7 @@
 use super::event::{COVER_POINTS, Counters, Event};
 use super::log::{Area, Log, Record};
 use super::write_set::{Found, WriteSet};
-use super::{Forcing, Logging, SoftwareLogConfig};
+use super::{Forcing, Logging, SoftwareLogConfig, load_hit};
 use graven_base::config::{Config, ConfigError};
 use graven_base::cost::NOTHING;
 use graven_base::ids::ThreadId;
@@ -27,8 +27,8 @@ use graven_base::memory::{Addr, WORD_BYTES};
 use graven_base::stats::CounterSet;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    self, Code, Design, DesignContext, DesignInfo, Guarantee, Leaves, Mutants, OpAction,
-    RecoveryReport, SoftwareDesign, Unused, plug,
+    self, Acknowledgement, Code, Design, DesignContext, DesignInfo, Guarantee, Leaves, Mutants,
+    OpAction, RecoveryReport, SoftwareDesign, Step, Unused, plug,
 };
 use graven_machine::mutants;
 use graven_machine::program::{Disturbance, Op};
@@ -76,6 +76,22 @@ pub const INFO: DesignInfo = DesignInfo {
     guarantee: |_: &Config| Guarantee::Durable,
     section: Some(|| Box::new(SoftwareLogConfig::default())),
     build: |context| Ok(plug(Redo::new(context, Forcing::Forced)?).with_software().into()),
+    acknowledgement: Acknowledgement {
+        source: "FWB §II-B: \"we must use memory barriers to complete the redo log of A before any stores of A reach NVRAM\": one fence \
+                 behind the log; loads of the write set go on beside it, stores in place and clwb wait for it, and are not waited for",
+        steps: |config| {
+            let software = config.get::<SoftwareLogConfig>();
+            let record = Step::Instructions(software.record_instructions + 2);
+            let written = [
+                Step::Instructions(1),
+                load_hit(config),
+                Step::Instructions(software.clwb_instructions + 1),
+            ];
+            let executed = in_place(config).into_iter().chain(written).collect();
+            let fenced = [record, Step::Message, Step::Write, Step::Message, Step::Instructions(2)];
+            vec![Step::Both(executed, fenced.into())]
+        },
+    },
     format,
     recover,
     mutants: Mutant::NAMED,
@@ -98,10 +114,25 @@ pub const UNSAFE: DesignInfo = DesignInfo {
     paper: "FWB §VI (unsafe-base)",
     guarantee: |_: &Config| Guarantee::None,
     default: false,
+    acknowledgement: Acknowledgement {
+        source: "FWB §VI: \"software logging without forced cache write-backs\": its last instructions, the stores in place",
+        steps: in_place,
+    },
     build: |context| Ok(plug(Redo::new(context, Forcing::Unforced)?).with_software().into()),
     mutants: &[],
     ..INFO
 };
+
+/// The commit record, and a word that is stored in place.
+fn in_place(config: &Config) -> Vec<Step> {
+    let software = config.get::<SoftwareLogConfig>();
+    vec![
+        Step::Instructions(software.record_instructions + 2),
+        load_hit(config),
+        load_hit(config),
+        Step::Instructions(software.home_instructions + 1),
+    ]
+}
 
 type Port<'a> = design::Port<'a, Redo>;
 

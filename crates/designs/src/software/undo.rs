@@ -18,7 +18,7 @@
 use super::event::{COVER_POINTS, Counters, Event};
 use super::log::{Area, Log, Record};
 use super::write_set::{Found, WriteSet};
-use super::{Forcing, Logging, SoftwareLogConfig};
+use super::{Forcing, Logging, SoftwareLogConfig, load_hit};
 use graven_base::config::{Config, ConfigError};
 use graven_base::cost::NOTHING;
 use graven_base::ids::ThreadId;
@@ -26,8 +26,8 @@ use graven_base::memory::Addr;
 use graven_base::stats::CounterSet;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    self, Code, Design, DesignContext, DesignInfo, Guarantee, Leaves, Mutants, OpAction,
-    RecoveryReport, SoftwareDesign, Unused, plug,
+    self, Acknowledgement, Code, Design, DesignContext, DesignInfo, Guarantee, Leaves, Mutants,
+    OpAction, RecoveryReport, SoftwareDesign, Step, Unused, plug,
 };
 use graven_machine::mutants;
 use graven_machine::program::Op;
@@ -78,6 +78,25 @@ pub const INFO: DesignInfo = DesignInfo {
     guarantee: |_: &Config| Guarantee::Durable,
     section: Some(|| Box::new(SoftwareLogConfig::default())),
     build: |context| Ok(plug(Undo::new(context, Forcing::Forced)?).with_software().into()),
+    acknowledgement: Acknowledgement {
+        source: "FWB Fig. 1(a), §VI: clwb \"to force cache write-backs after persistent transactions\", a fence, the log's head, a \
+                 fence; a fence ends when the core has heard that what is before it is durable",
+        steps: |config| {
+            let software = config.get::<SoftwareLogConfig>();
+            vec![
+                load_hit(config),
+                Step::Instructions(software.clwb_instructions),
+                Step::Fall,
+                Step::Write,
+                Step::Message,
+                Step::Instructions(1),
+                Step::Message,
+                Step::Write,
+                Step::Message,
+                Step::Instructions(1),
+            ]
+        },
+    },
     format,
     recover,
     mutants: Mutant::NAMED,
@@ -106,6 +125,13 @@ pub const UNSAFE: DesignInfo = DesignInfo {
     paper: "FWB §VI (unsafe-base)",
     guarantee: |_: &Config| Guarantee::None,
     default: false,
+    acknowledgement: Acknowledgement {
+        source: "FWB §VI: \"software logging without forced cache write-backs\": its last instructions, which move the head",
+        steps: |config| {
+            let software = config.get::<SoftwareLogConfig>();
+            vec![Step::Instructions(software.head_instructions + 1)]
+        },
+    },
     build: |context| Ok(plug(Undo::new(context, Forcing::Unforced)?).with_software().into()),
     mutants: &[],
     ..INFO

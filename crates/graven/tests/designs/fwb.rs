@@ -611,7 +611,7 @@ const CHANNELS: &str =
     "fwb.log_bytes=8KB controller.channels=4 controller.interleave=line controller.adr=false";
 // … with a log of 191 records that is truncated only when it is full, …
 const FULL: &str = "fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000";
-const TIGHT: &str = "fwb.log_bytes=5KB fwb.scan_interval_cycles=1000000";
+const TIGHT: &str = "fwb.log_bytes=5504 fwb.scan_interval_cycles=1000000";
 const FULL_DELAYS: &str =
     "fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000 controller.adr=false adversary=1";
 // … with hardly any cache, so that scans find little, …
@@ -642,8 +642,7 @@ const GROUPS_GARBAGE: &str =
 // … truncated only when they are full, …
 const GROUPS_FULL: &str =
     "pm.log_packing=always fwb.log_bytes=12KB fwb.scan_interval_cycles=1000000 garbage=2";
-const GROUPS_NEARLY_FULL: &str =
-    "pm.log_packing=always fwb.log_bytes=14KB fwb.scan_interval_cycles=1000000 garbage=2";
+const GROUPS_FULL_NO_ADR: &str = "pm.log_packing=always fwb.log_bytes=12KB fwb.scan_interval_cycles=1000000 controller.adr=false";
 const GROUPS_FULL_DELAYS: &str = "pm.log_packing=always fwb.log_bytes=12KB fwb.scan_interval_cycles=1000000 controller.adr=false adversary=1";
 // … and with dirty flags.
 const FLAGS: &str =
@@ -662,7 +661,7 @@ const CLWB_FULL: &str = "fwb.write_back=clwb fwb.truncation_percent=90 fwb.log_b
 /// MutantSet, in which campaign they violate their guarantees, and after how many crash points at most.
 const KILLED: &[(&str, &str, u64)] = &[
     ("whole-means-committed", SMALL, 10),
-    ("bit-stays-behind", SMALL, 500),
+    ("bit-stays-behind", NO_ADR, 500),
     ("data-does-not-wait", NO_ADR, 5000),
     ("log-goes-round", DERIVED, 1000),
     ("commit-does-not-wait", SMALL, 10),
@@ -679,7 +678,7 @@ const KILLED: &[(&str, &str, u64)] = &[
     ("nothing-is-forced", SMALL, 100),
     ("head-passes-running", SMALL, 250),
     ("head-passes-ending", DELAYS, 250),
-    ("head-does-not-wait", DELAYS, 500),
+    ("head-does-not-wait", NO_ADR, 500),
     ("head-ignores-evictions", EVICTED, 100),
     ("slots-free-early", FULL_DELAYS, 1000),
     ("home-tells-commit", SMALL, 10),
@@ -733,7 +732,7 @@ const KILLED_PACKED: &[(&str, &str, u64)] = &[
     ("slots-free-early", GROUPS_FULL_DELAYS, 2500),
     ("holes-are-skipped", GROUPS_DELAYS, 500),
     ("recovery-moves-head-first", GROUPS, 500),
-    ("buffer-needs-no-room", GROUPS_NEARLY_FULL, 2000),
+    ("buffer-needs-no-room", GROUPS_FULL_NO_ADR, 2000),
     ("merge-takes-undo", FLAGS, 100),
 ];
 

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod acknowledgement;
 mod base;
 mod contract;
 mod cost;

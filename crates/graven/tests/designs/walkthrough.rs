@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use graven::config::ConfigError;
 use graven::design::{
-    self, Design, DesignContext, DesignEvent, DesignInfo, Guarantee, Mutants, Observation,
-    RecoveryReport, Stall, Store, Unused, Writeback, plug,
+    self, Acknowledgement, Design, DesignContext, DesignEvent, DesignInfo, Guarantee, Mutants,
+    Observation, RecoveryReport, Stall, Step, Store, Unused, Writeback, plug,
 };
 use graven::ids::{ThreadId, Tx};
 use graven::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES};
@@ -32,6 +32,10 @@ static INFO: DesignInfo = DesignInfo {
     mutants: Mutant::NAMED,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
+    acknowledgement: Acknowledgement {
+        source: "the controller has the lines written back, writes the commit count, and answers",
+        steps: |_| vec![Step::Fall, Step::Write, Step::Write, Step::Message],
+    },
     ..DesignInfo::DEFAULT
 };
 
@@ -197,7 +201,7 @@ impl Design for Undo {
         Writeback::after(self.records())
     }
 
-    /// The transaction's lines are written back. When all are durable, the commit count follows.
+    /// The transaction's lines are written back. When all are durable, the controller writes the commit count.
     fn on_tx_end(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
         let after = self.records();
         let thread = &mut self.threads[tx.thread as usize];
@@ -222,7 +226,7 @@ impl Design for Undo {
                 if thread.under_way == 0 {
                     let count = [tx.number + 1];
                     let write = request::Write::words(WriteClass::Metadata, thread.area, &count);
-                    port.write_reported(write, Write::CommitCount(tx), port.bypass_cycles());
+                    port.write_reported(write, Write::CommitCount(tx), 0);
                 }
             }
             Write::CommitCount(tx) => {

@@ -161,3 +161,10 @@ fn the_workload_that_is_shown_is_the_one_that_runs() {
         "it is not in crates/graven/tests/common"
     );
 }
+
+#[test]
+fn what_one_transaction_does_is_documented_as_it_is() {
+    let text = include_str!("../../../../docs/acknowledgements.md");
+    let table = graven::acknowledgement::table(registry()).unwrap_or_else(|why| panic!("{why}"));
+    assert!(text.contains(&table), "docs/acknowledgements.md should have the table:\n{table}");
+}

@@ -336,9 +336,11 @@ impl MemorySystem {
                 let channel = self.channel_of(write.line);
                 self.channels[channel].write(write, &mut self.shared);
             }
-            Event::StoreDrain(_) | Event::BufferedFill(_) | Event::Release(_) | Event::Timer(_) => {
-                unreachable!("not the memory's event")
-            }
+            Event::StoreDrain(_)
+            | Event::BufferedFill(_)
+            | Event::Release(_)
+            | Event::Fence(_)
+            | Event::Timer(_) => unreachable!("not the memory's event"),
         }
         self.admit_ordered();
     }

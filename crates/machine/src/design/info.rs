@@ -8,7 +8,7 @@ use graven_base::stats::{Declaration, Derived};
 use graven_base::surviving::SurvivingImage;
 
 use super::operators::{self, Operator};
-use super::{MutantSet, Mutants, PluggedDesign};
+use super::{Acknowledgement, MutantSet, Mutants, PluggedDesign};
 use crate::config::{ControllerConfig, LogAreas, PmConfig};
 use crate::request::Mapping;
 
@@ -239,6 +239,8 @@ pub struct DesignInfo {
     pub build: fn(&DesignContext) -> Result<PluggedDesign, ConfigError>,
     /// What the system writes to a log region of unknown content before it is put to use.
     pub format: fn(&DesignContext, &mut SurvivingImage),
+    /// What lies between the end of a transaction and its acknowledgement. A contract test holds the design to it.
+    pub acknowledgement: Acknowledgement,
     /// Brings the surviving bytes into a committed state, using the registers and nothing else.
     pub recover: fn(&DesignContext, &[u64], &mut SurvivingImage) -> RecoveryReport,
     /// What its hardware keeps when power fails.
@@ -284,6 +286,7 @@ impl DesignInfo {
         pm_buffer_lines: |_| 0,
         build: |_| unreachable!("an entry names how its design is built"),
         format: |_, _| {},
+        acknowledgement: Acknowledgement::AT_ONCE,
         recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },
         battery: |_| Battery::NONE,
         reopening: Reopening::Formatted,

@@ -31,12 +31,26 @@ pub struct Store {
 pub enum Stall {
     /// It goes on at once.
     None,
-    /// It goes on after so many cycles.
+    /// It goes on after so many cycles, in which its core is busy with something of its own.
     For(Cycle),
+    /// It asks the controller, which takes so many cycles, and goes on when the answer is there: after two messages
+    /// and these cycles.
+    Answered(Cycle),
     /// The operation took effect; the thread waits for [`Port::release`](super::Port::release).
     UntilReleased,
     /// The operation did not take effect; it is tried again after [`Port::release`](super::Port::release).
     Retry,
+}
+
+/// On which side of the way between an L1 and the controller something happens. What one side has done, the other learns by
+/// a message of [`Port::bypass_cycles`], the machine's and so the same for every design.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Cores, caches, and what lies beside them: all hooks, unless said otherwise.
+    Processor,
+    /// The memory controller, where writes become durable and reads are answered: [`Design::on_durable`],
+    /// [`Design::on_read`], and timers that are set there.
+    Controller,
 }
 
 /// How a dirty line is written to its home address.

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `interface` | the hooks, and what they answer |
 //! | `port` | what a design may do to the machine |
+//! | `acknowledgement` | what lies between the end of a transaction and its acknowledgement |
 //! | `event` | what happens in a design, for those who count, cover and trace it |
 //! | `info` | a design as users name it; what it is built for; what it guarantees |
 //! | `mutants` | single-point changes for the worse, of a design's own |
@@ -19,6 +20,7 @@
 //! | `code` | instructions that designs put into threads |
 //! | `plug` | a design as the simulation sees it |
 
+mod acknowledgement;
 mod code;
 mod event;
 mod info;
@@ -30,6 +32,7 @@ mod port;
 
 pub use graven_base::ids::{ThreadId, Tx};
 
+pub use acknowledgement::{Acknowledgement, Prices, Step};
 pub use code::Code;
 pub(crate) use code::Instruction;
 pub use event::{CoverPoint, DesignEvent, NoCover, NoEvent, Observation};
@@ -37,8 +40,8 @@ pub use info::{
     Battery, DesignContext, DesignInfo, Guarantee, Leaves, Named, RecoveryReport, Reopening, Rounds,
 };
 pub use interface::{
-    AbsorbingDesign, Design, Fill, L1EvictionDesign, NonTemporalDesign, OpAction, SoftwareDesign,
-    Stall, Store, Unused, Writeback, WritebackAction,
+    AbsorbingDesign, Design, Fill, L1EvictionDesign, NonTemporalDesign, OpAction, Place,
+    SoftwareDesign, Stall, Store, Unused, Writeback, WritebackAction,
 };
 pub use mutants::{MutantSet, Mutants};
 pub(crate) use plug::{Plug, RawAction};

@@ -9,8 +9,8 @@ use graven_base::time::Cycle;
 use super::operators::{Hook, Interference, variant};
 use super::port::Pending;
 use super::{
-    AbsorbingDesign, Code, Design, Fill, L1EvictionDesign, NonTemporalDesign, OpAction, Port,
-    SoftwareDesign, Stall, Store, Writeback, WritebackAction,
+    AbsorbingDesign, Code, Design, Fill, L1EvictionDesign, NonTemporalDesign, OpAction, Place,
+    Port, SoftwareDesign, Stall, Store, Writeback, WritebackAction,
 };
 use crate::machine::Machine;
 use crate::program::Op;
@@ -204,7 +204,16 @@ impl<D: Design> Plugged<D> {
     /// made of get a port from here.
     #[inline]
     pub fn parts<'a>(&'a mut self, machine: &'a mut Machine) -> (&'a mut D, Port<'a, D>) {
-        (&mut self.design, Port::new(machine, &mut self.pending))
+        self.parts_at(Place::Processor, machine)
+    }
+
+    #[inline]
+    fn parts_at<'a>(
+        &'a mut self,
+        place: Place,
+        machine: &'a mut Machine,
+    ) -> (&'a mut D, Port<'a, D>) {
+        (&mut self.design, Port::new(machine, &mut self.pending, place))
     }
 }
 
@@ -354,13 +363,13 @@ impl<D: Design> Plug for Plugged<D> {
 
     fn on_durable(&mut self, m: &mut Machine, token: Token) {
         let write = self.pending.take_write(token);
-        let (design, mut port) = self.parts(m);
+        let (design, mut port) = self.parts_at(Place::Controller, m);
         design.on_durable(&mut port, write);
     }
 
     fn read_done(&mut self, m: &mut Machine, token: Token, line: LineAddr, content: &LineData) {
         let read = self.pending.take_read(token);
-        let (design, mut port) = self.parts(m);
+        let (design, mut port) = self.parts_at(Place::Controller, m);
         design.on_read(&mut port, read, line, content);
     }
 
@@ -370,8 +379,8 @@ impl<D: Design> Plug for Plugged<D> {
     }
 
     fn timer(&mut self, m: &mut Machine, token: u64) {
-        let timer = self.pending.take_timer(token);
-        let (design, mut port) = self.parts(m);
+        let (timer, place) = self.pending.take_timer(token);
+        let (design, mut port) = self.parts_at(place, m);
         design.on_timer(&mut port, timer);
     }
 

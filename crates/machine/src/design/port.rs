@@ -9,9 +9,9 @@ use graven_base::memory::{Addr, LineAddr, LineData, WordMask};
 use graven_base::time::{Cycle, NEVER};
 use slab::Slab;
 
-use super::Design;
 use super::event::{DesignEvent, Observation};
 use super::operators::{Interference, variant};
+use super::{Design, Place};
 use crate::caches::hierarchy::TagPortUse;
 use crate::caches::tags::Cache;
 use crate::machine::Machine;
@@ -21,7 +21,7 @@ use crate::request::{Token, Write, WriteOrder};
 pub(super) struct Pending<D: Design> {
     writes: Slab<D::Write>,
     reads: Slab<D::Read>,
-    timers: Slab<D::Timer>,
+    timers: Slab<(D::Timer, Place)>,
     pub(super) counters: <D::Event as DesignEvent>::Counters,
     /// What stands between the design and the machine, if anything does.
     pub(super) interference: Option<Box<Interference>>,
@@ -53,7 +53,7 @@ impl<D: Design> Pending<D> {
         self.reads.remove(token as usize - 1)
     }
 
-    pub(super) fn take_timer(&mut self, token: u64) -> D::Timer {
+    pub(super) fn take_timer(&mut self, token: u64) -> (D::Timer, Place) {
         self.timers.remove(token as usize)
     }
 }
@@ -62,11 +62,14 @@ impl<D: Design> Pending<D> {
 pub struct Port<'a, D: Design> {
     machine: &'a mut Machine,
     pending: &'a mut Pending<D>,
+    /// Where the hook that has this port runs.
+    place: Place,
 }
 
 impl<'a, D: Design> Port<'a, D> {
-    pub(super) fn new(machine: &'a mut Machine, pending: &'a mut Pending<D>) -> Self {
-        Port { machine, pending }
+    #[inline]
+    pub(super) fn new(machine: &'a mut Machine, pending: &'a mut Pending<D>, place: Place) -> Self {
+        Port { machine, pending, place }
     }
 
     // ---- time ----------------------------------------------------------------------------------
@@ -87,9 +90,28 @@ impl<'a, D: Design> Port<'a, D> {
         self.machine.caches.miss_path_cycles()
     }
 
-    /// Calls [`Design::on_timer`] with this at a cycle, the current one at the earliest.
+    /// Calls [`Design::on_timer`] with this at a cycle, the current one at the earliest, and at the [`Place`] where it is
+    /// set.
     pub fn set_timer(&mut self, at: Cycle, timer: D::Timer) {
-        let number = self.pending.timers.insert(timer) as u64;
+        self.set_timer_at(self.place, at, timer);
+    }
+
+    /// Sends a message to the processor that leaves after so many cycles; [`Design::on_timer`] is called with this, there, when
+    /// it has arrived.
+    pub fn send_to_core(&mut self, after: Cycle, timer: D::Timer) {
+        let at = self.now() + after + self.bypass_cycles();
+        self.set_timer_at(Place::Processor, at, timer);
+    }
+
+    /// Sends a message to the controller that leaves after so many cycles; [`Design::on_timer`] is called with this, there,
+    /// when it has arrived.
+    pub fn send_to_controller(&mut self, after: Cycle, timer: D::Timer) {
+        let at = self.now() + after + self.bypass_cycles();
+        self.set_timer_at(Place::Controller, at, timer);
+    }
+
+    fn set_timer_at(&mut self, place: Place, at: Cycle, timer: D::Timer) {
+        let number = self.pending.timers.insert((timer, place)) as u64;
         self.machine.set_timer(at, number);
     }
 
@@ -287,12 +309,32 @@ impl<'a, D: Design> Port<'a, D> {
 
     // ---- threads -------------------------------------------------------------------------------
 
-    /// Lets a thread go on that a hook made wait.
+    /// Lets a thread go on that a hook made wait for what has happened at the controller: a write is durable, a place is
+    /// free, work in the background is done. Its core learns of it by a message, so it goes on
+    /// [`Port::bypass_cycles`] later, under every design.
     pub fn release(&mut self, thread: ThreadId) {
-        if self.pending.interference.as_mut().is_some_and(|i| !i.waits(thread)) {
-            return;
+        if self.is_awaited(thread) {
+            self.machine.release_by_message(thread);
         }
-        self.machine.release(thread);
+    }
+
+    /// Lets a thread go on that a hook made wait for what happens where this is called: a message has arrived, a buffer beside
+    /// the L1 has a place. At the processor it goes on at once; at the controller this is [`Port::release`], so that no
+    /// design can spare the message.
+    pub fn release_here(&mut self, thread: ThreadId) {
+        match self.place {
+            Place::Controller => self.release(thread),
+            Place::Processor => {
+                if self.is_awaited(thread) {
+                    self.machine.release(thread);
+                }
+            }
+        }
+    }
+
+    /// Whether the design's release of a thread counts: an operator may have let it go on before.
+    fn is_awaited(&mut self, thread: ThreadId) -> bool {
+        self.pending.interference.as_mut().is_none_or(|i| i.waits(thread))
     }
 
     /// Makes a thread's core do something else for so many cycles (an inter-processor interrupt), after what

@@ -220,6 +220,9 @@ impl Simulation {
         let t = &mut self.threads[thread];
         match stall {
             Stall::For(cycles) => t.pipeline.wait_until(now + cycles),
+            Stall::Answered(cycles) => {
+                t.pipeline.wait_until(now + self.machine.answered_after(cycles));
+            }
             Stall::UntilReleased => {
                 t.begun = true;
                 self.block(thread, Cause::Log, Some(op));
@@ -260,11 +263,16 @@ impl Simulation {
         self.block(thread, Cause::Commit, None);
         match stall {
             Stall::None => self.acknowledge(thread),
-            Stall::For(cycles) => {
-                self.machine.memory.shared.events.push(now + cycles, Event::Release(thread as u32));
+            Stall::For(cycles) => self.release_at(thread, now + cycles),
+            Stall::Answered(cycles) => {
+                self.release_at(thread, now + self.machine.answered_after(cycles));
             }
             Stall::UntilReleased | Stall::Retry => {}
         }
+    }
+
+    fn release_at(&mut self, thread: usize, at: Cycle) {
+        self.machine.memory.shared.events.push(at, Event::Release(thread as u32));
     }
 
     pub(super) fn acknowledge(&mut self, thread: usize) {

@@ -3,6 +3,7 @@
 use super::observer::TransactionObserver;
 use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, State};
+use crate::clock::Event;
 use crate::cores::write_combining;
 use crate::cores::write_combining::Combined;
 use crate::design::RawAction;
@@ -101,8 +102,13 @@ impl Simulation {
     pub(super) fn try_fence(&mut self, thread: usize) {
         let core = self.threads[thread].core;
         self.empty_write_combining(core, |c| &mut c.write_combining_flushes_fence);
-        if self.threads[thread].undurable > 0 {
-            self.threads[thread].head = Head::Fence;
+        let (now, t) = (self.machine.now(), &mut self.threads[thread]);
+        if t.undurable > 0 || t.durable_heard_at > now {
+            t.head = Head::Fence;
+            if t.undurable == 0 {
+                let (at, event) = (t.durable_heard_at, Event::Fence(thread as u32));
+                self.machine.memory.shared.events.push(at, event);
+            }
             return self.waits_instead(thread, Cause::Store, Cause::Fence);
         }
         self.waits_instead(thread, Cause::Fence, Cause::Store);
@@ -179,15 +185,27 @@ impl Simulation {
         self.machine.write(&write, self.machine.bypass_cycles());
     }
 
-    /// A write is durable that fences of these threads wait for.
+    /// A write is durable that fences of these threads wait for: a message notifies their cores, as it notifies a core whose
+    /// design lets it go on ([`crate::design::Port::release`]).
     pub(super) fn durable_for_fences(&mut self, threads: ThreadSet) {
+        let heard_at = self.machine.now() + self.machine.bypass_cycles();
         for thread in threads_in(threads) {
             let t = &mut self.threads[thread];
             t.undurable -= 1;
+            t.durable_heard_at = heard_at;
             if t.undurable == 0 && t.head == Head::Fence {
-                t.head = Head::Free;
-                self.try_store(thread);
+                self.machine.memory.shared.events.push(heard_at, Event::Fence(thread as u32));
             }
+        }
+    }
+
+    /// A core hears that a write is durable. Meanwhile the other thread of a core may have sent a line of this one's out of
+    /// their write-combining buffer: then its fence waits for that, too.
+    pub(super) fn fence_hears(&mut self, thread: usize) {
+        let (now, t) = (self.machine.now(), &mut self.threads[thread]);
+        if t.head == Head::Fence && t.undurable == 0 && t.durable_heard_at <= now {
+            t.head = Head::Free;
+            self.try_store(thread);
         }
     }
 }

@@ -582,6 +582,7 @@ impl Simulation {
                     .expect("the content is the architectural one");
             }
             Event::Release(thread) => self.go_on(thread as usize),
+            Event::Fence(thread) => self.fence_hears(thread as usize),
             Event::Timer(token) => {
                 let fruitless = self.machine.memory.is_idle();
                 self.fruitless_timers = if fruitless { self.fruitless_timers + 1 } else { 0 };
@@ -650,6 +651,7 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         op: None,
         stores: Default::default(),
         undurable: 0,
+        durable_heard_at: 0,
         stores_asked: 0,
         stores_max: (core.store_queue_entries / sharing).max(1) as usize,
         head: Head::Free,

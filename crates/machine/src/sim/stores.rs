@@ -270,6 +270,9 @@ impl Simulation {
         match stall {
             Stall::None => {}
             Stall::For(cycles) => t.store_port_free_at = now + cycles.max(1),
+            Stall::Answered(cycles) => {
+                t.store_port_free_at = now + self.machine.answered_after(cycles).max(1);
+            }
             Stall::UntilReleased => t.head = Head::HeldAfter,
             Stall::Retry => unreachable!("handled above"),
         }

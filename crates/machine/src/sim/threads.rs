@@ -165,6 +165,8 @@ pub struct Thread {
     pub head: Head,
     /// Writes that its fences wait for: write-backs and uncacheable stores on their way.
     pub undurable: u32,
+    /// When its core hears, or heard, that the last of them to become durable is.
+    pub durable_heard_at: Cycle,
     /// The next store may not be performed before this.
     pub store_port_free_at: Cycle,
     /// The transaction it is in.

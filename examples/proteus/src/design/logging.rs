@@ -130,8 +130,7 @@ impl Proteus {
         while thread.queue.len() < self.config.logq_entries as usize {
             let Some(flush) = thread.registers.pop_front() else { return };
             thread.queue.push(flush);
-            let at = port.now() + self.load_cycles + port.bypass_cycles();
-            port.set_timer(at, Timer::Flush { thread: t, slot: flush.slot });
+            port.send_to_controller(self.load_cycles, Timer::Flush { thread: t, slot: flush.slot });
             port.emit(Event::Flushes { queued: thread.queue.len() });
         }
         if !thread.registers.is_empty() {
@@ -154,8 +153,7 @@ impl Proteus {
 
     /// A log-flush is durable: the controller answers.
     pub(super) fn acknowledge(&mut self, port: &mut Port<'_>, t: ThreadId, slot: u64) {
-        let at = port.now() + port.bypass_cycles();
-        port.set_timer(at, Timer::Acknowledgement { thread: t, slot });
+        port.send_to_core(0, Timer::Acknowledgement { thread: t, slot });
     }
 
     /// The core knows that a log-flush is durable.
@@ -164,7 +162,7 @@ impl Proteus {
         self.fill_queue(port, t);
         self.catch_up(port, t);
         if std::mem::take(&mut self.threads[t as usize].waits) {
-            port.release(t);
+            port.release_here(t);
         }
     }
 }

@@ -286,8 +286,7 @@ impl Proteus {
 
     /// The transaction is durable: the controller answers.
     pub(super) fn ended(&mut self, port: &mut Port<'_>, t: ThreadId) {
-        let at = port.now() + port.bypass_cycles();
-        port.set_timer(at, Timer::Ended { thread: t });
+        port.send_to_core(0, Timer::Ended { thread: t });
     }
 
     // ---- power failures ------------------------------------------------------------------------

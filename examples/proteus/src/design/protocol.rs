@@ -161,8 +161,7 @@ impl Design for Proteus {
             self.close(tx.thread);
             return Stall::None;
         }
-        let at = port.now() + port.bypass_cycles();
-        port.set_timer(at, Timer::End { thread: tx.thread });
+        port.send_to_controller(0, Timer::End { thread: tx.thread });
         Stall::UntilReleased
     }
 
@@ -182,7 +181,7 @@ impl Design for Proteus {
             Timer::End { thread } => self.end(port, thread),
             Timer::Ended { thread } => {
                 self.close(thread);
-                port.release(thread);
+                port.release_here(thread);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::event::Event;
 use super::super::log::{CommitRecord, PAYLOAD_WORDS, Position, Sequence, encode, runs};
-use super::{Lsm, Mutant, Port, Write};
+use super::{Lsm, Mutant, Port, Timer, Write};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_machine::design::Stall;
@@ -137,18 +137,18 @@ impl Lsm {
         port.emit(Event::Mapped { ranges: self.index.len() });
     }
 
-    /// A line of entries is durable; with the last the commit record is sent.
+    /// A line of entries is durable; when its core hears of the last, the thread sends the commit record.
     pub(super) fn entries_durable(&mut self, port: &mut Port<'_>, id: ThreadId) {
         let append = self.threads[id as usize].append.as_mut();
         let append = append.expect("its thread waits for it");
         append.lines_left -= 1;
         if append.lines_left == 0 {
-            self.send_record(port, id);
+            port.send_to_core(0, Timer::EntriesDurable(id));
         }
     }
 
     /// One word makes the transaction a committed one.
-    fn send_record(&mut self, port: &mut Port<'_>, id: ThreadId) {
+    pub(super) fn send_record(&mut self, port: &mut Port<'_>, id: ThreadId) {
         let append = self.threads[id as usize].append.expect("its thread waits for it");
         if self.mutants.has(Mutant::CommitRecordMissing) {
             return self.record_durable(port, id);

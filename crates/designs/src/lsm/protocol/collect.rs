@@ -125,7 +125,9 @@ impl Lsm {
         while collection.sent < collection.to_read.len()
             && collection.sent - collection.done < window
         {
-            let (number, delay) = (collection.sent, port.bypass_cycles());
+            // All but the first follow an answer, of which the collecting core has to hear.
+            let messages = if collection.done == 0 { 1 } else { 2 };
+            let (number, delay) = (collection.sent, messages * port.bypass_cycles());
             port.read(collection.to_read[number], Read::Collected(number), delay);
             collection.sent += 1;
         }
@@ -184,7 +186,8 @@ impl Lsm {
         newest
     }
 
-    /// Writes the newest words home, so many lines at a time.
+    /// Writes the newest words home, so many lines at a time. The collecting core does so when it hears of what was read,
+    /// or is durable.
     fn send_homes(&mut self, port: &mut Port<'_>) {
         let awaited = !self.mutants.has(Mutant::HomesNotAwaited);
         let window = if awaited { self.config.gc_requests as usize } else { usize::MAX };
@@ -195,7 +198,7 @@ impl Lsm {
             let (line, mask, data) = collection.homes[collection.sent];
             port.emit(Event::WordsGoHome { line, mask });
             let write = request::Write::line(WriteClass::Gc, line, data).masked(mask);
-            port.write_maybe_reported(write, about, port.bypass_cycles());
+            port.write_maybe_reported(write, about, 2 * port.bypass_cycles());
             collection.sent += 1;
         }
         if !awaited || collection.homes.is_empty() {
@@ -223,7 +226,7 @@ impl Lsm {
         }
         port.emit(Event::HeadMoves { to: limit });
         let write = request::Write::words(WriteClass::Metadata, self.log.head(), &[limit]);
-        port.write_reported(write, Write::Head, port.bypass_cycles());
+        port.write_reported(write, Write::Head, 2 * port.bypass_cycles());
         if self.mutants.has(Mutant::FreedBeforeHead) {
             self.free_segments(port);
         }

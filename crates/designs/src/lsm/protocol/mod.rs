@@ -57,6 +57,8 @@ pub enum Read {
 pub enum Timer {
     /// The next periodic collection.
     Collection,
+    /// The message that all entries of a thread's transaction are durable, at its core.
+    EntriesDurable(ThreadId),
 }
 
 /// One thread's software.
@@ -226,6 +228,7 @@ impl Design for Lsm {
                 port.set_timer(port.now() + self.period, Timer::Collection);
                 self.collect(port, false);
             }
+            Timer::EntriesDurable(thread) => self.send_record(port, thread),
         }
     }
 
