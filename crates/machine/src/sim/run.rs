@@ -648,7 +648,7 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         transactions: spec.crash_options.first_transaction,
         issued: false,
         begun: false,
-        head_counted: false,
+        head_accessed: false,
         head_granted: false,
         software: None,
     }

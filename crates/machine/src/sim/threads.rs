@@ -96,6 +96,8 @@ pub struct QueuedStore {
     pub after_load: u32,
     /// When its line comes out of the L2 or LLC, if it was asked for ahead.
     pub line_at: Cycle,
+    /// Its access to the caches has been counted: when its line was asked for ahead, or when it was tried first.
+    pub counted: bool,
 }
 
 /// What holds up the oldest queued store.
@@ -175,8 +177,8 @@ pub struct Thread {
     pub issued: bool,
     /// The pending begin has taken effect; the thread waits only for the design to let it go on.
     pub begun: bool,
-    /// The oldest store's access to the caches has been counted.
-    pub head_counted: bool,
+    /// The oldest store has been to the caches in its turn.
+    pub head_accessed: bool,
     /// The oldest store had its line, exclusively, and has been waiting out the access since.
     pub head_granted: bool,
     /// The design's software, if it has any.
@@ -189,7 +191,7 @@ impl Thread {
     pub fn take_head(&mut self, now: Cycle) {
         self.stores.pop_front();
         self.stores_asked = self.stores_asked.saturating_sub(1);
-        self.head_counted = false;
+        self.head_accessed = false;
         self.head_granted = false;
         self.store_port_free_at = now + 1;
     }
