@@ -24,7 +24,7 @@ impl Simulation {
         for t in &self.threads {
             stats.core_instructions[t.core as usize] += t.pipeline.instructions;
             let cycles = &mut stats.core_cycles[t.core as usize];
-            *cycles = (*cycles).max(t.pipeline.time);
+            *cycles = (*cycles).max(t.pipeline.finished_at());
         }
         stats.counters.cycles = stats.core_cycles.iter().copied().max().unwrap_or(0);
         stats.counters.instructions = stats.core_instructions.iter().sum();
