@@ -149,6 +149,11 @@ impl Channel {
             && self.writes.waiting().len() == 0
     }
 
+    /// When bus and banks are done with what has been issued so far: lines that move, and spills of the on-PM buffer.
+    pub fn idle_at(&self) -> Cycle {
+        self.bus.idle_at().max(self.banks.idle_at())
+    }
+
     /// The newest content of a line below the caches: cells, row buffers, on-PM buffer, queues.
     pub fn content(&self, line: LineAddr, media: &Image) -> LineData {
         let mut content = media.load_line(line);

@@ -394,6 +394,11 @@ impl MemorySystem {
             && self.channels.iter().all(Channel::is_idle)
     }
 
+    /// When buses and banks are done with what has been issued so far.
+    pub fn idle_at(&self) -> Cycle {
+        self.channels.iter().map(Channel::idle_at).max().unwrap_or(0)
+    }
+
     /// No more programs: nothing is to stay in the queues.
     pub fn end(&mut self) {
         self.channels.iter_mut().for_each(|channel| channel.end(&mut self.shared));

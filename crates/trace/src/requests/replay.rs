@@ -3,8 +3,8 @@
 //! Each request is offered at its cycle, in the order of the trace. If its queue has no place it waits,
 //! and all that follow with it; how late requests arrive is a statistic of its own and is not mixed
 //! into the read latency, which counts from the arrival at the controller to the data. A request
-//! whose cycle lies before its predecessor's is offered with that one. At the end all queues run empty;
-//! what the on-PM buffer may keep, it keeps.
+//! whose cycle lies before its predecessor's is offered with that one. At the end all queues run empty, and buses and
+//! banks finish what they have begun; what the on-PM buffer may keep, it keeps. The replay ends when that is done.
 //!
 //! **Data.** Writes are whole lines. Where the trace has old data, the cells of a line hold those of its
 //! first write before anything happens, so that data-comparison write sees what the recorded machine
@@ -169,6 +169,7 @@ impl Replay {
         while !self.memory.is_idle() {
             self.handle_next();
         }
+        self.let_devices_finish();
         self.control.report(self.requests());
         let requests = self.requests();
         let now = self.memory.shared.now;
@@ -188,6 +189,18 @@ impl Replay {
             acceptance: self.acceptance,
             stats,
         }
+    }
+
+    /// What has left the queues may still move, or be programmed, and the on-PM buffer may spill more lines after those.
+    fn let_devices_finish(&mut self) {
+        let mut idle_at = 0;
+        while idle_at < self.memory.idle_at() {
+            idle_at = self.memory.idle_at();
+            while self.memory.shared.events.next_at() <= idle_at {
+                self.handle_next();
+            }
+        }
+        self.memory.shared.now = self.memory.shared.now.max(idle_at);
     }
 
     fn requests(&self) -> u64 {
