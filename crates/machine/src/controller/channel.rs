@@ -42,6 +42,8 @@ pub struct ChannelSpec {
     pub scheduler: SchedulerKind,
     /// Accesses to an open row after which requests for other rows go first; 0: any number.
     pub row_hit_limit: u32,
+    /// Age from which on a request goes before younger ones; [`NEVER`]: none does.
+    pub age_limit: Cycle,
     /// Occupancy at which draining begins.
     pub drain_high: usize,
     /// Occupancy at which it ends, below the high one.
@@ -358,7 +360,7 @@ impl Channel {
             }
             None => {
                 let buffered = self.buffer.as_ref().is_some_and(|b| b.holds(write.line));
-                self.writes.push(write, arrived, place, buffered);
+                self.writes.push(write, (arrived, shared.now), place, buffered);
                 self.load_changes(place.bank, 1, shared);
                 self.accounts.writes_queued(self.writes.len(), &mut shared.stats);
             }
@@ -451,6 +453,7 @@ impl Channel {
             buffer: self.buffer.as_ref(),
             adr: shared.durability.adr,
             row_hit_limit: self.spec.row_hit_limit,
+            age_limit: self.spec.age_limit,
         };
         (&mut self.scheduler, view)
     }
@@ -582,8 +585,12 @@ impl Channel {
     fn start_spills(&mut self, shared: &mut Shared) {
         let Some(buffer) = &mut self.buffer else { return };
         let avoid = self.reads.banks();
+        let never = match shared.now.checked_sub(self.spec.age_limit) {
+            Some(since) => self.reads.overdue_banks(since),
+            None => 0,
+        };
         loop {
-            let may = buffer.may_spill(&self.banks, avoid);
+            let may = buffer.may_spill(&self.banks, avoid, never);
             if may == 0 {
                 break;
             }
