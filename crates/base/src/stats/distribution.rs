@@ -40,6 +40,11 @@ impl Distribution {
         self.count
     }
 
+    /// Sum of all samples.
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
     /// Exact mean; 0 without samples.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }

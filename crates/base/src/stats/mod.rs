@@ -246,6 +246,11 @@ impl Energy {
         self.femtojoule += per_bit.femtojoule * bits;
     }
 
+    /// In femtojoule.
+    pub const fn in_femtojoule(self) -> u64 {
+        self.femtojoule
+    }
+
     /// In picojoule.
     pub fn pj(self) -> f64 {
         self.femtojoule as f64 / 1000.0

@@ -19,6 +19,7 @@ use crate::config::{DataBusHeld, SchedulerKind};
 use crate::device::{BankSpec, Banks, Block, LINES_PER_MEDIA_LINE, PmBuffer};
 use crate::media::{Effort, overlay};
 use crate::request::{Mapping, Place, Read, ReadPurpose, Write};
+use crate::stats::conservation::UnderWay;
 use crate::stats::{Work, WorkKind};
 
 /// How a channel is built.
@@ -114,6 +115,13 @@ impl Channel {
     /// Whether a read would find a place in the queue.
     pub fn has_room_for_read(&self) -> bool {
         self.reads.has_room() && self.shared_queue_has_room()
+    }
+
+    /// Adds what is queued, and what has been answered and is not there yet.
+    pub fn add_under_way(&self, to: &mut UnderWay) {
+        to.reads_queued += (self.reads.len() + self.reads.waiting().count()) as u64;
+        to.reads_in_service += self.in_service.len() as u64;
+        to.writes_queued += self.writes.len() as u64;
     }
 
     /// Writes waiting outside a full queue.
@@ -574,6 +582,7 @@ impl Channel {
     /// A write leaves the queue; it is in its slot until another comes. Returns its place in the device.
     fn remove_write(&mut self, slot: u32, shared: &mut Shared) -> Place {
         let request = self.writes.remove(slot);
+        self.accounts.write_served(&mut shared.stats);
         self.load_changes(request.bank, -1, shared);
         self.place_of(&request)
     }

@@ -15,6 +15,7 @@ use crate::config::{
 use crate::device::{BankSpec, EnergyModel, Timing};
 use crate::media::{PmCells, overlay};
 use crate::request::{Mapping, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteOrder};
+use crate::stats::conservation::UnderWay;
 use crate::stats::{BankLoads, Counters, ProcessorEnergy, Stats, TrafficEnergy};
 use graven_base::config::Config;
 use graven_base::ids::ThreadId;
@@ -398,6 +399,15 @@ impl MemorySystem {
         self.reads_in_transit.is_empty()
             && self.writes_in_transit.is_empty()
             && self.channels.iter().all(Channel::is_idle)
+    }
+
+    /// What has begun in PM's controllers and not ended.
+    pub fn requests_under_way(&self) -> UnderWay {
+        let mut sum = UnderWay::default();
+        self.channels[..self.pm_channels]
+            .iter()
+            .for_each(|channel| channel.add_under_way(&mut sum));
+        sum
     }
 
     /// When buses and banks are done with what has been issued so far.

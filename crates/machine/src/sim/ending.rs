@@ -3,7 +3,9 @@
 use super::error::SimError;
 use super::observer::{NoObserver, Observer};
 use super::run::Simulation;
+use super::threads::Fill;
 use crate::config::CoreConfig;
+use crate::stats::conservation::{Laws, UnderWay};
 use graven_base::memory::LineAddr;
 use graven_base::time::NEVER;
 
@@ -34,6 +36,16 @@ impl Simulation {
         stats.counters.peak_cell_wear = peak_cell_wear;
         self.control.report(stats.counters.committed_transactions);
         self.closed = Some(self.design.counts());
+    }
+
+    /// Checks the statistics of a whole run, which have been closed, against the laws of conservation.
+    pub(super) fn check_conservation(&self) -> Result<(), SimError> {
+        let is_open = |(_, fill): &(usize, &Fill)| {
+            !fill.checked && self.machine.memory.is_pm(fill.line.addr())
+        };
+        let fills = self.fills.iter().filter(is_open).count() as u64;
+        let under_way = UnderWay { fills, ..self.machine.memory.requests_under_way() };
+        Ok(Laws::new(&self.spec.config).check_run(self.stats(), under_way)?)
     }
 
     /// Lets background work end, writes every dirty line back, recovers once, and compares PM with what

@@ -115,7 +115,7 @@ impl Simulation {
         );
         self.mshrs_used[core as usize] += 1;
         self.machine.caches.count_miss(self.machine.memory.counters());
-        let fill = Fill { line, core, first: waiter, others: Vec::new() };
+        let fill = Fill { line, core, checked: false, first: waiter, others: Vec::new() };
         self.newest_fill = self.fills.insert(fill);
         let slot = self.newest_fill as u32;
         self.machine.expect_fill(core, line);
@@ -138,7 +138,9 @@ impl Simulation {
 
     /// The design has the content of a line that is missed; it comes out of the controller at a time.
     fn fill_comes(&mut self, slot: u32, content: &[u64; 8], at: Cycle) {
-        let line = self.fills[slot as usize].line;
+        let fill = &mut self.fills[slot as usize];
+        fill.checked = true;
+        let line = fill.line;
         if let Err(error) = self.check_read(line, content) {
             self.machine.fail(error.to_string());
             self.misread = Some(error);

@@ -319,6 +319,7 @@ impl Simulation {
         let finished = self.advance(NEVER)?;
         assert!(finished, "without a limit only the end stops a simulation");
         self.finish_stats();
+        self.check_conservation()?;
         let stats = self.stats().clone();
         self.machine.memory.stop_recording();
         let digest = self.shut_down()?;

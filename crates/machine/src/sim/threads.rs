@@ -228,6 +228,8 @@ pub struct Fill {
     pub line: LineAddr,
     /// The core that asked first, and gets it.
     pub core: u32,
+    /// Its content has been compared: the design had it.
+    pub checked: bool,
     /// Who waits for it, first of all.
     pub first: Option<Waiter>,
     /// Who waits besides: mostly nobody.

@@ -2,6 +2,7 @@
 //! designs count is declared by them.
 
 mod bank_loads;
+pub mod conservation;
 mod processor_energy;
 mod recovery;
 mod timeline;
@@ -143,6 +144,8 @@ counters! {
     written_bytes_gc: Count, "B";
     /// Accepted PM writes that merged with one already in the queue.
     write_queue_merges: Count, "requests";
+    /// PM writes that left their queue: for the on-PM buffer, or when a bank was done with them.
+    writes_served: Count, "requests";
     /// Largest occupancy of a PM read queue.
     read_queue_max: Gauge, "requests";
     /// Largest occupancy of a PM write queue.

@@ -32,6 +32,7 @@ use graven_machine::controller::MemorySystem;
 use graven_machine::controller::shared::Notice;
 use graven_machine::request::{ReadPurpose, Write, WriteClass};
 use graven_machine::sim::value_to_json;
+use graven_machine::stats::conservation::{Books, Laws, UnderWay};
 use graven_machine::stats::{READ_LATENCY, Stats};
 
 /// How many requests pass between looks at [`Control`].
@@ -113,7 +114,13 @@ impl Replay {
         if self.requests() == 0 {
             return Err(TraceError::Empty);
         }
-        Ok(self.finish())
+        let (record, under_way) = self.finish_with_rest();
+        // Reads of DRAM are counted among those served.
+        if start == Addr(0) {
+            let end = Books::of(&record.stats, under_way);
+            Laws::new(&record.config).check_memory_of_run(&end)?;
+        }
+        Ok(record)
     }
 
     /// Offers requests one after the other.
@@ -164,13 +171,19 @@ impl Replay {
     }
 
     /// Lets all queues run empty and sums up.
-    pub fn finish(mut self) -> Record {
+    pub fn finish(self) -> Record {
+        self.finish_with_rest().0
+    }
+
+    /// The same, with what is left in the queues: nothing.
+    fn finish_with_rest(mut self) -> (Record, UnderWay) {
         self.memory.end();
         while !self.memory.is_idle() {
             self.handle_next();
         }
         self.let_devices_finish();
         self.control.report(self.requests());
+        let under_way = self.memory.requests_under_way();
         let requests = self.requests();
         let now = self.memory.shared.now;
         let mut stats = std::mem::take(&mut self.memory.shared.stats);
@@ -178,7 +191,7 @@ impl Replay {
         stats.bank_loads.finish(now);
         stats.counters.peak_wear = stats.wear.peak();
         stats.counters.peak_cell_wear = self.memory.shared.cells.peak_wear();
-        Record {
+        let record = Record {
             config: self.config,
             requests,
             reads: self.reads,
@@ -188,7 +201,8 @@ impl Replay {
             lateness: self.lateness,
             acceptance: self.acceptance,
             stats,
-        }
+        };
+        (record, under_way)
     }
 
     /// What has left the queues may still move, or be programmed, and the on-PM buffer may spill more lines after those.
