@@ -205,7 +205,7 @@ _GROUPS: Sequence[tuple[str, str]] = (
     ("Persistent memory", r"media_|pm_|peak_|rows_written|write_row|bank|footprint"),
     (
         "Memory controller",
-        r"controller_|written_|(read|write)_(queue|drain|latency|order)|reads_|row_",
+        r"controller_|written_|(read|write)_(queue|drain|latency|order)|reads_|writes_|row_",
     ),
     ("DRAM", r"dram_"),
     ("Final image", r"image_"),

@@ -201,14 +201,12 @@ def simulate(peer: Peer, run: Run, folder: Path, changed: Mapping[str, object]) 
     whole = stats({})
     # Only what leaves the last level is counted; here, that is the L2.
     last = {"llc.bytes": settings["l2.bytes"], "llc.ways": settings["l2.ways"], "l2.bytes": 0}
-    # Not the misses, which count a line once more for each access that waits for it, too.
-    from_llc = whole["llc_hits"] + whole["fills"]
     return Counts(
         cycles=whole["cycles"],
         l1_hits=whole["l1_hits"],
-        l1_misses=whole["l2_hits"] + from_llc,
-        l2_misses=from_llc,
-        llc_misses=whole["fills"],
+        l1_misses=whole["l1_misses"],
+        l2_misses=whole["l2_misses"],
+        llc_misses=whole["llc_misses"],
         l1_writebacks=None,
         l2_writebacks=stats(last)["llc_writebacks"],
         llc_writebacks=whole["llc_writebacks"],
@@ -230,9 +228,8 @@ def less(counts: Counts, empty: Counts) -> Counts:
 def counts_hits(run: Run) -> bool:
     """Whether both count each access once in the L1.
 
-    Not where accesses are under way at the same time: ChampSim counts one to a line that is being
-    fetched as a miss, or not at all if it meets another in a queue, and a store that asks for its
-    line ahead is two accesses in Graven.
+    Not where accesses are under way at the same time: one to a line that is being fetched is in
+    ChampSim a miss, or not counted at all if it meets another in a queue, and joins in Graven.
     """
     stores = any(access.write for access in programs.find(run.program).draw())
     return run.core == "in-order" and not stores

@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = Instant::now();
     let (requests, check) = if replays {
         let record = Replay::new(&config).run(&mut reader)?;
+        println!("longest read {} cycles", record.stats.read_latency.max());
         (record.requests, record.stats.counters.cycles)
     } else {
         let mut requests = 0;

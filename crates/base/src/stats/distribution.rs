@@ -40,7 +40,7 @@ impl Distribution {
         self.count
     }
 
-    /// Their exact sum.
+    /// Sum of all samples.
     pub fn sum(&self) -> u64 {
         self.sum
     }

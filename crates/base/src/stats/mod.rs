@@ -260,7 +260,7 @@ impl Energy {
     }
 
     /// In femtojoule.
-    pub const fn fj(self) -> u64 {
+    pub const fn in_femtojoule(self) -> u64 {
         self.femtojoule
     }
 

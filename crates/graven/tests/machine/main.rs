@@ -6,6 +6,7 @@ mod common;
 mod beginning;
 mod cells;
 mod contention;
+mod counts;
 mod hits;
 mod instructions;
 mod recovery;

@@ -6,6 +6,8 @@ use crate::common::memory::{Bench, ROUND, line_of, quiet};
 use graven::memory::LineAddr;
 use graven::request::{Write, WriteClass};
 use graven::time::Cycle;
+use graven::trace::requests::Reader;
+use graven::trace::requests::replay::Replay;
 
 const READ: Cycle = 50;
 const WRITE: Cycle = 200;
@@ -119,6 +121,88 @@ fn a_row_that_has_been_hit_often_enough_gives_way() {
             let order: Vec<u64> = b.reads().iter().map(|&(token, _)| token).collect();
             assert_eq!(order, expected, "{scheduler}, limit {limit}");
         }
+    }
+}
+
+/// Bug class: whoever keeps sending keeps others waiting, without bound.
+#[test]
+fn no_read_waits_for_writes_without_bound() {
+    const LIMIT: Cycle = 4000;
+    // What a bank is at when a read goes before all others: it fetches the rest of a media line, and programs it.
+    const AT_WORK: Cycle = 20 + READ + WRITE;
+    for scheduler in ["reads-first", "frfcfs", "frfcfs-wqf"] {
+        for adr in ["true", "false"] {
+            for buffer in ["0", "2"] {
+                let waited = |limit: Cycle| {
+                    let limit = limit.to_string();
+                    let settings = [
+                        ("controller.age_limit_ns", limit.as_str()),
+                        ("controller.adr", adr),
+                        ("pm.buffer_lines", buffer),
+                        ("pm.buffer_spill_percent", "50"),
+                    ];
+                    let mut b = bench(scheduler, &settings);
+                    // All to one bank: what the queue holds before the read, and forty times as much after it.
+                    (0..9).for_each(|n| write(&mut b, 0, line_of(0, 3 * n, 0), n + 1));
+                    b.read(1, line_of(0, 1, 0), 1000);
+                    (9..400).for_each(|n| write(&mut b, 2, line_of(0, 3 * n, 0), n + 1));
+                    b.end();
+                    b.reads()[0].1 - 1
+                };
+                let bound = LIMIT + AT_WORK + 20 + READ + BURST;
+                let found = waited(LIMIT);
+                let what = format!("{scheduler}, adr {adr}, buffer {buffer}");
+                assert!(found <= bound, "{what}: {found} cycles");
+                // The limit is what bounds it, or the scheduler alone lets it go earlier.
+                assert!(found <= waited(0), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_waits_for_ever_for_a_write_to_be_durable() {
+    const LIMIT: Cycle = 2000;
+    for scheduler in ["reads-first", "frfcfs", "frfcfs-wqf"] {
+        let durable = |limit: Cycle| {
+            let limit = limit.to_string();
+            let settings = [
+                ("controller.age_limit_ns", limit.as_str()),
+                ("controller.adr", "false"),
+                ("controller.read_queue_entries", "64"),
+                ("controller.write_queue_entries", "64"),
+            ];
+            let mut b = bench(scheduler, &settings);
+            write(&mut b, 0, line_of(0, 1, 0), 1);
+            // A read of the bank is always there.
+            (0..400).for_each(|n| b.read(n * READ, line_of(0, 2 + n % 2, 0), 2 + n));
+            b.end();
+            b.on_durable()[0].1
+        };
+        let found = durable(LIMIT);
+        assert!(found <= LIMIT + 2 * (20 + READ) + WRITE, "{scheduler}: {found} cycles");
+        assert!(scheduler == "frfcfs" || durable(0) > 10 * LIMIT, "{scheduler}");
+    }
+}
+
+/// Bug class: the same of reads that find their row open, in PM and in DRAM.
+#[test]
+fn an_open_row_is_not_hit_without_end() {
+    let trace = |bank: u64| {
+        let other = format!("0x{:x} READ 1\n", bank);
+        let hits = (0..2000).map(|n| format!("0x{:x} READ {}\n", n % 32 * 64, 2 + n));
+        format!("0x0 READ 0\n{other}{}", hits.collect::<String>())
+    };
+    // The same bank, another row: eight banks of pages, and sixteen.
+    for (of_dram, other) in [(false, 8 * 4096 * 2), (true, 16 * 4096 * 2)] {
+        let longest = |limit: &str| {
+            let config =
+                quiet(&[("controller.row_hit_limit", limit), ("controller.age_limit_ns", "0")]);
+            let replay = if of_dram { Replay::of_dram(&config) } else { Replay::new(&config) };
+            let record = replay.run(&mut Reader::new(trace(other).as_bytes()));
+            record.unwrap_or_else(|e| panic!("{e}")).stats.read_latency.quantile(0.9999)
+        };
+        assert!(longest("4") < longest("0"), "DRAM: {of_dram}: {} {}", longest("4"), longest("0"));
     }
 }
 

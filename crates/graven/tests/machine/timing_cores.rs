@@ -4,7 +4,7 @@
 //! level of the hierarchy twice. All clocks run at 1 GHz, so that a nanosecond is a cycle.
 
 use crate::common::memory::{line_of, quiet};
-use crate::common::script::{compute, load, load_after, run, script, store};
+use crate::common::script::{compute, cycles_of, load, load_after, run, script, store};
 use graven::config::Config;
 use graven::memory::Addr;
 use graven::program::Op;
@@ -175,6 +175,23 @@ fn a_full_reorder_buffer_waits_for_its_oldest_load() {
     assert_eq!(run(&machine, &[&[load(at(1, 0, 0)), compute(7)]]), [ready]);
     assert_eq!(run(&machine, &[&[load(at(1, 0, 0)), compute(8)]]), [ready + 1]);
     assert_eq!(run(&machine, &[&[load(at(1, 0, 0)), compute(8), compute(9)]]), [ready + 1 + 9]);
+}
+
+/// Bug class: what is issued in a core's last cycle takes none.
+#[test]
+fn a_core_has_finished_at_the_end_of_its_last_cycle() {
+    for model in ["in-order", "out-of-order"] {
+        let machine = out_of_order(&[("core.model", model)]);
+        for (instructions, cycles) in [(1, 1), (3, 1), (4, 1), (5, 2), (7, 2), (8, 2)] {
+            let found = run(&machine, &[&[compute(instructions)]]);
+            assert_eq!(found, [cycles], "{instructions} instructions, {model}");
+        }
+    }
+    // Two threads of a core have a slot of three each in turn, and the last thread's last cycle counts.
+    let shared =
+        config(&[("core.count", "1"), ("core.threads_per_core", "2"), ("core.issue_width", "3")]);
+    let threads: [&[Op]; 2] = [&[compute(1)], &[compute(2)]];
+    assert_eq!(cycles_of(script(&shared, &threads), 1), [2]);
 }
 
 // ---- between cores ----------------------------------------------------------------------------

@@ -635,12 +635,13 @@ fn assumed_values_are_the_defaults() {
     let differ: Vec<(&str, &str, &str)> =
         differ.iter().map(|(name, key, value)| (*name, key.as_str(), value.as_str())).collect();
     // Out-of-order cores issue four, only Silo's PM has a buffer, programs of MorLog and FWB remove, too, and
-    // HOOP's update a part of what they insert. LALEA's queues are volatile, but for the ADR entries.
+    // HOOP's update a part of what they insert. Writes of FWB and LALEA take twice as long. LALEA's queues are volatile, but for the ADR entries.
     let expected = [
         ("morlog", "pm.buffer_lines", "0"),
         ("morlog", "workload.insert_percent", "50"),
         ("morlog", "workload.remove_percent", "50"),
         ("fwb", "core.issue_width", "4"),
+        ("fwb", "controller.age_limit_ns", "19200.0"),
         ("fwb", "pm.buffer_lines", "0"),
         ("fwb", "workload.insert_percent", "50"),
         ("fwb", "workload.remove_percent", "50"),
@@ -649,6 +650,7 @@ fn assumed_values_are_the_defaults() {
         ("hoop", "workload.update_bytes", "64 B"),
         ("hoop", "workload.insert_percent", "50"),
         ("lalea", "core.issue_width", "4"),
+        ("lalea", "controller.age_limit_ns", "19200.0"),
         ("lalea", "controller.adr", "false"),
         ("lalea", "pm.buffer_lines", "0"),
     ];

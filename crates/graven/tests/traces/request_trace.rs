@@ -291,6 +291,43 @@ fn first_and_last_request_are_replayed_at_their_cycles() {
     assert!(at.is_some());
 }
 
+/// Bug class: a replay ends when the last request has left its queue, whatever bus and banks are still at.
+#[test]
+fn a_trace_that_ends_with_writes_ends_when_memory_is_idle() {
+    let timing = [
+        ("core.frequency_mhz", "1000"),
+        ("pm.burst_ns", "4"),
+        ("pm.read_ns", "50"),
+        ("pm.write_ns", "200"),
+        ("pm.row_hit_ns", "10"),
+    ];
+    let cycles = |settings: &[(&str, &str)], text: &str| {
+        let config = quiet(&[&timing, settings].concat());
+        let record = replay(&config, text).unwrap_or_else(|e| panic!("{e}"));
+        (record.stats.counters.cycles, record.stats.counters.media_write_requests)
+    };
+    let (one, two) = ("0x0 WRITE 0\n", "0x0 WRITE 0\n0x100 WRITE 0\n");
+    for held in ["at-issue", "at-transfer"] {
+        let bus = ("controller.data_bus", held);
+        // Into the on-PM buffer: the line moves there.
+        assert_eq!(cycles(&[bus], one), (4, 0), "{held}");
+        assert_eq!(cycles(&[bus], two), (8, 0), "{held}");
+        // The first of two lines is spilled as soon as the second has come: the rest of its media line is read from
+        // the closed row, and all of it is programmed.
+        let small = [bus, ("pm.buffer_lines", "2"), ("pm.buffer_spill_percent", "50")];
+        let (spilled, writes) = cycles(&small, two);
+        assert_eq!(writes, 1, "{held}");
+        // The second is issued when the bus is free, or in the next cycle.
+        let begun = if held == "at-issue" { 4 } else { 1 };
+        assert_eq!(spilled, begun + 50 + 200, "{held}");
+        // Without a buffer the bank programs it.
+        assert_eq!(cycles(&[bus, ("pm.buffer_lines", "0")], one), (200, 1), "{held}");
+    }
+    // A read one cycle after a write that ends the trace: the bus is busy until 4.
+    let read = cycles(&[], "0x0 WRITE 0\n0x8000 READ 1\n").0;
+    assert_eq!(read, 4 + 50 + 4);
+}
+
 #[test]
 fn a_request_that_finds_no_place_is_late_and_so_are_those_behind_it() {
     let config = quiet(&[

@@ -16,7 +16,9 @@ use graven_base::host;
 use graven_base::memory::LineAddr;
 use graven_base::time::Cycle;
 
-/// How an access went.
+/// How an access went. An access that hits is counted where it does; one that no cache can answer is counted by whoever finds
+/// out whether the line is on its way already: as a miss, which has it fetched ([`Hierarchy::count_miss`]), or as one that joins
+/// a fetch ([`Hierarchy::count_join`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The line is in the core's L1 now; the access took so long.
@@ -241,13 +243,12 @@ impl Hierarchy {
         counters.l1_hits += 1;
     }
 
-    /// A core stores to a line in its L1, which it can write to in this slot.
+    /// A core stores to a line in its L1, which it can write to in this slot. The caller counts the hit.
     #[inline]
-    pub fn write_slot(&mut self, core: u32, line: LineAddr, slot: Slot, counters: &mut Counters) {
+    pub fn write_slot(&mut self, core: u32, line: LineAddr, slot: Slot) {
         let l1 = &mut self.cores[core as usize].l1;
         l1.touch_slot(line, slot);
         *l1.state_mut(slot) |= DIRTY;
-        counters.l1_hits += 1;
     }
 
     /// One access of a core. A write leaves the line dirty in its L1.
@@ -272,16 +273,55 @@ impl Hierarchy {
             counters.l1_hits += 1;
             return self.upgrade(core, line, counters);
         }
-        counters.l1_misses += 1;
         self.access_beyond_l1(core, line, write, counters)
     }
 
-    /// An access of a core to a line that is known to be in no cache.
-    pub fn miss(&self, core: u32, counters: &mut Counters) -> Access {
-        counters.l1_misses += 1;
-        counters.l2_misses += u64::from(self.cores[core as usize].l2.is_some());
-        counters.llc_misses += 1;
+    /// The access of an operation that has been counted already, when it waited for the line before: what it does to copies
+    /// in other caches is counted, and where it hits is not.
+    pub fn access_again(
+        &mut self,
+        core: u32,
+        line: LineAddr,
+        write: bool,
+        counters: &mut Counters,
+    ) -> Access {
+        let c = &*counters;
+        let before = [c.l1_hits, c.l1_misses, c.l2_hits, c.l2_misses, c.llc_hits];
+        let access = self.access(core, line, write, counters);
+        let c = counters;
+        [c.l1_hits, c.l1_misses, c.l2_hits, c.l2_misses, c.llc_hits] = before;
+        access
+    }
+
+    /// What an access of a core to a line finds that is known to be in no cache.
+    pub fn miss(&self) -> Access {
         Access::Miss(self.miss_path_cycles())
+    }
+
+    /// Counts an access of a core that has its line fetched.
+    #[inline]
+    pub fn count_miss(&self, counters: &mut Counters) {
+        counters.l1_misses += 1;
+        counters.l2_misses += u64::from(self.has_l2());
+        counters.llc_misses += 1;
+    }
+
+    /// Counts an access of a core to a line that is being fetched. What its own core has asked for is found in the miss registers
+    /// beside the L1; what another has asked for is found beside the LLC.
+    pub fn count_join(&self, own: bool, counters: &mut Counters) {
+        if own {
+            counters.l1_joins += 1;
+            return;
+        }
+        counters.l1_misses += 1;
+        counters.l2_misses += u64::from(self.has_l2());
+        counters.llc_joins += 1;
+    }
+
+    /// Whether there is a level between L1 and LLC.
+    #[inline]
+    pub fn has_l2(&self) -> bool {
+        self.cores[0].l2.is_some()
     }
 
     fn upgrade(&mut self, core: u32, line: LineAddr, counters: &mut Counters) -> Access {
@@ -307,27 +347,26 @@ impl Hierarchy {
         counters: &mut Counters,
     ) -> Access {
         self.llc.prefetch(line);
-        if let Some(l2) = &mut self.cores[core as usize].l2 {
-            if let Some(slot) = l2.touch(line) {
-                counters.l2_hits += 1;
-                let writable = l2.state(slot) & WRITABLE;
-                let way = l2.way(line, slot);
-                self.insert_l1(core, line, writable, way);
-                if !write {
-                    return Access::Hit(self.l1_latency + self.l2_latency);
-                }
-                if writable == 0 {
-                    return self.upgrade(core, line, counters);
-                }
-                self.mark_dirty(core, line);
+        if let Some(l2) = &mut self.cores[core as usize].l2
+            && let Some(slot) = l2.touch(line)
+        {
+            counters.l1_misses += 1;
+            counters.l2_hits += 1;
+            let writable = l2.state(slot) & WRITABLE;
+            let way = l2.way(line, slot);
+            self.insert_l1(core, line, writable, way);
+            if !write {
                 return Access::Hit(self.l1_latency + self.l2_latency);
             }
-            counters.l2_misses += 1;
+            if writable == 0 {
+                return self.upgrade(core, line, counters);
+            }
+            self.mark_dirty(core, line);
+            return Access::Hit(self.l1_latency + self.l2_latency);
         }
-        let Some(slot) = self.llc.touch(line) else {
-            counters.llc_misses += 1;
-            return Access::Miss(self.miss_path_cycles());
-        };
+        let Some(slot) = self.llc.touch(line) else { return self.miss() };
+        counters.l1_misses += 1;
+        counters.l2_misses += u64::from(self.has_l2());
         counters.llc_hits += 1;
         let snoop = if write {
             let snoop = self.invalidate_others(slot, core, line, counters);
@@ -735,7 +774,7 @@ mod tests {
             Access::Hit(4 + 12),
             "evicted from the L1 only"
         );
-        assert_eq!((c.l1_hits, c.l2_hits, c.llc_misses), (1, 1, 9));
+        assert_eq!((c.l1_hits, c.l1_misses, c.l2_hits, c.llc_misses), (1, 1, 1, 0));
     }
 
     #[test]

@@ -120,7 +120,9 @@ section! {
         /// Which request is issued next.
         scheduler: SchedulerKind = SchedulerKind::ReadsFirst, (), "";
         /// Accesses to an open row after which a request for another row of the bank goes first; 0: any number (NVMain: 4).
-        row_hit_limit: u32 = 0, 0..=1_000_000, "accesses";
+        row_hit_limit: u32 = 4, 0..=1_000_000, "accesses";
+        /// Age from which on a request goes before all younger ones, whichever row is open and whether writes are drained or spilled; 0: none.
+        age_limit_ns: f64 = 9600.0, 0.0..=1_000_000.0, "ns";
         /// Occupancy of the write queue at which writes are drained ahead of reads.
         drain_high_percent: u32 = 80, 1..=100, "%";
         /// Occupancy at which draining stops, below the high one.

@@ -108,6 +108,11 @@ impl Accounts {
         stats.counters.write_queue_merges += u64::from(self.persistent);
     }
 
+    /// A write has left the queue.
+    pub fn write_served(self, stats: &mut Stats) {
+        stats.counters.writes_served += u64::from(self.persistent);
+    }
+
     /// So many writes are queued.
     pub fn writes_queued(self, queued: usize, stats: &mut Stats) {
         if self.persistent {

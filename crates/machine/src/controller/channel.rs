@@ -19,6 +19,7 @@ use crate::config::{DataBusHeld, SchedulerKind};
 use crate::device::{BankSpec, Banks, Block, LINES_PER_MEDIA_LINE, PmBuffer};
 use crate::media::{Effort, overlay};
 use crate::request::{Mapping, Place, Read, ReadPurpose, Write};
+use crate::stats::conservation::UnderWay;
 use crate::stats::{Work, WorkKind};
 
 /// How a channel is built.
@@ -42,6 +43,8 @@ pub struct ChannelSpec {
     pub scheduler: SchedulerKind,
     /// Accesses to an open row after which requests for other rows go first; 0: any number.
     pub row_hit_limit: u32,
+    /// Age from which on a request goes before younger ones; [`NEVER`]: none does.
+    pub age_limit: Cycle,
     /// Occupancy at which draining begins.
     pub drain_high: usize,
     /// Occupancy at which it ends, below the high one.
@@ -114,6 +117,13 @@ impl Channel {
         self.reads.has_room() && self.shared_queue_has_room()
     }
 
+    /// Adds what is queued, and what has been answered and is not there yet.
+    pub fn add_under_way(&self, to: &mut UnderWay) {
+        to.reads_queued += (self.reads.len() + self.reads.waiting().count()) as u64;
+        to.reads_in_service += self.in_service.len() as u64;
+        to.writes_queued += self.writes.len() as u64;
+    }
+
     /// Writes waiting outside a full queue.
     pub fn writes_waiting(&self) -> usize {
         self.writes.waiting().len()
@@ -147,6 +157,11 @@ impl Channel {
             && self.in_service.is_empty()
             && self.writes.is_empty()
             && self.writes.waiting().len() == 0
+    }
+
+    /// When bus and banks are done with what has been issued so far: lines that move, and spills of the on-PM buffer.
+    pub fn idle_at(&self) -> Cycle {
+        self.bus.idle_at().max(self.banks.idle_at())
     }
 
     /// The newest content of a line below the caches: cells, row buffers, on-PM buffer, queues.
@@ -353,7 +368,7 @@ impl Channel {
             }
             None => {
                 let buffered = self.buffer.as_ref().is_some_and(|b| b.holds(write.line));
-                self.writes.push(write, arrived, place, buffered);
+                self.writes.push(write, (arrived, shared.now), place, buffered);
                 self.load_changes(place.bank, 1, shared);
                 self.accounts.writes_queued(self.writes.len(), &mut shared.stats);
             }
@@ -446,6 +461,7 @@ impl Channel {
             buffer: self.buffer.as_ref(),
             adr: shared.durability.adr,
             row_hit_limit: self.spec.row_hit_limit,
+            age_limit: self.spec.age_limit,
         };
         (&mut self.scheduler, view)
     }
@@ -566,6 +582,7 @@ impl Channel {
     /// A write leaves the queue; it is in its slot until another comes. Returns its place in the device.
     fn remove_write(&mut self, slot: u32, shared: &mut Shared) -> Place {
         let request = self.writes.remove(slot);
+        self.accounts.write_served(&mut shared.stats);
         self.load_changes(request.bank, -1, shared);
         self.place_of(&request)
     }
@@ -577,8 +594,12 @@ impl Channel {
     fn start_spills(&mut self, shared: &mut Shared) {
         let Some(buffer) = &mut self.buffer else { return };
         let avoid = self.reads.banks();
+        let never = match shared.now.checked_sub(self.spec.age_limit) {
+            Some(since) => self.reads.overdue_banks(since),
+            None => 0,
+        };
         loop {
-            let may = buffer.may_spill(&self.banks, avoid);
+            let may = buffer.may_spill(&self.banks, avoid, never);
             if may == 0 {
                 break;
             }

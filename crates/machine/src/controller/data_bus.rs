@@ -28,6 +28,11 @@ impl DataBus {
         self.free_at
     }
 
+    /// When the last transfer so far is over.
+    pub fn idle_at(&self) -> Cycle {
+        self.transfers.iter().map(|&(_, end)| end).fold(self.free_at, Cycle::max)
+    }
+
     /// A request is issued to a bank that will be ready at `ready` to move what takes `burst` cycles. Returns how many
     /// cycles it has to wait there, its row open, until the bus is free for that long.
     #[inline]

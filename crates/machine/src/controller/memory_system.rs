@@ -15,11 +15,12 @@ use crate::config::{
 use crate::device::{BankSpec, EnergyModel, Timing};
 use crate::media::{PmCells, overlay};
 use crate::request::{Mapping, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteOrder};
+use crate::stats::conservation::UnderWay;
 use crate::stats::{BankLoads, Counters, ProcessorEnergy, Stats, TrafficEnergy};
 use graven_base::config::Config;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Image, LineAddr, LineData, WordMask, words_in};
-use graven_base::time::Cycle;
+use graven_base::time::{Cycle, NEVER, cycles};
 
 /// A request as it was sent, for a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,10 @@ impl MemorySystem {
         let mapping = Mapping::of(config);
         let watermark = |queue: u32, percent: u32| queue as usize * percent as usize / 100;
         let energy = EnergyModel::new(pm);
+        let age_limit = match controller.age_limit_ns {
+            0.0 => NEVER,
+            limit => cycles(limit, core.frequency_mhz),
+        };
         let mut channels: Vec<Channel> = (0..controller.channels)
             .map(|number| {
                 Channel::new(ChannelSpec {
@@ -80,6 +85,7 @@ impl MemorySystem {
                     write_queue: controller.write_queue_entries as usize,
                     scheduler: controller.scheduler,
                     row_hit_limit: controller.row_hit_limit,
+                    age_limit,
                     drain_high: watermark(
                         controller.write_queue_entries,
                         controller.drain_high_percent,
@@ -114,7 +120,8 @@ impl MemorySystem {
             read_queue: dram.read_queue_entries as usize,
             write_queue: dram.write_queue_entries as usize,
             scheduler: SchedulerKind::ReadsFirst,
-            row_hit_limit: 0,
+            row_hit_limit: controller.row_hit_limit,
+            age_limit,
             drain_high: watermark(dram.write_queue_entries, controller.drain_high_percent),
             drain_low: watermark(dram.write_queue_entries, controller.drain_low_percent),
             data_bus: controller.data_bus,
@@ -394,6 +401,20 @@ impl MemorySystem {
         self.reads_in_transit.is_empty()
             && self.writes_in_transit.is_empty()
             && self.channels.iter().all(Channel::is_idle)
+    }
+
+    /// What has begun in PM's controllers and not ended.
+    pub fn requests_under_way(&self) -> UnderWay {
+        let mut sum = UnderWay::default();
+        self.channels[..self.pm_channels]
+            .iter()
+            .for_each(|channel| channel.add_under_way(&mut sum));
+        sum
+    }
+
+    /// When buses and banks are done with what has been issued so far.
+    pub fn idle_at(&self) -> Cycle {
+        self.channels.iter().map(Channel::idle_at).max().unwrap_or(0)
     }
 
     /// No more programs: nothing is to stay in the queues.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use graven_base::memory::{LineAddr, WordMask};
+use graven_base::time::{Cycle, NEVER};
 
 use super::lists::{Candidate, Lists, Wait, keep};
 use crate::device::{Banks, PmBuffer};
@@ -91,6 +92,34 @@ impl ReadQueue {
     #[inline]
     pub fn has_buffered(&self) -> bool {
         self.lists.has_buffered()
+    }
+
+    /// When the oldest arrived; [`NEVER`] if there is none.
+    #[inline]
+    pub fn oldest_arrival(&self) -> Cycle {
+        self.lists.oldest_first().next().map_or(NEVER, |slot| self.get(slot).read.arrived)
+    }
+
+    /// Those that arrived at a time or before, oldest first.
+    fn overdue(&self, since: Cycle) -> impl Iterator<Item = u32> {
+        self.lists.oldest_first().take_while(move |&slot| self.get(slot).read.arrived <= since)
+    }
+
+    /// The oldest of those that arrived at a time or before and can go now.
+    pub fn first_overdue(&self, since: Cycle, banks: &Banks) -> Option<u32> {
+        self.overdue(since).find(|&slot| {
+            self.lists.is_buffered(slot) || banks.free() >> self.lists.get(slot).bank & 1 != 0
+        })
+    }
+
+    /// Banks that those wait for, a bit for each.
+    #[inline]
+    pub fn overdue_banks(&self, since: Cycle) -> u64 {
+        if self.oldest_arrival() > since {
+            return 0;
+        }
+        let wait = self.overdue(since).filter(|&slot| !self.lists.is_buffered(slot));
+        wait.fold(0, |banks, slot| banks | 1 << self.lists.get(slot).bank)
     }
 
     /// See [`Lists::first_of_free`].

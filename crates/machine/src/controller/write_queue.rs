@@ -5,7 +5,7 @@
 //! held back.
 
 use graven_base::memory::{LineAddr, WordMask};
-use graven_base::time::Cycle;
+use graven_base::time::{Cycle, NEVER};
 
 use super::lists::{Candidate, Lists, Request, Wait, keep};
 use super::waiting_writes::WaitingWrites;
@@ -22,6 +22,8 @@ pub struct WriteQueue {
     lists: Lists,
     /// The writes themselves, by slot; a slot that was never taken has none.
     writes: Vec<Write>,
+    /// When each entered the queue, by slot.
+    entered: Vec<Cycle>,
     waiting: WaitingWrites,
 }
 
@@ -32,6 +34,7 @@ impl WriteQueue {
         WriteQueue {
             lists: Lists::new(entries, wait),
             writes: Vec::with_capacity(entries),
+            entered: vec![0; entries],
             waiting: WaitingWrites::new(banks),
         }
     }
@@ -64,6 +67,18 @@ impl WriteQueue {
     #[inline]
     pub fn get(&self, slot: u32) -> &Write {
         &self.writes[slot as usize]
+    }
+
+    /// When the write in a slot entered the queue: later than it arrived, if it waited outside.
+    #[inline]
+    pub fn entered(&self, slot: u32) -> Cycle {
+        self.entered[slot as usize]
+    }
+
+    /// When the oldest entered; [`NEVER`] if there is none.
+    #[inline]
+    pub fn oldest_entered(&self) -> Cycle {
+        self.lists.oldest_first().next().map_or(NEVER, |slot| self.entered(slot))
     }
 
     /// All that are queued, in order of acceptance.
@@ -99,10 +114,17 @@ impl WriteQueue {
         self.lists.banks_changed(banks);
     }
 
-    /// Puts a write last. `buffered`: the on-PM buffer has its media line.
-    pub fn push(&mut self, write: &Write, arrived: Cycle, place: &Place, buffered: bool) {
+    /// Puts a write last that arrived at a time, and enters now. `buffered`: the on-PM buffer has its media line.
+    pub fn push(
+        &mut self,
+        write: &Write,
+        (arrived, now): (Cycle, Cycle),
+        place: &Place,
+        buffered: bool,
+    ) {
         assert!(write.mask != 0, "a write writes something");
         let slot = self.lists.insert(write.line, place, buffered) as usize;
+        self.entered[slot] = now;
         keep(&mut self.writes, slot, Write { arrived, ..*write });
     }
 

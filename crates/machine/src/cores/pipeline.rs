@@ -130,7 +130,8 @@ impl Pipeline {
     /// Issues instructions that find a place when loads of known times have retired.
     fn issue_in_order(&mut self, instructions: u64) {
         let end = self.instructions + instructions;
-        let mut stall = 0;
+        // In issue slots since cycle 0, as the cycle alone would give away what was issued in it.
+        let mut not_before = 0;
         if let Some(window) = &mut self.window {
             while let Some(oldest) = window.in_flight.front() {
                 // How many of these instructions find no place until the load retires.
@@ -139,12 +140,15 @@ impl Pipeline {
                     break;
                 }
                 assert!(oldest.ready != NEVER, "these find a place before such a load");
-                stall = stall.max(oldest.ready + beyond * self.slots_per_instruction / self.width);
+                let issued = beyond * self.slots_per_instruction;
+                not_before = not_before.max(oldest.ready * self.width + issued);
                 window.in_flight.pop_front();
             }
         }
         self.issue_now(instructions);
-        self.wait_until(stall);
+        if not_before > self.time * self.width + self.slots {
+            (self.time, self.slots) = (not_before / self.width, not_before % self.width);
+        }
     }
 
     /// Issues instructions of an in-order core, which wait for nothing.
@@ -164,6 +168,11 @@ impl Pipeline {
             self.time += self.slots / self.width;
             self.slots %= self.width;
         }
+    }
+
+    /// When all that was issued has been: at the end of the last cycle in which something was.
+    pub fn finished_at(&self) -> Cycle {
+        self.time + Cycle::from(self.slots > 0)
     }
 
     /// When a load whose address came from load `origin` can start, if it can be issued now.
@@ -301,6 +310,42 @@ mod tests {
         let mut shared = pipeline(CoreModel::InOrder, 1, 2);
         shared.issue(5).expect("in order never refuses");
         assert_eq!(shared.time, 10);
+    }
+
+    #[test]
+    fn a_core_has_finished_at_the_end_of_its_last_cycle() {
+        for (width, sharing, instructions, cycles) in [
+            (4, 1, 0, 0),
+            (4, 1, 1, 1),
+            (4, 1, 3, 1),
+            (4, 1, 4, 1),
+            (4, 1, 5, 2),
+            (4, 1, 7, 2),
+            (4, 1, 8, 2),
+            (3, 2, 1, 1),
+            (3, 2, 2, 2),
+            (3, 2, 3, 2),
+        ] {
+            for model in [CoreModel::InOrder, CoreModel::OutOfOrder] {
+                let mut core = pipeline(model, width, sharing);
+                core.issue(instructions).expect("nothing to wait for");
+                assert_eq!(core.finished_at(), cycles, "{instructions} on {width}/{sharing}");
+            }
+        }
+    }
+
+    #[test]
+    fn instructions_behind_a_full_reorder_buffer_take_their_slots() {
+        let mut core = pipeline(CoreModel::OutOfOrder, 4, 1);
+        core.issue(1).expect("empty");
+        core.load_issued(200);
+        core.issue(7 + 3).expect("known time");
+        // Three find a place at 200, when the load retires; one more fits into that cycle.
+        assert_eq!((core.time, core.finished_at()), (200, 201));
+        core.issue(1).expect("nothing to wait for");
+        assert_eq!((core.time, core.finished_at()), (201, 201));
+        core.issue(1).expect("nothing to wait for");
+        assert_eq!((core.time, core.finished_at()), (201, 202));
     }
 
     #[test]

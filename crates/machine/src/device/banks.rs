@@ -166,6 +166,11 @@ impl Banks {
         }
     }
 
+    /// When the last of them is free.
+    pub fn idle_at(&self) -> Cycle {
+        self.banks.iter().map(|bank| bank.free_at).fold(0, Cycle::max)
+    }
+
     /// Their energies.
     pub fn energy(&self) -> &EnergyModel {
         &self.spec.energy

@@ -193,11 +193,12 @@ impl PmBuffer {
     }
 
     /// The free banks of which a line may be spilled now, a bit for each: none while the buffer holds no more than it should.
-    /// `avoid`: banks that reads wait for, in which no line is spilled before the buffer is full.
+    /// `avoid`: banks that reads wait for, in which no line is spilled before the buffer is full; `never`: those for which reads
+    /// have waited as long as they may.
     #[inline]
-    pub fn may_spill(&self, banks: &Banks, avoid: u64) -> u64 {
+    pub fn may_spill(&self, banks: &Banks, avoid: u64, never: u64) -> u64 {
         let may = if self.has_too_much() { self.waiting.waited_for() & banks.free() } else { 0 };
-        if self.is_full() { may } else { may & !avoid }
+        may & !(if self.is_full() { never } else { avoid | never })
     }
 
     /// Starts to spill the least recently written line of some banks, of which each has one. Returns the slot and when it is
@@ -395,8 +396,8 @@ mod tests {
                         buffer.write(&write, place, &energy, media.stats);
                         overlay(&mut newest[line as usize], &write.data, mask);
                     }
-                    Step::Spill if buffer.may_spill(&banks, 0) != 0 => {
-                        let may = buffer.may_spill(&banks, 0);
+                    Step::Spill if buffer.may_spill(&banks, 0, 0) != 0 => {
+                        let may = buffer.may_spill(&banks, 0, 0);
                         let (slot, done) = buffer.spill(may, now, &mut banks, &mut media);
                         let media_line = buffer.lines[slot as usize].content.media_line;
                         let lines = std::array::from_fn(|i| newest[media_line as usize * 4 + i]);

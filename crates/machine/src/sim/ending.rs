@@ -3,7 +3,9 @@
 use super::error::SimError;
 use super::observer::{NoObserver, Observer};
 use super::run::Simulation;
+use super::threads::Fill;
 use crate::config::CoreConfig;
+use crate::stats::conservation::{Laws, UnderWay};
 use graven_base::memory::LineAddr;
 use graven_base::time::NEVER;
 
@@ -21,7 +23,7 @@ impl Simulation {
             let instructions = t.pipeline.instructions - t.instructions_before;
             stats.core_instructions[t.core as usize] += instructions;
             let cycles = &mut stats.core_cycles[t.core as usize];
-            *cycles = if is_part { now - began } else { (*cycles).max(t.pipeline.time) };
+            *cycles = if is_part { now - began } else { (*cycles).max(t.pipeline.finished_at()) };
         }
         stats.counters.cycles = stats.core_cycles.iter().copied().max().unwrap_or(0);
         stats.counters.instructions = stats.core_instructions.iter().sum();
@@ -43,6 +45,16 @@ impl Simulation {
             memory.is_pm(line.addr()) && memory.content(*line) != self.machine.line(*line)
         };
         self.machine.caches.dirty_lines().into_iter().filter(not_in_pm).count() as u64
+    }
+
+    /// Checks the statistics of a whole run, which have been closed, against the laws of conservation.
+    pub(super) fn check_conservation(&self) -> Result<(), SimError> {
+        let is_open = |(_, fill): &(usize, &Fill)| {
+            !fill.checked && self.machine.memory.is_pm(fill.line.addr())
+        };
+        let fills = self.fills.iter().filter(is_open).count() as u64;
+        let under_way = UnderWay { fills, ..self.machine.memory.requests_under_way() };
+        Ok(Laws::new(&self.spec.config).check_run(self.stats(), under_way)?)
     }
 
     /// Lets background work end, writes every dirty line back, recovers once, and compares PM with what

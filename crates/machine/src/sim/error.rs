@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::stats::conservation::Broken;
 use graven_base::memory::Addr;
 use graven_base::time::Cycle;
 
@@ -65,6 +66,9 @@ pub enum SimError {
         /// Why.
         why: String,
     },
+    /// What was counted cannot all be right: a fault of the simulator.
+    #[error(transparent)]
+    Conservation(#[from] Broken),
     /// No thread can ever run again.
     #[error("deadlock at cycle {cycle} under design {design}: {waiting}")]
     Deadlock {

@@ -17,9 +17,25 @@ impl Simulation {
         self.after_tag_ports(core, access)
     }
 
+    /// An access, which is counted unless it has been: an operation that waited for its line is tried again, and counts once.
+    pub(super) fn access_once(
+        &mut self,
+        core: u32,
+        line: LineAddr,
+        write: bool,
+        counted: bool,
+    ) -> Access {
+        if !counted {
+            return self.access(core, line, write);
+        }
+        let counters = self.machine.memory.counters();
+        let access = self.machine.caches.access_again(core, line, write, counters);
+        self.after_tag_ports(core, access)
+    }
+
     /// An access of a core to a line that is known to be in no cache, which takes so long.
     pub(super) fn miss(&mut self, core: u32) -> Cycle {
-        let miss = self.machine.caches.miss(core, self.machine.memory.counters());
+        let miss = self.machine.caches.miss();
         let (Access::Hit(latency) | Access::Miss(latency)) = self.after_tag_ports(core, miss);
         latency
     }
@@ -65,24 +81,27 @@ impl Simulation {
             && self.fill_of(line).is_none()
     }
 
-    /// Asks memory for a line, or joins those who wait for it already.
+    /// Asks memory for a line, or joins those who wait for it already. `counted`: the access that does so has been counted, at
+    /// its first try; that it has a line fetched is counted all the same, for each fetch is a miss.
     pub(super) fn start_fill(
         &mut self,
         core: u32,
         line: LineAddr,
-        waiter: Option<Waiter>,
+        waiter: Waiter,
         delay: Cycle,
+        counted: bool,
     ) {
-        if let Some(slot) = self.fill_of(line) {
-            if let Some(waiter) = waiter {
-                self.fills[slot].wait(waiter);
-            }
-            return;
+        let Some(slot) = self.fill_of(line) else {
+            return self.start_new_fill(core, line, Some(waiter), delay);
+        };
+        if !counted {
+            let own = self.fills[slot].core == core;
+            self.machine.caches.count_join(own, self.machine.memory.counters());
         }
-        self.start_new_fill(core, line, waiter, delay);
+        self.fills[slot].wait(waiter);
     }
 
-    /// Asks memory for a line that nobody has asked for.
+    /// Asks memory for a line that nobody has asked for: a miss at every level.
     pub(super) fn start_new_fill(
         &mut self,
         core: u32,
@@ -95,7 +114,8 @@ impl Simulation {
             "the caller asked for a miss register"
         );
         self.mshrs_used[core as usize] += 1;
-        let fill = Fill { line, core, first: waiter, others: Vec::new() };
+        self.machine.caches.count_miss(self.machine.memory.counters());
+        let fill = Fill { line, core, checked: false, first: waiter, others: Vec::new() };
         self.newest_fill = self.fills.insert(fill);
         let slot = self.newest_fill as u32;
         self.machine.expect_fill(core, line);
@@ -110,13 +130,17 @@ impl Simulation {
                 design::Fill::Design => return,
                 design::Fill::Home => self.machine.count().fill_reads += 1,
             }
+        } else {
+            self.machine.count().dram_fills += 1;
         }
         self.machine.memory.read(line, ReadPurpose::Fill(slot), delay);
     }
 
     /// The design has the content of a line that is missed; it comes out of the controller at a time.
     fn fill_comes(&mut self, slot: u32, content: &[u64; 8], at: Cycle) {
-        let line = self.fills[slot as usize].line;
+        let fill = &mut self.fills[slot as usize];
+        fill.checked = true;
+        let line = fill.line;
         if let Err(error) = self.check_read(line, content) {
             self.machine.fail(error.to_string());
             self.misread = Some(error);

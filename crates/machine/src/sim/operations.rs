@@ -133,38 +133,34 @@ impl Simulation {
             self.machine.count().store_forwards += 1;
             return;
         }
-        match self.access(core, line, false) {
+        match self.access_once(core, line, false, !first_try) {
             Access::Hit(latency) => {
                 let t = &mut self.threads[thread];
                 t.pipeline.load_issued(start + latency);
                 t.value = self.machine.load(addr);
             }
-            Access::Miss(latency) => self.load_miss(thread, op, addr, start, latency),
+            Access::Miss(latency) => {
+                let delay = start.saturating_sub(self.machine.now()) + latency;
+                self.load_miss(thread, op, addr, delay, !first_try);
+            }
         }
     }
 
-    pub(super) fn load_miss(
-        &mut self,
-        thread: usize,
-        op: Op,
-        addr: Addr,
-        start: Cycle,
-        latency: Cycle,
-    ) {
+    /// A load of a line that no cache has, which memory would be asked for after `delay`. `counted`: its access has been counted.
+    fn load_miss(&mut self, thread: usize, op: Op, addr: Addr, delay: Cycle, counted: bool) {
         let (id, core) = (self.threads[thread].id, self.threads[thread].core);
-        let delay = start.saturating_sub(self.machine.now()) + latency;
         if self.fill_of(addr.line()).is_some_and(|slot| self.fills[slot].core != core) {
             // Another core has asked for the line already: look again when it has come.
-            self.start_fill(core, addr.line(), Some(Waiter::Repeat(id)), delay);
+            self.start_fill(core, addr.line(), Waiter::Repeat(id), delay, counted);
             self.threads[thread].issued = true;
             return self.block(thread, Cause::Load, Some(op));
         }
         if self.threads[thread].pipeline.is_out_of_order() {
             let load = self.threads[thread].pipeline.load_issued(NEVER);
             self.threads[thread].value = self.machine.load(addr);
-            self.start_fill(core, addr.line(), Some(Waiter::WindowLoad(id, load)), delay);
+            self.start_fill(core, addr.line(), Waiter::WindowLoad(id, load), delay, counted);
         } else {
-            self.start_fill(core, addr.line(), Some(Waiter::InOrderLoad(id, addr)), delay);
+            self.start_fill(core, addr.line(), Waiter::InOrderLoad(id, addr), delay, counted);
             self.block(thread, Cause::Load, None);
         }
     }
@@ -366,7 +362,8 @@ impl Simulation {
             return false;
         }
         let now = self.machine.now();
-        match self.access(core, line, true) {
+        let counted = self.threads[thread].issued;
+        match self.access_once(core, line, true, counted) {
             Access::Hit(latency) => {
                 let t = &mut self.threads[thread];
                 t.issued = false;
@@ -378,7 +375,7 @@ impl Simulation {
                 let t = &mut self.threads[thread];
                 t.issued = true;
                 let waiter = Waiter::Repeat(t.id);
-                self.start_fill(core, line, Some(waiter), latency);
+                self.start_fill(core, line, waiter, latency, counted);
                 self.block(thread, Cause::Lock, Some(op));
                 false
             }

@@ -326,10 +326,14 @@ impl Simulation {
         if self.measured.is_under_way() {
             self.cut_region();
         }
-        let stats = self.measured.take_finished().unwrap_or_else(|| {
-            self.finish_stats();
-            self.stats().clone()
-        });
+        let stats = match self.measured.take_finished() {
+            Some(stats) => stats,
+            None => {
+                self.finish_stats();
+                self.check_conservation()?;
+                self.stats().clone()
+            }
+        };
         self.machine.memory.stop_recording();
         let digest = self.shut_down()?;
         self.machine.memory.shared.stats = stats;
@@ -661,7 +665,7 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         issued: false,
         begun: false,
         instructions_before: 0,
-        head_counted: false,
+        head_accessed: false,
         head_granted: false,
         software: None,
     }

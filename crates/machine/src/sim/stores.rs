@@ -17,6 +17,19 @@ use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LineAddr};
 use graven_base::time::Cycle;
 
+/// What came of asking for a line ahead of a store's turn.
+struct Asked {
+    /// When it comes out of a cache; 0 if it is not awaited from one.
+    line_at: Cycle,
+    /// The access was made, so that the store's own is not counted again.
+    counted: bool,
+}
+
+impl Asked {
+    /// There was no need to ask, or nobody to ask.
+    const NOTHING: Asked = Asked { line_at: 0, counted: false };
+}
+
 impl Simulation {
     /// Stores: into the thread's queue; performed in order, as lines and design allow.
     pub(super) fn store(&mut self, thread: usize, op: Op, at: Ptr, value: u64, kind: Kind) {
@@ -42,7 +55,8 @@ impl Simulation {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
         let (in_transaction, after_load) = (t.running.is_some(), t.pipeline.last_load());
-        let store = QueuedStore { kind, addr, value, in_transaction, after_load, line_at: 0 };
+        let (line_at, counted) = (0, false);
+        let store = QueuedStore { kind, addr, value, in_transaction, after_load, line_at, counted };
         t.stores.push_back(store);
         if t.stores.len() > 1 || t.head != Head::Free {
             self.ask_ahead(thread);
@@ -68,44 +82,45 @@ impl Simulation {
     pub(super) fn ask_ahead(&mut self, thread: usize) {
         while let Some(&store) = self.threads[thread].stores.get(self.threads[thread].stores_asked)
         {
-            let mut at = 0;
+            let mut asked = Asked::NOTHING;
             if store.kind == Kind::Cached {
                 let core = self.threads[thread].core;
-                match self.ask_for_line(core, store.addr.line()) {
-                    Some(comes_at) => at = comes_at,
+                match self.ask_for_line(core, store.addr.line(), store.counted) {
+                    Some(found) => asked = found,
                     None => return,
                 }
             }
             let t = &mut self.threads[thread];
-            t.stores[t.stores_asked].line_at = at;
+            let store = &mut t.stores[t.stores_asked];
+            store.line_at = asked.line_at;
+            store.counted |= asked.counted;
             t.stores_asked += 1;
         }
     }
 
-    /// Asks for a line that a store will need: from memory, or from the L2 or LLC if no other core has it.
-    /// Returns when a line from a cache comes, 0 if there is nothing to wait for, and `None` if it cannot be
-    /// asked for without a miss register.
-    fn ask_for_line(&mut self, core: u32, line: LineAddr) -> Option<Cycle> {
+    /// Asks for a line that a store will need: from memory, or from the L2 or LLC if no other core has it. `counted`: the store's
+    /// access to the caches has been counted. `None`: it cannot be asked for without a miss register.
+    fn ask_for_line(&mut self, core: u32, line: LineAddr, counted: bool) -> Option<Asked> {
         // Mostly it is the line of the miss before, or there already.
         let comes = self.is_newest_fill(line);
         if comes || self.machine.caches.in_l1(core, line) || self.fill_of(line).is_some() {
-            return Some(0);
+            return Some(Asked::NOTHING);
         }
         if self.machine.caches.contains(line) {
             if self.machine.caches.in_others(core, line) {
-                return Some(0);
+                return Some(Asked::NOTHING);
             }
-            let Access::Hit(latency) = self.access(core, line, false) else {
+            let Access::Hit(latency) = self.access_once(core, line, false, counted) else {
                 unreachable!("the LLC has it")
             };
-            return Some(self.machine.now() + latency);
+            return Some(Asked { line_at: self.machine.now() + latency, counted: true });
         }
         if self.mshrs_used[core as usize] >= self.mshrs_max {
             return None;
         }
         let latency = self.miss(core);
         self.start_new_fill(core, line, None, latency);
-        Some(0)
+        Some(Asked { line_at: 0, counted: true })
     }
 
     /// Tries to perform the oldest queued store.
@@ -143,9 +158,9 @@ impl Simulation {
             if store.line_at > now {
                 return self.schedule_store(thread, store.line_at);
             }
-            if !self.threads[thread].head_counted {
-                let counters = self.machine.memory.counters();
-                self.machine.caches.write_slot(core, line, slot, counters);
+            if !self.threads[thread].head_accessed {
+                self.machine.caches.write_slot(core, line, slot);
+                self.machine.count().l1_hits += u64::from(!store.counted);
             }
             return self.perform(thread, &store, Some(slot));
         }
@@ -153,8 +168,9 @@ impl Simulation {
             self.threads[thread].head = Head::Mshr;
             return;
         }
-        self.threads[thread].head_counted = true;
-        match self.access(core, line, true) {
+        self.threads[thread].head_accessed = true;
+        self.threads[thread].stores[0].counted = true;
+        match self.access_once(core, line, true, store.counted) {
             // It had the line before and lost it while it waited out the latency: two that contend would
             // take it from each other for ever.
             Access::Hit(_) if self.threads[thread].head_granted => {
@@ -169,7 +185,7 @@ impl Simulation {
             Access::Miss(latency) => {
                 self.threads[thread].head = Head::Fill;
                 let waiter = Waiter::StoreHead(self.threads[thread].id);
-                self.start_fill(core, line, Some(waiter), latency);
+                self.start_fill(core, line, waiter, latency, store.counted);
             }
         }
     }

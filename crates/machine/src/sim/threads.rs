@@ -96,6 +96,8 @@ pub struct QueuedStore {
     pub after_load: u32,
     /// When its line comes out of the L2 or LLC, if it was asked for ahead.
     pub line_at: Cycle,
+    /// Its access to the caches has been counted: when its line was asked for ahead, or when it was tried first.
+    pub counted: bool,
 }
 
 /// What holds up the oldest queued store.
@@ -179,8 +181,8 @@ pub struct Thread {
     pub begun: bool,
     /// Instructions issued before what is measured.
     pub instructions_before: u64,
-    /// The oldest store's access to the caches has been counted.
-    pub head_counted: bool,
+    /// The oldest store has been to the caches in its turn.
+    pub head_accessed: bool,
     /// The oldest store had its line, exclusively, and has been waiting out the access since.
     pub head_granted: bool,
     /// The design's software, if it has any.
@@ -193,7 +195,7 @@ impl Thread {
     pub fn take_head(&mut self, now: Cycle) {
         self.stores.pop_front();
         self.stores_asked = self.stores_asked.saturating_sub(1);
-        self.head_counted = false;
+        self.head_accessed = false;
         self.head_granted = false;
         self.store_port_free_at = now + 1;
     }
@@ -230,6 +232,8 @@ pub struct Fill {
     pub line: LineAddr,
     /// The core that asked first, and gets it.
     pub core: u32,
+    /// Its content has been compared: the design had it.
+    pub checked: bool,
     /// Who waits for it, first of all.
     pub first: Option<Waiter>,
     /// Who waits besides: mostly nobody.

@@ -2,6 +2,7 @@
 //! designs count is declared by them.
 
 mod bank_loads;
+pub mod conservation;
 mod processor_energy;
 mod recovery;
 mod timeline;
@@ -97,16 +98,20 @@ counters! {
     store_forwards: Count, "operations";
     /// Accesses that hit in the L1.
     l1_hits: Count, "accesses";
-    /// Accesses that missed in the L1.
+    /// Accesses that missed in the L1 and went on to the next level.
     l1_misses: Count, "accesses";
+    /// Accesses that missed in the L1 and joined a miss of their own core to the line: neither hits nor misses.
+    l1_joins: Count, "accesses";
     /// L1 misses that hit in the L2.
     l2_hits: Count, "accesses";
     /// L1 misses that missed in the L2.
     l2_misses: Count, "accesses";
     /// Accesses that reached the LLC and hit.
     llc_hits: Count, "accesses";
-    /// Accesses that reached the LLC and missed.
+    /// Accesses that reached the LLC and missed: one for each line that was fetched.
     llc_misses: Count, "accesses";
+    /// Accesses that reached the LLC and joined a miss of another core to the line: neither hits nor misses.
+    llc_joins: Count, "accesses";
     /// Stores that found their line shared and had to invalidate other copies.
     upgrades: Count, "accesses";
     /// Copies in other cores' caches that were probed.
@@ -141,6 +146,8 @@ counters! {
     written_bytes_gc: Count, "B";
     /// Accepted PM writes that merged with one already in the queue.
     write_queue_merges: Count, "requests";
+    /// PM writes that left their queue: for the on-PM buffer, or when a bank was done with them.
+    writes_served: Count, "requests";
     /// Largest occupancy of a PM read queue.
     read_queue_max: Gauge, "requests";
     /// Largest occupancy of a PM write queue.
@@ -237,6 +244,8 @@ counters! {
     fill_reads: Count, "requests";
     /// Of the lines, those that a buffer of the design's in the controller served.
     fills_from_buffer: Count, "lines";
+    /// DRAM lines that missed in all caches and were asked for.
+    dram_fills: Count, "lines";
     /// Reads of DRAM.
     dram_reads: Count, "requests";
     /// Writes of DRAM.
@@ -504,9 +513,9 @@ impl Stats {
         [
             ("transaction_latency_cycles_mean", self.transaction_latency.sum()),
             ("commit_latency_cycles_mean", self.commit_latency.sum()),
-            ("read_energy_pj", self.read_energy.fj()),
-            ("write_energy_pj", self.write_energy.fj()),
-            ("pm_energy_pj", energy.fj()),
+            ("read_energy_pj", self.read_energy.in_femtojoule()),
+            ("write_energy_pj", self.write_energy.in_femtojoule()),
+            ("pm_energy_pj", energy.in_femtojoule()),
             ("written_bytes_per_transaction", self.counters.written_bytes()),
         ]
         .into_iter()
@@ -552,7 +561,8 @@ impl Stats {
         push("throughput_tx_per_s", Value::Number(rate));
         let per_transaction = ratio(c.written_bytes(), c.committed_transactions);
         push("written_bytes_per_transaction", Value::Number(per_transaction));
-        push("llc_miss_ratio", Value::Number(ratio(c.llc_misses, c.llc_hits + c.llc_misses)));
+        let of_llc = c.llc_hits + c.llc_misses + c.llc_joins;
+        push("llc_miss_ratio", Value::Number(ratio(c.llc_misses, of_llc)));
         push("reads_per_fill", Value::Number(ratio(c.fill_reads, c.fills)));
         let loads: Vec<f64> = self.bank_loads.means(c.cycles).collect();
         let load = loads.iter().sum::<f64>() / loads.len().max(1) as f64;

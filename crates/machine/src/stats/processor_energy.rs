@@ -55,8 +55,11 @@ impl ProcessorEnergy {
 
     /// What the events of a run took.
     pub fn of(&self, c: &Counters) -> Energy {
-        let accesses =
-            [c.l1_hits + c.l1_misses, c.l2_hits + c.l2_misses, c.llc_hits + c.llc_misses];
+        let accesses = [
+            c.l1_hits + c.l1_misses + c.l1_joins,
+            c.l2_hits + c.l2_misses,
+            c.llc_hits + c.llc_misses + c.llc_joins,
+        ];
         let caches = self.caches.iter().zip(accesses).map(|(energy, n)| energy.times(n));
         caches.fold(self.instruction.times(c.instructions), Energy::and)
     }

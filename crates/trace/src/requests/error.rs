@@ -5,6 +5,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use graven_machine::stats::conservation::Broken;
+
 /// How much of an offending text a message shows.
 const SHOWN_CHARS: usize = 40;
 
@@ -68,6 +70,9 @@ pub enum TraceError {
     /// Nothing in it but white space and a header.
     #[error("the trace holds no request")]
     Empty,
+    /// What was counted cannot all be right: a fault of the simulator.
+    #[error(transparent)]
+    Conservation(#[from] Broken),
     /// Somebody asked the replay to stop.
     #[error("cancelled")]
     Cancelled,

@@ -3,8 +3,8 @@
 //! Each request is offered at its cycle, in the order of the trace. If its queue has no place it waits,
 //! and all that follow with it; how late requests arrive is a statistic of its own and is not mixed
 //! into the read latency, which counts from the arrival at the controller to the data. A request
-//! whose cycle lies before its predecessor's is offered with that one. At the end all queues run empty;
-//! what the on-PM buffer may keep, it keeps.
+//! whose cycle lies before its predecessor's is offered with that one. At the end all queues run empty, and buses and
+//! banks finish what they have begun; what the on-PM buffer may keep, it keeps. The replay ends when that is done.
 //!
 //! **Data.** Writes are whole lines. Where the trace has old data, the cells of a line hold those of its
 //! first write before anything happens, so that data-comparison write sees what the recorded machine
@@ -32,6 +32,7 @@ use graven_machine::controller::MemorySystem;
 use graven_machine::controller::shared::Notice;
 use graven_machine::request::{ReadPurpose, Write, WriteClass};
 use graven_machine::sim::value_to_json;
+use graven_machine::stats::conservation::{Books, Laws, UnderWay};
 use graven_machine::stats::{READ_LATENCY, Stats};
 
 /// How many requests pass between looks at [`Control`].
@@ -113,7 +114,13 @@ impl Replay {
         if self.requests() == 0 {
             return Err(TraceError::Empty);
         }
-        Ok(self.finish())
+        let (record, under_way) = self.finish_with_rest();
+        // Reads of DRAM are counted among those served.
+        if start == Addr(0) {
+            let end = Books::of(&record.stats, under_way);
+            Laws::new(&record.config).check_memory_of_run(&end)?;
+        }
+        Ok(record)
     }
 
     /// Offers requests one after the other.
@@ -164,12 +171,19 @@ impl Replay {
     }
 
     /// Lets all queues run empty and sums up.
-    pub fn finish(mut self) -> Record {
+    pub fn finish(self) -> Record {
+        self.finish_with_rest().0
+    }
+
+    /// The same, with what is left in the queues: nothing.
+    fn finish_with_rest(mut self) -> (Record, UnderWay) {
         self.memory.end();
         while !self.memory.is_idle() {
             self.handle_next();
         }
+        self.let_devices_finish();
         self.control.report(self.requests());
+        let under_way = self.memory.requests_under_way();
         let requests = self.requests();
         let now = self.memory.shared.now;
         let mut stats = std::mem::take(&mut self.memory.shared.stats);
@@ -177,7 +191,7 @@ impl Replay {
         stats.bank_loads.finish(now);
         stats.counters.peak_wear = stats.wear.peak();
         stats.counters.peak_cell_wear = self.memory.shared.cells.peak_wear();
-        Record {
+        let record = Record {
             config: self.config,
             requests,
             reads: self.reads,
@@ -187,7 +201,20 @@ impl Replay {
             lateness: self.lateness,
             acceptance: self.acceptance,
             stats,
+        };
+        (record, under_way)
+    }
+
+    /// What has left the queues may still move, or be programmed, and the on-PM buffer may spill more lines after those.
+    fn let_devices_finish(&mut self) {
+        let mut idle_at = 0;
+        while idle_at < self.memory.idle_at() {
+            idle_at = self.memory.idle_at();
+            while self.memory.shared.events.next_at() <= idle_at {
+                self.handle_next();
+            }
         }
+        self.memory.shared.now = self.memory.shared.now.max(idle_at);
     }
 
     fn requests(&self) -> u64 {

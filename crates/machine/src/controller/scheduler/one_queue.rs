@@ -21,6 +21,9 @@ impl Policy for OneQueue {
         view: &mut View<'_>,
         adversary: &mut Option<Adversary>,
     ) -> Option<Choice> {
+        if let Some(overdue) = view.overdue(true) {
+            return Some(overdue);
+        }
         let read = view.first_ready_read();
         let write = view.first_ready_write(adversary);
         let (read, write) = match (read, write) {

@@ -20,6 +20,9 @@ impl Policy for ReadsFirst {
         adversary: &mut Option<Adversary>,
     ) -> Option<Choice> {
         kept.drain.update(view.writes.len());
+        if let Some(overdue) = view.overdue(kept.drain.is_active() || !view.adr) {
+            return Some(overdue);
+        }
         let read = |view: &mut View<'_>| view.first_ready_read().map(Choice::read);
         if kept.drain.is_active() {
             let write = view.first_ready_write(adversary).map(Choice::write);
@@ -35,7 +38,7 @@ impl Policy for ReadsFirst {
     fn next_at(kept: &Kept, view: &View<'_>) -> Cycle {
         let read = view.next_read_at();
         if !(view.reads.is_empty() || kept.drain.is_active()) || view.writes.is_empty() {
-            return read;
+            return if view.adr { read } else { read.min(view.next_overdue_write_at()) };
         }
         read.min(view.next_write_at())
     }

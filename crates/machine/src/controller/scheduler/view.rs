@@ -2,6 +2,7 @@
 
 use graven_base::time::{Cycle, NEVER};
 
+use super::Choice;
 use crate::controller::adversary::Adversary;
 use crate::controller::lists::{Candidate, Class, Lists};
 use crate::controller::read_queue::ReadQueue;
@@ -25,6 +26,8 @@ pub struct View<'a> {
     pub adr: bool,
     /// Accesses to an open row after which requests for other rows go first; 0: any number.
     pub row_hit_limit: u32,
+    /// Age from which on a request goes before younger ones.
+    pub age_limit: Cycle,
 }
 
 /// What decides between requests whose banks are free, the smallest first: the class, by its number, and the cycle of arrival.
@@ -57,9 +60,9 @@ impl View<'_> {
     pub fn first_ready_write(&mut self, adversary: &mut Option<Adversary>) -> Option<Candidate> {
         if let Some(adversary) = adversary {
             // A view of its own, so that this one can stay in registers.
-            let View { now, banks, buffer, adr, row_hit_limit, .. } = *self;
+            let View { now, banks, buffer, adr, row_hit_limit, age_limit, .. } = *self;
             let (reads, writes) = (&mut *self.reads, &mut *self.writes);
-            let view = View { now, reads, writes, banks, buffer, adr, row_hit_limit };
+            let view = View { now, reads, writes, banks, buffer, adr, row_hit_limit, age_limit };
             return view.any_ready_write(adversary);
         }
         let first = match self.buffer {
@@ -71,16 +74,61 @@ impl View<'_> {
 
     #[cold]
     fn any_ready_write(&self, adversary: &mut Adversary) -> Option<Candidate> {
+        self.any_write(adversary, |lists, slot| self.write_may_go(lists, slot))
+    }
+
+    /// Whether a write has a free bank, or a place in the on-PM buffer, and none of its line that goes before it.
+    fn write_may_go(&self, lists: &Lists, slot: u32) -> bool {
         let Some(buffer) = self.buffer else {
-            return self.any_write(adversary, |lists, slot| {
-                let free = self.banks.free() >> lists.get(slot).bank & 1 != 0;
-                !lists.is_issued(slot) && free && !lists.has_older(slot)
-            });
+            let free = self.banks.free() >> lists.get(slot).bank & 1 != 0;
+            return !lists.is_issued(slot) && free && !lists.has_older(slot);
         };
-        let full = buffer.is_full();
-        self.any_write(adversary, |lists, slot| {
-            (!full || lists.is_buffered(slot)) && (self.adr || !lists.has_older(slot))
-        })
+        let has_place = !buffer.is_full() || lists.is_buffered(slot);
+        has_place && (self.adr || !lists.has_older(slot))
+    }
+
+    /// The oldest request that has waited for as long as any may, and can go now. `writes`: writes may wait no longer than that
+    /// either. They may where they are durable in the queue and it does not drain: nobody waits for them there.
+    #[inline]
+    pub fn overdue(&self, writes: bool) -> Option<Choice> {
+        // Mostly nothing is, which the oldest of each queue says.
+        let since = self.now.checked_sub(self.age_limit)?;
+        let is_any = self.reads.oldest_arrival() <= since
+            || (writes && self.writes.oldest_entered() <= since);
+        if is_any { self.first_overdue(since, writes) } else { None }
+    }
+
+    #[cold]
+    fn first_overdue(&self, since: Cycle, writes: bool) -> Option<Choice> {
+        let read = self.reads.first_overdue(since, self.banks);
+        let read = read.map(|slot| (self.reads.get(slot).read.arrived, Choice::Read(slot)));
+        let lists = self.writes.lists();
+        let entered = |slot: u32| self.writes.entered(slot);
+        let write = lists.oldest_first().take_while(|&slot| writes && entered(slot) <= since);
+        let write = write.into_iter().find(|&slot| self.write_may_go(lists, slot));
+        let write = write.map(|slot| (entered(slot), Choice::Write(slot)));
+        // Of equal age, the read.
+        read.into_iter().chain(write).min_by_key(|&(since, _)| since).map(|(_, choice)| choice)
+    }
+
+    /// When the oldest read goes before all others, or when one of those that do can go.
+    pub fn next_overdue_read_at(&self) -> Cycle {
+        let overdue_at = self.reads.oldest_arrival().saturating_add(self.age_limit);
+        match self.now.checked_sub(self.age_limit) {
+            Some(since) if overdue_at <= self.now => {
+                if self.reads.first_overdue(since, self.banks).is_some() {
+                    return self.now;
+                }
+                self.banks.earliest(self.reads.overdue_banks(since))
+            }
+            _ => overdue_at,
+        }
+    }
+
+    /// The same of writes.
+    pub fn next_overdue_write_at(&self) -> Cycle {
+        let overdue_at = self.writes.oldest_entered().saturating_add(self.age_limit);
+        if overdue_at <= self.now { self.next_write_at() } else { overdue_at }
     }
 
     /// Of those that may go, an older one of their line goes before each: the oldest of all may, and the oldest of those of

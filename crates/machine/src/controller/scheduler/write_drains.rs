@@ -28,6 +28,9 @@ impl Policy for WriteDrains {
         adversary: &mut Option<Adversary>,
     ) -> Option<Choice> {
         kept.drain.update(view.writes.len());
+        if let Some(overdue) = view.overdue(writes_may_go(kept, view) || !view.adr) {
+            return Some(overdue);
+        }
         if writes_may_go(kept, view) {
             view.first_ready_write(adversary).map(Choice::write)
         } else {
@@ -38,11 +41,10 @@ impl Policy for WriteDrains {
     #[inline]
     fn next_at(kept: &Kept, view: &View<'_>) -> Cycle {
         if !writes_may_go(kept, view) {
-            view.next_read_at()
-        } else if view.writes.is_empty() {
-            NEVER
-        } else {
-            view.next_write_at()
+            let read = view.next_read_at();
+            return if view.adr { read } else { read.min(view.next_overdue_write_at()) };
         }
+        let write = if view.writes.is_empty() { NEVER } else { view.next_write_at() };
+        write.min(view.next_overdue_read_at())
     }
 }
