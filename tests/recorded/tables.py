@@ -288,6 +288,7 @@ DESIGN_KEYS: dict[str, dict[str, tuple[str, ...]]] = {
         "silo.overflow_batch_entries": ("1", "3", "14"),
         "silo.log_bytes_per_thread": ("4 KB", "8 KB"),
         "silo.log_ignorance": ("false",),
+        "silo.acknowledged_after": ("access",),
     },
     "software_log": {
         "software_log.log_bytes_per_thread": ("4 KB", "64 KB"),
@@ -314,6 +315,26 @@ CELLS: Settings = {"pm.cells": "tlc-rram", "pm.codec": "crade"}
 
 MACHINE_KEYS: tuple[tuple[tuple[str, ...], Settings, dict[str, tuple[str, ...]]], ...] = (
     (
+        ("fwb", "silo", "undo-clwb"),
+        {
+            "region.kind": "steady",
+            "region.fast_forward_transactions": "400",
+            "region.warm_up_transactions": "40",
+            "region.transactions_max": "800",
+        },
+        {
+            "region.kind": ("whole",),
+            "region.fast_forward_transactions": ("0", "1000"),
+            "region.fast_forward_operations": ("3000",),
+            "region.warm_up_transactions": ("0", "200"),
+            "region.transactions": ("100",),
+            "region.transactions_min": ("100",),
+            "region.transactions_max": ("300",),
+            "region.operations_max": ("3000",),
+            "region.precision_percent": ("1", "50"),
+        },
+    ),
+    (
         ("silo", "undo-clwb"),
         {},
         {
@@ -339,7 +360,8 @@ MACHINE_KEYS: tuple[tuple[tuple[str, ...], Settings, dict[str, tuple[str, ...]]]
             "controller.adr": ("false",),
             "controller.interleave": ("line",),
             "controller.scheduler": ("frfcfs", "frfcfs-wqf"),
-            "controller.row_hit_limit": ("1", "4"),
+            "controller.age_limit_ns": ("0", "500"),
+            "controller.row_hit_limit": ("0", "1"),
             "controller.data_bus": ("at-transfer",),
             "controller.short_bursts": ("true",),
             "controller.channels+controller.interleave": ("4+line",),
