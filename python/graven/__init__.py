@@ -13,7 +13,7 @@ Compare designs, here the throughput of eight threads, in multiples of the basel
 
 >>> result = graven.compare(designs=["base", "silo"], workloads="hash,queue", transactions=200)
 >>> round(result.normalised("base").mean("throughput_tx_per_s", "silo", threads=8), 2)
-2.46
+2.62
 
 Let power fail at every change of the durable state:
 

@@ -57,7 +57,7 @@ class Shares:
         >>> few = graven.crash("silo", "queue", machine="cramped", transactions=50)
         >>> more = graven.crash("silo", "queue", machine="cramped", transactions=50, shares=often)
         >>> few.failure_modes["recovery"], more.failure_modes["recovery"]
-        (214, 14069)
+        (256, 14466)
         >>> few.failure_modes["structures"], more.failure_modes["structures"]
         (0, 18)
     """

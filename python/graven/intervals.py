@@ -45,19 +45,19 @@ class Interval:
         >>> result = graven.compare("base,silo", "hash", transactions=200, seeds=3)
         >>> found = result.interval("ipc", "silo", "hash", threads=8)
         >>> round(found.mean, 3), round(found.half_width, 3), found.n, found.kind
-        (0.596, 0.049, 3, 'seeds')
+        (0.64, 0.048, 3, 'seeds')
         >>> found.low < found.mean < found.high
         True
         >>> found.overlaps(result.interval("ipc", "base", "hash", threads=8))
         False
         >>> print(found)
-        0.596 ±0.049
+        0.64 ±0.0483
 
         A ratio is paired by seed. Intervals that nothing pairs are divided by `over`:
 
         >>> paired = result.normalised("base").interval("cycles", "silo", "hash", threads=8)
         >>> print(paired)
-        0.468 ±0.0393
+        0.424 ±0.0178
         >>> apart = found.over(result.interval("ipc", "base", "hash", threads=8))
         >>> apart.kind, apart.half_width > 0
         ('seeds', True)

@@ -154,11 +154,11 @@ class MemoryRecord:
         >>> run = graven.run("silo", "hash", transactions=100, request_trace="requests.nvt")
         >>> record = graven.memory("requests.nvt", pm__write_ns=300)
         >>> record
-        <MemoryRecord: 1,601 requests, machine silo>
+        <MemoryRecord: 1,538 requests, machine silo>
         >>> record.config["pm"]["write_ns"]
         300.0
         >>> record.stats["cycles"]
-        15254
+        15223
         >>> list(record.to_dict())
         ['machine', 'stats']
     """
@@ -213,6 +213,10 @@ def parse_record(
         paths = [(key, *key.split(".", 1)) for key in keys]
         return {key: config[section][name] for key, section, name in paths}
 
+    def is_there(key: str) -> bool:
+        section, name = key.split(".", 1)
+        return name in config.get(section, {})
+
     return Record(
         design=raw["design"],
         workload=raw["workload"],
@@ -225,7 +229,7 @@ def parse_record(
         config=config,
         stats=raw["stats"],
         varied=values(varied),
-        settings=values(key for key in settings if key not in own),
+        settings=values(key for key in settings if key not in own and is_there(key)),
         variant=values(own),
     )
 

@@ -270,9 +270,9 @@ class CrashReport(Campaign):
     Examples:
         >>> report = graven.crash("silo", "queue", machine="cramped", transactions=50, seed=3)
         >>> report
-        <CrashReport: silo on queue, machine cramped: kept, 2,217 power failures>
+        <CrashReport: silo on queue, machine cramped: kept, 2,108 power failures>
         >>> report.crash_points, report.threads, report.every
-        (1274, 8, 1)
+        (1252, 8, 1)
         >>> report.name, report.called, report.claims_safety
         ('silo-queue', 'silo', True)
         >>> report.to_dict()["shares"]

@@ -108,9 +108,9 @@ class Timeline(Plotted):
         >>> timeline.title
         'fwb on hash, transactions 100 to 103'
         >>> timeline.about["from_cycle"], timeline.about["until_cycle"]
-        (30667, 32279)
+        (29209, 30373)
         >>> timeline.rows[0]["what"], timeline.rows[0]["until_cycle"]
-        ('transaction 99', 31148)
+        ('waits: load', 29419)
         >>> [path.name for path in timeline.plot(width="text").save("run.pdf")]
         ['run.pdf', 'run.csv']
     """

@@ -72,6 +72,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
             ("lalea.chained_transactions", "1"),
             ("controller.adr_entries", "1"),
             ("redu.log_queue_entries", "1"),
+            ("redu.log_bytes_per_thread", "4 KB"),
             log[1],
         ],
     ];
