@@ -302,7 +302,7 @@ class AdversaryReport(Campaign):
     Examples:
         >>> report = graven.adversary("silo", seeds=5)
         >>> report
-        <AdversaryReport: silo, 5 schedules: kept, 54,875 power failures>
+        <AdversaryReport: silo, 5 schedules: kept, 56,028 power failures>
         >>> report.schedules, report.next_seed, report.is_refused
         (5, 6, False)
         >>> report.name, report.called, report.claims_safety

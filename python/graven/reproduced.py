@@ -82,7 +82,7 @@ class PaperFigure(Frames, Plotted):
         >>> figure
         <Figure fig11: Time of recovery over the memory's channels, of 8 GB/s each (Fig. 11)>
         >>> [(row["panel"], round(row["value"], 2)) for row in figure.rows][:2]
-        [('hoop.recovery_threads = 1', 6.29), ('hoop.recovery_threads = 1', 5.6)]
+        [('hoop.recovery_threads = 1', 6.37), ('hoop.recovery_threads = 1', 5.7)]
         >>> figure.to_arrow().num_rows
         6
 

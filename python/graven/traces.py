@@ -66,7 +66,7 @@ class ThreadSummary:
         >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
         >>> thread = graven.trace_info("hash.gvt").threads[0]
         >>> thread.transactions, thread.loads, thread.stores
-        (50, 358, 650)
+        (50, 308, 650)
     """
 
     operations: int
@@ -97,11 +97,11 @@ class TraceInfo:
         >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
         >>> info = graven.trace_info("hash.gvt")
         >>> info
-        <TraceInfo: silo on hash, 2 threads, 2,682 operations, 30,797,004 B>
+        <TraceInfo: silo on hash, 2 threads, 2,589 operations, 29,325,047 B>
         >>> info.header["design"], info.header["seed"], len(info.threads)
         ('silo', 1, 2)
         >>> info.operations
-        2682
+        2589
         >>> info.to_dict()["threads"][0]["transactions"]
         50
     """
@@ -302,7 +302,7 @@ def import_champsim(
 
         >>> info = graven.import_champsim(["hash.champsim.xz"], "again.gvt", transaction_stores=8)
         >>> info
-        <TraceInfo: from champsim, 1 thread, 2,688 operations, 13,993 B>
+        <TraceInfo: from champsim, 1 thread, 2,571 operations, 13,838 B>
         >>> info.threads[0].transactions
         163
         >>> record = graven.replay("again.gvt", "silo", machine="silo")
@@ -350,7 +350,7 @@ def export_champsim(
     Examples:
         >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
         >>> graven.export_champsim("hash.gvt", "hash.champsim.xz", thread=1, transactions=10)
-        840
+        870
     """
     given = {
         "thread": thread,
@@ -384,9 +384,9 @@ def convert_requests(trace: Path_, out: Path_, *, observe: Observer | None = Non
     Examples:
         >>> record = graven.run("silo", "hash", transactions=100, request_trace="requests.nvt")
         >>> graven.convert_requests("requests.nvt", "requests.grt")
-        1601
+        1538
         >>> graven.memory("requests.grt").requests
-        1601
+        1538
     """
     path = Path(arguments.path("out", out))
     trace = arguments.path("trace", trace)
