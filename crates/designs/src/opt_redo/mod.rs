@@ -186,7 +186,7 @@ pub const INFO: DesignInfo = DesignInfo {
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
-        ("opt-redo.log_bytes_per_thread", &["640", "13 KB", "14 KB", "16 KB", "24 KB", "32 KB"]),
+        ("opt-redo.log_bytes_per_thread", &["1280", "13 KB", "14 KB", "16 KB", "24 KB", "32 KB"]),
         ("opt-redo.log_buffer_entries", &["1", "2", "8"]),
         ("opt-redo.merge_updates", &["true", "false"]),
         ("opt-redo.victim_cache_lines", &["3", "6", "64"]),

@@ -47,7 +47,7 @@ const SCHEDULES: u64 = 600;
 const SCHEDULES_LONG: u64 = 300;
 
 /// Schedules of each sound design in the test that every edit runs.
-const SCHEDULES_SHORT: u64 = 150;
+const SCHEDULES_SHORT: u64 = 160;
 
 #[test]
 fn sound_designs_keep_their_guarantee_in_some_schedules_of_the_adversary() {

@@ -131,17 +131,22 @@ fn caches_stay_as_dirty_as_they_are_after_transactions_without_time() {
 
 #[test]
 fn a_design_that_declares_the_wrong_thing_is_not_in_steady_state() {
-    let base = registry().find_design("base").expect("it is there");
+    let lad = registry().find_design("lad").expect("it is there");
     // Early enough that what was there at first is not gone.
-    let early = [("region.warm_up_transactions", "20")];
-    let wrong = DesignInfo { leaves: |_| Leaves::Dirty, ..graven::designs::base::INFO };
-    let wrong = spec_of(config("silo", &early), Box::leak(Box::new(wrong)), "hash", 200);
+    let early = [
+        ("region.warm_up_transactions", "20"),
+        ("region.fast_forward_transactions", "8000"),
+        ("llc.bytes", "1 MB"),
+        ("workload.footprint_bytes", "8 MB"),
+    ];
+    let wrong = DesignInfo { leaves: |_| Leaves::Dirty, ..graven::designs::lad::INFO };
+    let wrong = spec_of(config("silo", &early), Box::leak(Box::new(wrong)), "hash", 800);
     assert!(
         reasons(&record(&wrong)).contains("fewer lines are dirty"),
         "{}",
         reasons(&record(&wrong))
     );
-    let right = spec_of(config("silo", &early), base, "hash", 200);
+    let right = spec_of(config("silo", &early), lad, "hash", 800);
     assert!(!reasons(&record(&right)).contains("dirty"));
 }
 
@@ -153,12 +158,12 @@ fn fast_forward_and_a_timed_warm_up_lead_to_the_same_windows() {
         |design| {
             let rounds =
                 [("fwb.scan_interval_cycles", "20000"), ("morlog.scan_interval_cycles", "20000")];
-            let without = record(&spec(design, "hash", 6_000, &rounds));
+            let without = record(&spec(design, "hash", 9_000, &rounds));
             let timed = [
                 ("region.fast_forward_transactions", "0"),
                 ("region.warm_up_transactions", "3500"),
             ];
-            let timed = record(&spec(design, "hash", 6_000, &[&rounds[..], &timed].concat()));
+            let timed = record(&spec(design, "hash", 9_000, &[&rounds[..], &timed].concat()));
             for name in ["cycles", "media_write_requests", "llc_misses", "write_energy_pj"] {
                 let ((a, half_a), (b, half_b)) = (estimate(&without, name), estimate(&timed, name));
                 let apart = (a - b).abs() / a;

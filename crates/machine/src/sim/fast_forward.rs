@@ -1,20 +1,20 @@
 //! Transactions without time, before a region in steady state is measured ([`super::region`]).
 //!
-//! The programs run as they always do, but in turns of one transaction, and all that they change is what they store and which
+//! The programs run as they always do, but in turns of one transaction, drawn among the threads, and all that they change is what they store and which
 //! lines the caches hold. No time passes, memory and cores are not asked, the design is not told. Structures and caches are
 //! afterwards as after as many transactions with time, up to the order in which threads interleave: caches are full, and dirty
 //! lines are in them as the design would have left them ([`Leaves`]). What only time brings about (a scan, a collection, the
 //! content of a log or of a mapping table) is not there yet; the timed warm-up that follows is for that.
 
 use super::error::SimError;
-use super::region::RegionConfig;
 use super::run::Simulation;
 use crate::caches::hierarchy::{Access, Eviction};
 use crate::config::LlcConfig;
 use crate::design::Leaves;
 use crate::program::{Op, Persist};
 use crate::stats::Counters;
-use graven_base::memory::{Addr, LINE_BYTES, LineAddr};
+use crate::stats::region::RegionConfig;
+use graven_base::memory::{Addr, LINE_BYTES, LineAddr, mix};
 
 /// Turns between looks at who wants to cancel.
 const TURNS_PER_LOOK: u64 = 1024;
@@ -61,11 +61,9 @@ impl Simulation {
             if is_aged || done.operations >= plan.fast_forward_operations || fruitless >= threads {
                 break;
             }
-            let turn = self.turn_without_time(
-                (turns % threads as u64) as usize,
-                &mut caches,
-                &mut done.operations,
-            );
+            // By turns they would march in step, each at the same place of its bank, as threads with time never do.
+            let thread = if fruitless > 0 { turns } else { mix(turns) } % threads as u64;
+            let turn = self.turn_without_time(thread as usize, &mut caches, &mut done.operations);
             fruitless = if turn == Turn::Transaction { 0 } else { fruitless + 1 };
             done.transactions += u64::from(turn == Turn::Transaction);
             turns += 1;

@@ -58,6 +58,5 @@ pub use graven_base::control::Control;
 pub use host_memory::{HostMemory, Others};
 pub use observer::{NoObserver, Observer, TransactionObserver};
 pub use record::value_to_json;
-pub use region::{Region, RegionConfig};
 pub use run::Simulation;
 pub use spec::{CrashOptions, Programs, Spec};

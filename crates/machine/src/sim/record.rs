@@ -4,10 +4,10 @@ use std::io;
 
 use serde_json::{Map, Value};
 
-use super::region::RegionConfig;
 use super::run::Simulation;
 use crate::config::CoreConfig;
 use crate::request::Mapping;
+use crate::stats::region::RegionConfig;
 use graven_base::stats;
 
 impl Simulation {

@@ -13,24 +13,11 @@
 //!    and then it is marked. Its length is known in transactions, and nothing but the statistics ends with it: threads
 //!    go on until they hold no lock, and the run ends as any other.
 //!
-//! **Confidence intervals.** Windows of one run are not independent: a scan of all caches every 40,000 transactions makes
-//! half of them slow. The variance of their mean is estimated from the lowest frequencies of the series: the mean square of its
-//! first ν cosine transforms, ν = 0.4 n^(2/3) for n windows, with the quantile of Student's t for ν degrees of freedom (equal-weighted
-//! cosine estimator; Lazarus, Lewis, Stock and Watson, "HAR Inference: Recommendations for Practice", Journal of Business &
-//! Economic Statistics 36(4), 2018). A period that fits the region several times does not widen the interval; a trend does, and so does a
-//! period as long as the region. With independent windows it is the interval of batch means.
-//!
-//! **What is pending at the two ends.** In a system that goes on as many lines become dirty as are written back, so that the number of
-//! dirty lines does not change in the long run; within a region it does. A region of a design whose scans write back in bursts has
-//! a burst too many or too few, which may be a tenth of its time. So the change of that number is a *control variate* whose
-//! mean is known to be 0 (Law, "Simulation Modeling and Analysis", section 11.4): each statistic is regressed on it over
-//! the windows, and estimated for a region at whose ends as many lines are dirty. Interval and estimate are of what is left. Counted values
-//! stand in a record as they were counted, beside the estimates.
+//! What is estimated from the windows, and with what confidence, is in [`crate::stats::region`].
 
 use graven_base::memory::LINE_BYTES;
 use graven_base::stats::{CounterSet, Counts, Kind};
 use graven_base::time::Cycle;
-use graven_base::{choice, section};
 use serde_json::{Map, Value, json};
 
 use super::fast_forward::FastForwarded;
@@ -38,56 +25,7 @@ use super::run::Simulation;
 use crate::design::Rounds;
 use crate::program::{Op, Program};
 use crate::stats::Stats;
-
-choice! {
-    /// Part of a run that its statistics are of.
-    pub enum Region {
-        /// The whole run, from empty caches to the end of the last thread.
-        Whole = "whole",
-        /// A part of it in which nothing changes from window to window but by chance.
-        Steady = "steady",
-    }
-}
-
-section! {
-    /// The part of a run that its statistics are of.
-    pub struct RegionConfig("region") {
-        /// Whether that is all of it, or a region in steady state.
-        kind: Region = Region::Whole, (), "";
-        /// Transactions without time before, over all threads; as many again while the LLC has room left.
-        fast_forward_transactions: u64 = 200_000, 0..=1_000_000_000, "transactions";
-        /// Loads and stores of these, at most.
-        fast_forward_operations: u64 = 20_000_000, 0..=1_000_000_000_000, "operations";
-        /// Transactions with time before the region, at least.
-        warm_up_transactions: u64 = 4_000, 0..=1_000_000_000, "transactions";
-        /// Transactions of the region; 0: as many as `precision_percent` asks for.
-        transactions: u64 = 0, 0..=1_000_000_000, "transactions";
-        /// Transactions of a region whose length is not given, at least.
-        transactions_min: u64 = 32_000, 64..=1_000_000_000, "transactions";
-        /// And at most; those of the warm-up, too.
-        transactions_max: u64 = 400_000, 64..=1_000_000_000, "transactions";
-        /// Loads and stores of the program in a region whose length is not given, at most, and of the warm-up.
-        operations_max: u64 = 30_000_000, 1_000..=1_000_000_000_000, "operations";
-        /// Half-width of the confidence interval, in percent of the mean, that is narrow enough.
-        precision_percent: f64 = 5.0, 0.01..=100.0, "%";
-    }
-}
-
-impl RegionConfig {
-    /// Whether a region in steady state is measured.
-    pub fn is_steady(&self) -> bool {
-        self.kind == Region::Steady
-    }
-
-    /// Transactions that a program must have, over all threads, so that the region does not end with it.
-    pub fn program_transactions(&self, threads: u32) -> u64 {
-        let region = if self.transactions > 0 { self.transactions } else { self.transactions_max };
-        let warm_up = self.warm_up_transactions.max(self.transactions_max);
-        let all = 2 * self.fast_forward_transactions + warm_up + region;
-        // Threads do not commit at the same pace.
-        all + all / 16 + 64 * u64::from(threads)
-    }
-}
+use crate::stats::region::{RegionConfig, Series};
 
 /// Windows of a region, at most: when there are as many, two become one.
 const WINDOWS_MAX: usize = 64;
@@ -101,9 +39,6 @@ const WINDOWS_PER_LOOK: usize = 8;
 /// Statistics whose intervals decide on the end of a region whose length is not given.
 const DECISIVE: [&str; 4] =
     ["cycles", "transaction_latency_cycles_mean", "media_write_requests", "write_energy_pj"];
-
-/// Two-sided quantiles of Student's t for 95 %, for 1 to 8 degrees of freedom.
-const STUDENT: [f64; 8] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306];
 
 /// Where a run is.
 #[derive(Clone, Debug, Default)]
@@ -496,60 +431,6 @@ const WARM_UP_STEP: u64 = 500;
 
 /// How many of the lines that became dirty within a region may still be so at its end beyond those that were at its beginning.
 const PENDING_SHARE: f64 = 0.25;
-
-/// A statistic per transaction, window by window.
-struct Series {
-    name: &'static str,
-    values: Vec<f64>,
-}
-
-impl Series {
-    /// What was counted, less what follows from a control variate whose mean is 0.
-    fn new(name: &'static str, counted: Vec<f64>, control: &[f64]) -> Series {
-        let n = control.len() as f64;
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
-        let (middle, of_counted) = (mean(control), mean(&counted));
-        let pairs = control.iter().zip(&counted);
-        let covariance: f64 = pairs.map(|(c, y)| (c - middle) * (y - of_counted)).sum();
-        let variance: f64 = control.iter().map(|c| (c - middle).powi(2)).sum();
-        let slope = if variance > 0.0 { covariance / variance } else { 0.0 };
-        let values = counted.iter().zip(control).map(|(y, c)| y - slope * c).collect();
-        Series { name, values }
-    }
-
-    fn mean(&self) -> f64 {
-        self.values.iter().sum::<f64>() / self.values.len() as f64
-    }
-
-    /// Half of the 95 % confidence interval of the mean, over the mean; none if there are too few windows or the mean is 0.
-    fn half_width(&self) -> Option<f64> {
-        let (n, mean) = (self.values.len(), self.mean());
-        if n < 8 || mean <= 0.0 {
-            return None;
-        }
-        let degrees = ((0.4 * (n as f64).powf(2.0 / 3.0)) as usize).clamp(1, STUDENT.len());
-        let transform = |j: usize| {
-            let angle = std::f64::consts::PI * j as f64 / n as f64;
-            let terms = self.values.iter().enumerate();
-            let sum: f64 =
-                terms.map(|(t, value)| (value - mean) * (angle * (t as f64 + 0.5)).cos()).sum();
-            sum * (2.0 / n as f64).sqrt()
-        };
-        let variance = (1..=degrees).map(|j| transform(j).powi(2)).sum::<f64>() / degrees as f64;
-        Some(STUDENT[degrees - 1] * (variance / n as f64).sqrt() / mean)
-    }
-
-    /// How far the mean of the second half is from that of the first, over the mean.
-    fn drift(&self) -> f64 {
-        let half = self.values.len() / 2;
-        if half == 0 || self.mean() == 0.0 {
-            return 0.0;
-        }
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let (first, second) = self.values.split_at(half);
-        (mean(second) - mean(first)) / self.mean()
-    }
-}
 
 /// A program whose thread ends as soon as it is in no transaction and holds no lock.
 struct WindingDown {

@@ -1,11 +1,11 @@
 //! What to simulate, checked before anything runs.
 
-use super::region::RegionConfig;
 use crate::config::{CoreConfig, DramConfig, PmConfig, validate};
 use crate::controller::adversary::Choices;
 use crate::design::operators::Operator;
 use crate::design::{self, DesignContext, MutantSet};
 use crate::stats::RecoveryConfig;
+use crate::stats::region::RegionConfig;
 use crate::workload::{self, WorkloadConfig};
 use graven_base::config::{Config, ConfigError};
 use graven_base::memory::Addr;

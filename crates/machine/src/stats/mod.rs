@@ -5,16 +5,17 @@ mod bank_loads;
 pub mod conservation;
 mod processor_energy;
 mod recovery;
+pub mod region;
 mod timeline;
 mod traffic_energy;
 
 pub use bank_loads::BankLoads;
 pub use processor_energy::{ProcessorEnergy, ProcessorEnergyConfig};
 pub use recovery::{RECOVERY_DECLARATIONS, RecoveryConfig, RecoveryTime, of_recoveries};
+pub use region::{Region, RegionConfig};
 pub use timeline::{Timeline, Work, WorkKind};
 pub use traffic_energy::TrafficEnergy;
 
-use crate::sim::RegionConfig;
 use graven_base::config::Section;
 use graven_base::host;
 use graven_base::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
