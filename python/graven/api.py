@@ -39,6 +39,7 @@ from graven.machine import DEFAULT, Machine
 from graven.output import check
 from graven.records import MemoryRecord, Record, parse_memory_record
 from graven.recovery import is_asked, shown, with_recovery
+from graven.region import in_steady_state
 from graven.selection import Choice
 from graven.variants import NO_VARIANTS, OPTION, Variant, given
 
@@ -198,6 +199,7 @@ def compare(
     seeds: int | Iterable[int] | None = None,
     vary: Variations = None,
     variants: Variants = None,
+    steady: bool = False,
     recovery: int | None = None,
     metrics: Names = None,
     jobs: int | None = None,
@@ -226,6 +228,10 @@ def compare(
         vary: Several values of configuration keys; all their combinations are compared.
         variants: Designs of your own making, by name: a `Variant`, or a design and what it sets.
             They come after the designs, unless `designs` names them.
+        steady: Whether to measure a region in steady state of each run, after a warm-up; counts
+            and energies are per transaction then, `transactions` is the length of the region (as
+            long as precision asks for if not given), and `Record.why_not_steady` says why one is
+            not steady.
         recovery: Power failures, evenly spaced over each run, after which recovery is timed; the
             time is one of the default metrics then.
         metrics: Names of the statistics that designs are compared by.
@@ -285,6 +291,15 @@ def compare(
         >>> print(result.normalised("base").interval("throughput_tx_per_s", "silo", "hash", 8))
         2.36 ±0.0992
 
+        A region in steady state, with intervals over its windows:
+
+        >>> result = graven.compare("base,silo", "queue", transactions=2000, steady=True)
+        >>> relative = result.normalised("base")
+        >>> relative.interval("throughput_tx_per_s", "silo", "queue", 8).kind
+        'windows'
+        >>> result.find("silo", "queue", threads=8).why_not_steady
+        []
+
         Several numbers of threads, and a statistic of one's choice:
 
         >>> result = graven.compare("silo", "hash", threads=[1, 4], transactions=200, metrics="ipc")
@@ -294,6 +309,7 @@ def compare(
     found = Machine.find(machine)
     failures = arguments.integer_or_none("recovery", recovery, 1, arguments.RECOVERIES_MAX)
     texts = with_recovery(setting_texts(settings, overrides), failures)
+    texts = in_steady_state(texts, asked=arguments.flag("steady", steady))
     executor = executor_of(on, jobs)
     shown_by = observer(observe)
     choice = choose(

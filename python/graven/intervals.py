@@ -2,8 +2,8 @@
 
 Tables, reports and pictures take every number that may have a spread from here. There are two
 sources. Several seeds give an interval by Student's t distribution over their values (kind
-`seeds`). A single record gives the interval that it carries itself (`half_width_of`), if any. Seeds
-come first: where there are several, what single records carry is not used.
+`seeds`). A single record of a region in steady state carries an interval over its windows (kind
+`windows`). Seeds come first: where there are several, what single records carry is not used.
 
 A ratio over seeds is the mean of the ratios of single seeds, each of a design and the baseline on
 the same program: what a seed does to both cancels out. A ratio of two records with intervals of
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 SEEDS = "seeds"
 """The kind of an interval over seeds."""
 
+WINDOWS = "windows"
+"""The kind of an interval over the windows of a run."""
+
 LEVEL = 0.95
 """The confidence of an interval."""
 
@@ -39,7 +42,7 @@ class Interval:
         mean: The mean.
         half_width: Half of the 95 % confidence interval; nothing if it is not known.
         n: The number of values.
-        kind: What the values are of: `seeds`, or what a record says; empty for a single value.
+        kind: What the values are of: `seeds` or `windows`; empty for a single value.
 
     Examples:
         >>> result = graven.compare("base,silo", "hash", transactions=200, seeds=3)
@@ -118,14 +121,11 @@ def _with_relative(mean: float, parts: Sequence[Interval], share: float = 1.0) -
 
 def of_record(record: Record, stat: str) -> Interval | None:
     """A statistic of a record, with the interval that the record carries, if any."""
+    estimate = record.estimate(stat)
+    if estimate is not None:
+        return Interval(*estimate, kind=WINDOWS)
     value = record.number(stat)
-    return None if value is None else Interval(value, half_width_of(record, stat))
-
-
-def half_width_of(record: Record, stat: str) -> float | None:
-    """Half of the interval that a record carries for a statistic itself; none does so far."""
-    del record, stat
-    return None
+    return None if value is None else Interval(value, None)
 
 
 def over_seeds(values: Sequence[Interval | None]) -> Interval | None:

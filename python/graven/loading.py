@@ -164,6 +164,7 @@ def _of_document(item: Mapping[str, Any]) -> Record:
         simulated=item.get("simulated", ""),
         variant=item.get("variant", {}),
         settings=item.get("settings", {}),
+        measured=item.get("measured", {}),
     )
 
 

@@ -78,6 +78,7 @@ class Record:
     simulated: str = ""
     variant: Mapping[str, Value] = field(default_factory=dict)
     settings: Mapping[str, Value] = field(default_factory=dict)
+    measured: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Fills in the design that was simulated, which usually has the name itself."""
@@ -111,6 +112,33 @@ class Record:
         value = self.stats[stat]
         return value if isinstance(value, int | float) else None
 
+    @property
+    def why_not_steady(self) -> list[str]:
+        """Reasons why a region that was to be in steady state is not."""
+        return list(self.measured.get("reasons", []))
+
+    def estimate(self, stat: str) -> tuple[float, float | None] | None:
+        """A statistic of a region in steady state, and half of its 95 % interval if there is one.
+
+        What adds up with time is per transaction, since regions differ in length. Nothing if the
+        record is of a whole run, or has no such number.
+
+        Raises:
+            ConfigError: there is no such statistic.
+        """
+        value = self.number(stat)
+        if not self.measured or value is None:
+            return None
+        found = self.measured["estimates"].get(_ESTIMATES.get(stat, stat))
+        if found is None:
+            return (value / self.transactions if adds_up(stat) else value), None
+        mean, relative = found
+        if stat == "throughput_tx_per_s":
+            mean = float(self.config["core"]["frequency_mhz"]) * 1e6 / mean  # type: ignore[arg-type]
+        elif stat.endswith("_pj"):
+            mean /= 1000.0  # estimates of energy are in femtojoule
+        return mean, mean * relative
+
     def to_dict(self, *, full: bool = True) -> dict[str, Any]:
         """As a document: identity and statistics, and when `full` the configuration too.
 
@@ -125,6 +153,8 @@ class Record:
             document["varied"] = dict(self.varied)
         if full:
             document |= {"version": self.version, "config": self.config}
+        if self.measured:
+            document["measured"] = dict(self.measured)
         return document | {"stats": dict(self.stats)}
 
     def to_row(self, *, full: bool = True) -> dict[str, Value]:
@@ -231,7 +261,17 @@ def parse_record(
         varied=values(varied),
         settings=values(key for key in settings if key not in own and is_there(key)),
         variant=values(own),
+        measured=raw["measured"] if raw.get("measured", {}).get("kind") == "steady" else {},
     )
+
+
+_ESTIMATES = {"throughput_tx_per_s": "cycles"}
+"""The estimate that a statistic follows from, where that has another name."""
+
+
+def adds_up(stat: str) -> bool:
+    """Whether a statistic grows with the length of a run: something counted, or an energy."""
+    return catalogue().statistic(stat).kind == "count" or stat.endswith("_pj")
 
 
 def _as(said: str, usual: Value) -> Value:

@@ -20,6 +20,7 @@ from graven.experiment import Experiment, Result, chosen, failures_text
 from graven.loading import load
 from graven.machine import Machine
 from graven.recovery import is_asked, shown, with_recovery
+from graven.region import in_steady_state
 from graven.variants import Variant
 
 DEFAULT_REPORT = Path("report.html")
@@ -88,6 +89,7 @@ once; what had finished is printed and written all the same, and the exit code i
 @options.settings
 @options.vary
 @options.variants
+@options.steady
 @options.recovery
 @click.option(
     "--baseline",
@@ -140,6 +142,7 @@ def compare(
     settings: dict[str, str],
     vary: dict[str, list[str]] | None,
     variants: dict[str, Variant],
+    steady: bool,
     recovery: int | None,
     baseline: str | None,
     metrics: str | None,
@@ -158,6 +161,8 @@ def compare(
     executor = options.executor_of(on, jobs)
     found = Machine.find(machine)
     settings = with_recovery(settings, recovery)
+    with refusing():
+        settings = in_steady_state(settings, asked=steady)
     choice = choose(
         designs,
         workloads,

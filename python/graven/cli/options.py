@@ -211,6 +211,18 @@ def recovery(command: F) -> F:
     )(command)
 
 
+def steady(command: F) -> F:
+    """`--steady`."""
+    return click.option(
+        "--steady",
+        is_flag=True,
+        help="Measure a region in steady state: transactions without time fill the caches, a "
+        "warm-up follows, and windows are measured until throughput, media writes, latency and "
+        "write energy are known within 5 % (keys region.*). --transactions is the length of the "
+        "region then. Counts are per transaction.",
+    )(command)
+
+
 def vary(command: F) -> F:
     """`--vary`."""
     return click.option(

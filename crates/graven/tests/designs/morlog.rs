@@ -1229,7 +1229,7 @@ fn keep_on_hostile_machines(one_in: usize) {
     ];
     let codecs = ["", "pm.log_packing=always", "morlog.dirty_flags=true pm.codec=slde"];
     // Logs just large enough for the largest transactions; a slot is a quarter of a packed group.
-    let workloads = [(&STREAMING_CHURN, [32, 32]), (&SHARED_LINES, [32, 64])];
+    let workloads = [(&STREAMING_CHURN, [32, 32]), (&SHARED_LINES, [40, 64])];
     let machines = (1..).zip(all(machines, designs, codecs)).step_by(one_in);
     for (seed, (machine, design, codec)) in machines {
         for (workload, sizes) in workloads {
