@@ -61,7 +61,9 @@ STEPS = (
         "Mind how long a run is. FWB and MorLog write caches back every 3 million cycles. The "
         "2,000 transactions above, and the 10,000 of a default run on such workloads, end before "
         "the first time, so that writes which are still to come cost these designs nothing. The "
-        "last lines of a comparison count them. The same hash table, with 40,000 transactions:",
+        "last lines of a comparison count them. `compare --steady` measures a "
+        "region in which nothing changes but by chance, and says how sure it is. The same hash "
+        "table, with 40,000 transactions:",
         "graven compare --designs base,morlog-slde,silo --workloads hash --transactions 40000 "
         "--metrics throughput_tx_per_s --no-report",
     ),
