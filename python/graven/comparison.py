@@ -533,7 +533,7 @@ class Comparison(Frames):
             ('design', 'workload', 'threads')
             >>> ratio = cycles.sel(design="silo") / cycles.sel(design="base")
             >>> round(float(ratio.sel(workload="hash", threads=8)), 2)
-            0.49
+            0.43
         """
         varied = [config_column(key) for key in self.varied]
         stats = dict.fromkeys(

@@ -114,7 +114,13 @@ class Record:
 
     @property
     def why_not_steady(self) -> list[str]:
-        """Reasons why a region that was to be in steady state is not."""
+        """Reasons why a region that was to be in steady state is not.
+
+        Examples:
+            >>> short = graven.run("fwb", "queue", transactions=400)
+            >>> short.why_not_steady  # a whole run does not claim to be
+            []
+        """
         return list(self.measured.get("reasons", []))
 
     def estimate(self, stat: str) -> tuple[float, float | None] | None:
@@ -125,6 +131,10 @@ class Record:
 
         Raises:
             ConfigError: there is no such statistic.
+
+        Examples:
+            >>> print(graven.run("silo", "hash", transactions=400).estimate("ipc"))
+            None
         """
         value = self.number(stat)
         if not self.measured or value is None:
