@@ -259,8 +259,8 @@ class Explanation(Frames, Plotted):
         >>> for move in found.moves[:3]:
         ...     print(move.name, move.ours)
         eight-stores 0.31 ×
-        rows-written-back 0.43 ×
-        paper's method 0.43 ×
+        rows-written-back 0.45 ×
+        paper's method 0.45 ×
         >>> found.to_arrow().num_rows
         9
         >>> [path.name for path in found.plot().save("moved.pdf")]
