@@ -11,7 +11,9 @@ Simulate a design on a workload:
 
 Compare designs, here the throughput of eight threads, in multiples of the baseline's:
 
->>> result = graven.compare(designs=["base", "silo"], workloads="hash,queue", transactions=200)
+>>> result = graven.compare(
+...     designs=["base", "silo"], workloads="hash,queue", transactions=200, from_start=True
+... )
 >>> round(result.normalised("base").mean("throughput_tx_per_s", "silo", threads=8), 2)
 2.62
 

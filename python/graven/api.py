@@ -39,7 +39,7 @@ from graven.machine import DEFAULT, Machine
 from graven.output import check
 from graven.records import MemoryRecord, Record, parse_memory_record
 from graven.recovery import is_asked, shown, with_recovery
-from graven.region import in_steady_state
+from graven.region import with_region
 from graven.selection import Choice
 from graven.variants import NO_VARIANTS, OPTION, Variant, given
 
@@ -75,7 +75,9 @@ class Interrupted(KeyboardInterrupt):
         ...     raise KeyboardInterrupt
         >>> first = graven.run("silo", "hash", transactions=30_000)
         >>> try:
-        ...     graven.compare("base,silo", "hash", transactions=30_000, observe=enough)
+        ...     graven.compare(
+        ...     "base,silo", "hash", transactions=30_000, observe=enough, from_start=True
+        ... )
         ... except graven.Interrupted as interrupted:
         ...     print(interrupted)
         ...     print(interrupted.comparison.designs)
@@ -199,7 +201,7 @@ def compare(
     seeds: int | Iterable[int] | None = None,
     vary: Variations = None,
     variants: Variants = None,
-    steady: bool = False,
+    from_start: bool = False,
     recovery: int | None = None,
     metrics: Names = None,
     jobs: int | None = None,
@@ -221,17 +223,18 @@ def compare(
         machine: Name of a preset, or path of a TOML file.
         threads: Program threads, or several counts to compare; the machine's cores if neither is
             given.
-        transactions: Transactions over all threads of one simulation; 10,000 if neither is given.
+        transactions: Transactions over all threads that are measured of one simulation; if neither
+            is given, as many as precision asks for, and 10,000 of whole runs.
         seed: Seed of everything random.
         seeds: Several seeds, or so many from 1 on: every number is a mean over them then, with half
             of its 95 % confidence interval, and ratios are paired by seed.
         vary: Several values of configuration keys; all their combinations are compared.
         variants: Designs of your own making, by name: a `Variant`, or a design and what it sets.
             They come after the designs, unless `designs` names them.
-        steady: Whether to measure a region in steady state of each run, after a warm-up; counts
-            and energies are per transaction then, `transactions` is the length of the region (as
-            long as precision asks for if not given), and `Record.why_not_steady` says why one is
-            not steady.
+        from_start: Whether to measure whole runs, from empty caches to their end. Otherwise a
+            region in steady state of each is measured, after a warm-up: counts and energies are per
+            transaction, and `Record.why_not_steady` says why one is not steady. Runs whose recovery
+            is timed, and program traces, are always whole.
         recovery: Power failures, evenly spaced over each run, after which recovery is timed; the
             time is one of the default metrics then.
         metrics: Names of the statistics that designs are compared by.
@@ -252,7 +255,18 @@ def compare(
         Interrupted: Ctrl-C; its `comparison` holds the simulations that had finished.
 
     Examples:
-        >>> result = graven.compare("base,fwb,silo", "hash,queue", transactions=200)
+        >>> result = graven.compare("base,silo", "queue", transactions=2000)
+        >>> relative = result.normalised("base")
+        >>> relative.interval("throughput_tx_per_s", "silo", "queue", 8).kind
+        'windows'
+        >>> result.find("silo", "queue", threads=8).why_not_steady
+        []
+
+        Whole runs from their start take less time; the other examples are of these:
+
+        >>> result = graven.compare(
+        ...     "base,fwb,silo", "hash,queue", transactions=200, from_start=True
+        ... )
         >>> result
         <Comparison: 6 results of 3 designs on 2 workloads>
         >>> relative = result.normalised("base")
@@ -266,7 +280,9 @@ def compare(
         nanoseconds, with the cycles of each run:
 
         >>> writes = {"pm.write_ns": [150, 300]}
-        >>> result = graven.compare("base,silo", "hash", transactions=200, vary=writes)
+        >>> result = graven.compare(
+        ...     "base,silo", "hash", transactions=200, vary=writes, from_start=True
+        ... )
         >>> for record in result:
         ...     print(record.design, record.varied["pm.write_ns"], record.stats["cycles"])
         base 150.0 62345
@@ -277,7 +293,9 @@ def compare(
         A variant of a design beside it, with one baseline for all:
 
         >>> small = {"small": ("silo", {"silo.log_buffer_entries": 4})}
-        >>> result = graven.compare("base,silo", "hash", transactions=200, variants=small)
+        >>> result = graven.compare(
+        ...     "base,silo", "hash", transactions=200, variants=small, from_start=True
+        ... )
         >>> relative = result.normalised("base")
         >>> for design in result.designs:
         ...     print(design, round(relative.value("media_write_requests", design, "hash", 8), 2))
@@ -287,29 +305,21 @@ def compare(
 
         Several seeds, with half of the 95 % confidence interval:
 
-        >>> result = graven.compare("base,silo", "hash", transactions=200, seeds=3)
+        >>> result = graven.compare("base,silo", "hash", transactions=200, seeds=3, from_start=True)
         >>> print(result.normalised("base").interval("throughput_tx_per_s", "silo", "hash", 8))
         2.36 ±0.0992
 
-        A region in steady state, with intervals over its windows:
-
-        >>> result = graven.compare("base,silo", "queue", transactions=2000, steady=True)
-        >>> relative = result.normalised("base")
-        >>> relative.interval("throughput_tx_per_s", "silo", "queue", 8).kind
-        'windows'
-        >>> result.find("silo", "queue", threads=8).why_not_steady
-        []
-
         Several numbers of threads, and a statistic of one's choice:
 
-        >>> result = graven.compare("silo", "hash", threads=[1, 4], transactions=200, metrics="ipc")
+        >>> result = graven.compare(
+        ...     "silo", "hash", threads=[1, 4], transactions=200, metrics="ipc", from_start=True
+        ... )
         >>> [round(result.number("ipc", "silo", "hash", threads), 2) for threads in result.threads]
         [0.17, 0.44]
     """
     found = Machine.find(machine)
     failures = arguments.integer_or_none("recovery", recovery, 1, arguments.RECOVERIES_MAX)
     texts = with_recovery(setting_texts(settings, overrides), failures)
-    texts = in_steady_state(texts, asked=arguments.flag("steady", steady))
     executor = executor_of(on, jobs)
     shown_by = observer(observe)
     choice = choose(
@@ -324,6 +334,8 @@ def compare(
         variants=given(variants),
     )
     varied = [item.key for item in choice.vary]
+    whole = arguments.flag("from_start", from_start)
+    texts = with_region(texts, found, varied, from_start=whole)
     metrics_shown = shown(choice.metrics, asked=is_asked(texts, varied, found))
     plan = chosen(choice, found, seeds=arguments.seeds(seeds, seed), settings=texts)
     result = Experiment.prepare(plan).run(
@@ -373,6 +385,7 @@ def sweep(
         ... workloads = ["hash"]
         ... threads = [1, 4]
         ... transactions = 200
+        ... from_start = true
         ... vary = { "pm.write_ns" = [150, 300] }
         ... '''
         >>> written = Path("sweep.toml").write_text(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 
+from graven.records import KIND, STEADY
 from graven.variants import OPTION, Variant, option_text
 
 
@@ -20,7 +21,8 @@ def compare_command(
 
     Args:
         options: By name; several values in a list or a tuple, and nothing of what is `None`.
-        settings: By `SECTION.KEY`.
+        settings: By `SECTION.KEY`. Without a region in steady state among them, the command is that
+            of whole runs.
         vary: The same with several values each.
         variants: Variants by name.
         flags: Options that have no value.
@@ -32,7 +34,10 @@ def compare_command(
                 f"--{name}",
                 _listed(value) if isinstance(value, list | tuple) else str(value),
             ]
-    for key, value in (settings or {}).items():
+    set_for_all = dict(settings or {})
+    if set_for_all.pop(KIND, None) != STEADY:
+        flags = ["from-start", *flags]
+    for key, value in set_for_all.items():
         words += ["--set", f"{key}={_plain(value)}"]
     for key, values in (vary or {}).items():
         words += ["--vary", f"{key}={_listed(values)}"]

@@ -110,7 +110,7 @@ class Changes:
                 key = (item.name, item.unit, item.left, item.right)
                 keys[key] = keys.get(key, 0) + 1
             for metric in metrics:
-                values = one.number(metric.stat), other.number(metric.stat)
+                values = one.value(metric.stat), other.value(metric.stat)
                 if values[0] is not None and values[1] is not None:
                     name = _name(place)
                     changes.append(Change(name, one.design, metric, values[0], values[1]))

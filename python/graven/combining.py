@@ -29,10 +29,12 @@ def combine(*comparisons: Comparison) -> Comparison:
             what.
 
     Examples:
-        >>> ours = graven.compare("base,silo", "hash", transactions=200)
+        >>> ours = graven.compare("base,silo", "hash", transactions=200, from_start=True)
         >>> ours.save("ours.json")
         >>> small = {"small": ("silo", {"silo.log_buffer_entries": 4})}
-        >>> other = graven.compare("base", "hash", transactions=200, variants=small)
+        >>> other = graven.compare(
+        ...     "base", "hash", transactions=200, variants=small, from_start=True
+        ... )
         >>> both = graven.combine(graven.load("ours.json"), other)
         >>> both.designs
         ['base', 'silo', 'small']
@@ -41,7 +43,9 @@ def combine(*comparisons: Comparison) -> Comparison:
 
         With another machine, the numbers have nothing to do with each other:
 
-        >>> ours + graven.compare("lad", "hash", transactions=200, pm__write_ns=300)
+        >>> ours + graven.compare(
+        ...     "lad", "hash", transactions=200, pm__write_ns=300, from_start=True
+        ... )
         Traceback (most recent call last):
             ...
         graven.ConfigError: combine: not comparable: pm.write_ns is 150 and 300
@@ -64,10 +68,13 @@ def combine(*comparisons: Comparison) -> Comparison:
 
 def _differences(one: Comparison, other: Comparison) -> Iterator[str]:
     """What makes two comparisons not comparable, in words, the most obvious first."""
-    for what in ("machine", "version", "threads", "transactions", "seed"):
+    if len({bool(record.measured) for item in (one, other) for record in item.records}) > 1:
+        yield "one is of whole runs, and the other of regions in steady state"
+    for what in ("machine", "version", "threads", "asked_transactions", "seed"):
         values = [_values(item.records, what) for item in (one, other)]
         if set(values[0]) != set(values[1]):
-            yield f"{what} is {_listed(values[0])} and {_listed(values[1])}"
+            name = what.removeprefix("asked_")
+            yield f"{name} is {_listed(values[0])} and {_listed(values[1])}"
     if one.machine and other.machine and one.machine.text != other.machine.text:
         yield f"machine: the two files named {one.machine.name} have different content"
     if _combinations(one) != _combinations(other):

@@ -153,7 +153,9 @@ class Comparison(Frames):
         settings: What was set on it, by `SECTION.KEY`.
 
     Examples:
-        >>> result = graven.compare("base,silo", "hash,queue", threads=[1, 4], transactions=200)
+        >>> result = graven.compare(
+        ...     "base,silo", "hash,queue", threads=[1, 4], transactions=200, from_start=True
+        ... )
         >>> result
         <Comparison: 8 results of 2 designs on 2 workloads with 2 numbers of threads>
         >>> result.designs, result.workloads, result.threads
@@ -192,7 +194,9 @@ class Comparison(Frames):
 
         Of several seeds, numbers are means with half of their 95 % confidence interval:
 
-        >>> several = graven.compare("base,silo", "hash", transactions=200, seeds=2)
+        >>> several = graven.compare(
+        ...     "base,silo", "hash", transactions=200, seeds=2, from_start=True
+        ... )
         >>> several.seeds, several.find("silo", "hash", threads=8, seed=2).seed
         ([1, 2], 2)
         >>> several.interval("committed_transactions", "silo", "hash", threads=8).half_width
@@ -201,7 +205,9 @@ class Comparison(Frames):
         Of a key that varies, results are looked up in one combination of values:
 
         >>> writes = {"pm.write_ns": [150, 300]}
-        >>> result = graven.compare("base,silo", "hash", transactions=200, vary=writes)
+        >>> result = graven.compare(
+        ...     "base,silo", "hash", transactions=200, vary=writes, from_start=True
+        ... )
         >>> result.varied
         {'pm.write_ns': [150.0, 300.0]}
         >>> result.combinations
@@ -478,10 +484,14 @@ class Comparison(Frames):
         return found
 
     def deferred_note(self) -> str | None:
-        """What each design left unwritten, in words: media writes of a run leave these out."""
+        """What each design left unwritten, in words: media writes of a run leave these out.
+
+        Those of a region in steady state do not.
+        """
         means: list[str] = []
         for design in self.designs:
-            lines = [r.number(DEFERRED) for r in self.records if r.design == design]
+            whole = [r for r in self.records if r.design == design and not r.measured]
+            lines = [r.number(DEFERRED) for r in whole]
             known = [value for value in lines if value is not None]
             if known:
                 means.append(f"{design} {scaled(math.fsum(known) / len(known))}")
@@ -527,7 +537,9 @@ class Comparison(Frames):
             ConfigError: two results differ in something else, in their seed for example.
 
         Examples:
-            >>> result = graven.compare("base,silo", "hash,queue", transactions=200)
+            >>> result = graven.compare(
+            ...     "base,silo", "hash,queue", transactions=200, from_start=True
+            ... )
             >>> cycles = result.to_xarray()["cycles"]
             >>> cycles.dims
             ('design', 'workload', 'threads')
@@ -600,7 +612,9 @@ class Normalised(Frames):
     Each is relative to the result with the same number of threads and the same varied values.
 
     Examples:
-        >>> result = graven.compare("base,fwb,silo", "hash,queue", transactions=200)
+        >>> result = graven.compare(
+        ...     "base,fwb,silo", "hash,queue", transactions=200, from_start=True
+        ... )
         >>> relative = result.normalised("base")
         >>> relative
         <Normalised: <Comparison: 6 results of 3 designs on 2 workloads>, relative to base>
@@ -637,7 +651,9 @@ class Normalised(Frames):
         If something was varied, each combination of values is by itself:
 
         >>> writes = {"pm.write_ns": [150, 300]}
-        >>> result = graven.compare("base,silo", "hash", transactions=200, vary=writes)
+        >>> result = graven.compare(
+        ...     "base,silo", "hash", transactions=200, vary=writes, from_start=True
+        ... )
         >>> relative = result.normalised("base")
         >>> for part in relative.parts():
         ...     print(part.comparison.caption, round(part.value("cycles", "silo", "hash", 8), 2))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from graven.declarations import catalogue
 from graven.figures import exact
+from graven.records import KIND
 
 if TYPE_CHECKING:
     from graven.comparison import Comparison
@@ -29,7 +30,8 @@ class Conditions:
     Attributes:
         machines: Names of machines; usually one.
         threads: Numbers of program threads.
-        transactions: Transactions of a simulation, over all its threads.
+        transactions: Transactions that are measured of a simulation, over all its threads.
+        measured: Of what simulations these are: regions in steady state, whole runs, or both.
         seeds: Seeds.
         settings: What was set for all designs, by key, as a person reads it.
         of_designs: By design, what was set for it and not for all.
@@ -40,6 +42,7 @@ class Conditions:
     machines: Sequence[str]
     threads: Sequence[int]
     transactions: Sequence[int]
+    measured: str
     seeds: Sequence[int]
     settings: Mapping[str, str]
     of_designs: Mapping[str, Mapping[str, str]]
@@ -53,7 +56,8 @@ class Conditions:
         return Conditions(
             _each(record.machine for record in records),
             _each(record.threads for record in records),
-            _each(record.transactions for record in records),
+            sorted(_each(record.transactions for record in records)),
+            _measured(records),
             _each(record.seed for record in records),
             _shown(common),
             {
@@ -76,7 +80,7 @@ class Conditions:
         return {
             "machine": ", ".join(self.machines),
             "threads": _listed(self.threads),
-            "transactions": _listed(self.transactions),
+            "transactions": f"{_listed(self.transactions, 2)}, {self.measured}",
             seed: ", ".join(map(str, self.seeds)),
             **self.settings,
             **{
@@ -91,13 +95,15 @@ class Conditions:
     def line(self) -> str:
         """All of it in one line."""
         threads = _listed(self.threads)
-        transactions = _listed(self.transactions)
+        transactions = _listed(self.transactions, 2)
         seeds = ", ".join(map(str, self.seeds))
         one = "" if len(self.seeds) == 1 else "s"
         parts = [
             f"machine {', '.join(self.machines)}",
             f"{threads} thread" + ("" if threads == "1" else "s"),
-            f"{transactions} transaction" + ("" if transactions == "1" else "s"),
+            f"{transactions} transaction"
+            + ("" if transactions == "1" else "s")
+            + f" {self.measured}",
             f"seed{one} {seeds}",
             *_pairs(self.settings),
         ]
@@ -106,13 +112,23 @@ class Conditions:
         return "; ".join([", ".join(parts), *own, *variants])
 
 
+def _measured(records: Sequence[Record]) -> str:
+    """What part of runs results are of, in words."""
+    kinds = {bool(record.measured) for record in records}
+    if kinds == {True}:
+        return "in steady state"
+    if kinds == {True, False}:
+        return "in steady state, or from the start"
+    return "from the start"
+
+
 def _each(values: Iterable[T]) -> list[T]:
     return list(dict.fromkeys(values))
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _listed(numbers: Sequence[int], few: int = 8) -> str:
     """Numbers in words: a few one by one, many from the least to the greatest."""
-    if len(numbers) > 8:
+    if len(numbers) > few:
         return f"{exact(min(numbers))} to {exact(max(numbers))}"
     *first, last = map(exact, numbers)
     return f"{', '.join(first)} and {last}" if first else last
@@ -143,7 +159,7 @@ def _own(records: Sequence[Record], common: Mapping[str, Value]) -> dict[str, Va
 
 def _shown(settings: Mapping[str, Value]) -> dict[str, str]:
     """Values with their units."""
-    return {key: _value(key, value) for key, value in settings.items()}
+    return {key: _value(key, value) for key, value in settings.items() if key != KIND}
 
 
 def _value(key: str, value: Value) -> str:

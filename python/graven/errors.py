@@ -5,7 +5,7 @@ class OutputError(Exception):
     """A file cannot be written; the message names it and says why.
 
     Examples:
-        >>> result = graven.compare("base,silo", "hash", transactions=100)
+        >>> result = graven.compare("base,silo", "hash", transactions=100, from_start=True)
         >>> result.save("nowhere/results.json")
         Traceback (most recent call last):
             ...

@@ -27,7 +27,7 @@ from graven.figures import exact
 from graven.host_memory import Budget, refusal
 from graven.machine import Machine
 from graven.output import growing
-from graven.records import Record, parse_record
+from graven.records import KIND, STEADY, Record, parse_record
 from graven.selection import Choice, Variation
 from graven.variants import NO_VARIANTS, OPTION, Variant, pairs_of
 
@@ -226,6 +226,8 @@ def matrix(
     program trace among the workloads is run once, with its own threads.
     """
     pairs = tuple((settings or {}).items())
+    # The end of a trace is the end of its run.
+    whole = tuple(pair for pair in pairs if pair != (KIND, STEADY))
     compared = [
         (name, catalogue().members(of.design), None if name not in variants else pairs_of(of))
         for name in designs
@@ -240,7 +242,7 @@ def matrix(
             None if is_trace(workload) else count,
             None if is_trace(workload) else transactions,
             seed,
-            pairs,
+            whole if is_trace(workload) else pairs,
             varied=varied,
             alias=None if design == name else name,
             members=len(members),

@@ -29,7 +29,7 @@ class Frames:
             ImportError: it is not.
 
         Examples:
-            >>> result = graven.compare("base,silo", "hash", transactions=200)
+            >>> result = graven.compare("base,silo", "hash", transactions=200, from_start=True)
             >>> result.to_pandas()[["design", "workload", "committed_transactions"]]
               design workload  committed_transactions
             0   base     hash                     200
@@ -46,7 +46,7 @@ class Frames:
             ImportError: it is not.
 
         Examples:
-            >>> result = graven.compare("base,silo", "hash", transactions=200)
+            >>> result = graven.compare("base,silo", "hash", transactions=200, from_start=True)
             >>> result.to_polars()["design"].to_list()
             ['base', 'silo']
         """

@@ -45,7 +45,7 @@ class Interval:
         kind: What the values are of: `seeds` or `windows`; empty for a single value.
 
     Examples:
-        >>> result = graven.compare("base,silo", "hash", transactions=200, seeds=3)
+        >>> result = graven.compare("base,silo", "hash", transactions=200, seeds=3, from_start=True)
         >>> found = result.interval("ipc", "silo", "hash", threads=8)
         >>> round(found.mean, 3), round(found.half_width, 3), found.n, found.kind
         (0.64, 0.048, 3, 'seeds')
@@ -210,6 +210,10 @@ def explained(n: int) -> str:
         "(Student's t); ratios are paired by seed. The best is marked where its interval overlaps "
         "no other safe design's."
     )
+
+
+WINDOWS_TITLE = f"{100 * LEVEL:.0f} % confidence interval over windows"
+"""What whiskers and bands of pictures stand for where results are of regions in steady state."""
 
 
 def spread_title(n: int) -> str:

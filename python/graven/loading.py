@@ -17,7 +17,7 @@ from graven._engine import ConfigError
 from graven.comparison import Comparison
 from graven.declarations import catalogue
 from graven.output import FORMATS
-from graven.records import IDENTITY, SET, Record, Value, config_column, parse_record
+from graven.records import DOCUMENTS, IDENTITY, Record, Value, config_column, parse_record
 
 if TYPE_CHECKING:
     from graven.store import StoredRecord
@@ -30,6 +30,7 @@ def load(
     *,
     machine: str | None = None,
     transactions: int | None = None,
+    from_start: bool | None = None,
 ) -> Comparison:
     """Reads results that `Comparison.save`, `graven compare --out` or a store has.
 
@@ -39,14 +40,17 @@ def load(
     Args:
         path: A file ending in .json, .csv or .parquet, or the folder of a store.
         machine: Only results of this machine.
-        transactions: Only results of so many transactions.
+        transactions: Only results of so many transactions; 0: of regions in steady state that are
+            as long as precision asks for.
+        from_start: Only results of whole runs, or only of regions in steady state.
 
     Raises:
         ConfigError: it cannot be read, is not what Graven writes, or has no such results; or those
-            of a store are of several machines or numbers of transactions, of which to choose one.
+            of a store are of several machines or numbers of transactions, or of both whole runs and
+            regions in steady state, of which to choose one.
 
     Examples:
-        >>> result = graven.compare("base,silo", "hash", transactions=200)
+        >>> result = graven.compare("base,silo", "hash", transactions=200, from_start=True)
         >>> result.save("results.json")
         >>> graven.load("results.json")
         <Comparison: 2 results of 2 designs on 1 workload>
@@ -54,23 +58,33 @@ def load(
         A store has whatever was kept in it, runs as well as comparisons:
 
         >>> record = graven.run("silo", "queue", transactions=200, store="kept")
-        >>> result = graven.compare("base,silo", "hash", transactions=200, store="kept")
+        >>> result = graven.compare(
+        ...     "base,silo", "hash", transactions=200, store="kept", from_start=True
+        ... )
         >>> graven.load("kept", machine="silo", transactions=200)
         <Comparison: 3 results of 2 designs on 2 workloads>
     """
     where = Path(arguments.path("path", path))
-    count = arguments.integer_or_none("transactions", transactions)
+    count = arguments.integer_or_none("transactions", transactions, 0)
     is_store = where.is_dir()
     records = _stored(where) if is_store else _written(where)
     if machine is not None:
         records = [record for record in records if record.machine == machine]
+    if from_start is not None:
+        whole = arguments.flag("from_start", from_start)
+        records = [record for record in records if whole != bool(record.measured)]
     if count is not None:
-        records = [record for record in records if record.transactions == count]
+        records = [record for record in records if record.asked_transactions == count]
     if not records:
         raise ConfigError(f"there are no such results in {where}")
     if is_store:
-        _require_one("machine", records)
-        _require_one("transactions", records)
+        _require_one("machine", [record.machine for record in records])
+        if len({bool(record.measured) for record in records}) > 1:
+            raise ConfigError(
+                "from_start: the store has results of whole runs and of regions in steady state; "
+                "choose one"
+            )
+        _require_one("transactions", [record.asked_transactions for record in records])
         records = varying(records)
     return Comparison(tuple(records))
 
@@ -126,8 +140,8 @@ def _value(record: Record, key: str) -> Value:
     return record.config.get(section, {}).get(name)
 
 
-def _require_one(what: str, records: Iterable[Record]) -> None:
-    found = list(dict.fromkeys(str(getattr(record, what)) for record in records))
+def _require_one(what: str, values: Iterable[Value]) -> None:
+    found = list(dict.fromkeys(map(str, values)))
     if len(found) > 1:
         raise ConfigError(f"{what}: the store has results of {', '.join(found)}; choose one")
 
@@ -188,7 +202,7 @@ def _of_row(row: Mapping[str, Value]) -> Record:
         and _is_there(name, row[name])
     }
     identity: dict[str, Any] = {name: row[name] for name in IDENTITY}
-    own, settings = (json.loads(str(row.get(name) or "{}")) for name in SET)
+    own, settings, measured = (json.loads(str(row.get(name) or "{}")) for name in DOCUMENTS)
     return Record(
         **identity,
         version=str(row["version"]),
@@ -198,6 +212,7 @@ def _of_row(row: Mapping[str, Value]) -> Record:
         simulated=str(row.get("simulated") or ""),
         variant=own,
         settings=settings,
+        measured=measured,
     )
 
 
@@ -206,9 +221,9 @@ def _is_there(name: str, value: Value) -> bool:
     return value is not None or not catalogue().described(name).designs
 
 
-_TEXTS = ("design", "workload", "machine", "version", "simulated", *SET)
+_TEXTS = ("design", "workload", "machine", "version", "simulated", *DOCUMENTS)
 
-_NO_STATISTICS = frozenset({*IDENTITY, "simulated", *SET})
+_NO_STATISTICS = frozenset({*IDENTITY, "simulated", *DOCUMENTS})
 
 
 def _csv_rows(content: bytes) -> list[dict[str, Value]]:

@@ -27,8 +27,16 @@ IDENTITY = ("design", "workload", "machine", "threads", "transactions", "seed", 
 
 NOTHING: Mapping[str, str] = {}
 
+KIND = "region.kind"
+"""The key that says what statistics are of: `STEADY`, or `WHOLE`, which it is if not set."""
+STEADY = "steady"
+WHOLE = "whole"
+
 SET = ("variant", "settings")
 """What was set, by key, for a variant alone and for all; each is there if something was."""
+
+DOCUMENTS = (*SET, "measured")
+"""Attributes that are tables of their own, which a flat row has as JSON."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,6 +121,34 @@ class Record:
         return value if isinstance(value, int | float) else None
 
     @property
+    def asked_transactions(self) -> int:
+        """The number of transactions that was asked for.
+
+        Of a region in steady state it is its length, or 0 if it is as long as precision asks for.
+
+        Examples:
+            >>> graven.run("fwb", "queue", transactions=400).asked_transactions
+            400
+        """
+        if not self.measured:
+            return self.transactions
+        return int(self.config["region"]["transactions"] or 0)
+
+    def value(self, stat: str) -> float | None:
+        """A statistic as comparisons show it: of a region in steady state its estimate.
+
+        Raises:
+            ConfigError: there is no such statistic.
+
+        Examples:
+            >>> record = graven.run("fwb", "queue", transactions=400)
+            >>> record.value("committed_transactions")
+            400
+        """
+        estimate = self.estimate(stat)
+        return self.number(stat) if estimate is None else estimate[0]
+
+    @property
     def why_not_steady(self) -> list[str]:
         """Reasons why a region that was to be in steady state is not.
 
@@ -170,13 +206,13 @@ class Record:
     def to_row(self, *, full: bool = True) -> dict[str, Value]:
         """As one flat row: statistics by name, configuration as `config.SECTION.KEY`.
 
-        What is varied comes before the statistics, `full` or not. `variant` and `settings` are
-        JSON.
+        What is varied comes before the statistics, `full` or not. `variant`, `settings` and
+        `measured` are JSON.
         """
         row: dict[str, Value] = {name: getattr(self, name) for name in IDENTITY}
         if self.simulated != self.design:
             row["simulated"] = self.simulated
-        row |= {name: json.dumps(getattr(self, name)) for name in SET if getattr(self, name)}
+        row |= {name: json.dumps(getattr(self, name)) for name in DOCUMENTS if getattr(self, name)}
         row |= {config_column(key): value for key, value in self.varied.items()}
         row |= self.stats
         if full:
@@ -269,9 +305,9 @@ def parse_record(
         config=config,
         stats=raw["stats"],
         varied=values(varied),
-        settings=values(key for key in settings if key not in own and is_there(key)),
+        settings=values(key for key in settings if key not in (*own, KIND) and is_there(key)),
         variant=values(own),
-        measured=raw["measured"] if raw.get("measured", {}).get("kind") == "steady" else {},
+        measured=raw["measured"] if raw.get("measured", {}).get("kind") == STEADY else {},
     )
 
 

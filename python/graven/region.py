@@ -1,4 +1,9 @@
-"""Regions in steady state: settings that ask for them, and results that are of none."""
+"""Regions in steady state: who measures them, and results that are of none.
+
+Comparisons and sweeps measure a region in steady state of each run unless they are asked not to
+(`from_start`). The exceptions are runs whose events are placed in the whole of them: a recovery
+that is timed, a trace that ends when it ends.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +11,42 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from graven._engine import ConfigError
-from graven.recovery import WHERE
+from graven.machine import Machine
+from graven.records import KIND, STEADY, WHOLE
+from graven.recovery import is_asked
 
 if TYPE_CHECKING:
     from graven.records import Record
 
-KIND = "region.kind"
-STEADY = "steady"
+GROWN = 0.01
+"""Structures that grow by a larger part than this within a region are said to grow."""
 
 
-def in_steady_state(settings: Mapping[str, str], *, asked: bool) -> dict[str, str]:
-    """Settings that have a region in steady state measured, if that is asked for.
+def with_region(
+    settings: Mapping[str, str], machine: Machine, varied: Iterable[str] = (), *, from_start: bool
+) -> dict[str, str]:
+    """Settings of a comparison, with the part of a run that is measured.
+
+    Args:
+        settings: What is set.
+        machine: The machine, whose file may say it, too.
+        varied: Keys that are varied.
+        from_start: Whether whole runs are asked for.
 
     Raises:
-        ConfigError: `region.kind` is set to something else, or recovery is timed, whose power
-            failures strike a run from its beginning.
+        ConfigError: the settings ask for a region in steady state, too.
     """
-    if not asked:
+    varied = list(varied)
+    if from_start:
+        if settings.get(KIND, WHOLE) != WHOLE or KIND in varied:
+            raise ConfigError(
+                f"from_start: whole runs are asked for, and {KIND} is set; one of them is to go"
+            )
+        own = machine.values().get(KIND)
+        is_said = own is not None and own.value != WHOLE
+        return {**settings, KIND: WHOLE} if is_said else dict(settings)
+    if KIND in settings or KIND in varied or is_asked(settings, varied, machine):
         return dict(settings)
-    if settings.get(KIND, STEADY) != STEADY:
-        raise ConfigError(
-            f"steady: a region in steady state is asked for, and {KIND} = {settings[KIND]}; "
-            "one of them is to go"
-        )
-    timed = [key for key in WHERE if settings.get(key, "0") != "0"]
-    if timed:
-        raise ConfigError(
-            f"steady: recovery ({timed[0]}) is timed in runs from their beginning; one of them is "
-            "to go"
-        )
     return {**settings, KIND: STEADY}
 
 
@@ -47,3 +59,30 @@ def not_steady(records: Iterable[Record]) -> list[str]:
         for record in records
         if record.why_not_steady
     ]
+
+
+def growth(records: Iterable[Record]) -> str:
+    """Which workloads' structures grow within the regions, and by how much; empty if none does."""
+    largest: dict[str, float] = {}
+    for record in records:
+        before, after = record.measured.get("footprint_bytes", (0, 0))
+        grown = after / before - 1.0 if before else 0.0
+        largest[record.workload] = max(largest.get(record.workload, 0.0), grown)
+    said = [f"{name} by {100 * share:.1f} %" for name, share in largest.items() if share > GROWN]
+    return f"Structures grow within the regions: {', '.join(said)} at most." if said else ""
+
+
+def notes(records: Iterable[Record], *, several: bool) -> list[str]:
+    """What is to be said of regions in steady state, a line each; nothing of whole runs.
+
+    Args:
+        records: The results.
+        several: Whether they are of several seeds, which have an interval of their own.
+    """
+    measured = [record for record in records if record.measured]
+    if not measured:
+        return []
+    spread = "" if several else "; ±: half of a 95 % interval over windows of the region"
+    lines = [f"Counts and energies are per transaction{spread}.", growth(measured)]
+    lines += [f"not in steady state: {line}" for line in not_steady(measured)]
+    return [line for line in lines if line]

@@ -45,6 +45,7 @@ from graven.experiment import (
 )
 from graven.machine import DEFAULT, Machine
 from graven.records import Record
+from graven.region import with_region
 from graven.reports import CrashReport
 from graven.selection import Variation
 from graven.store.keeping import Keeper, digest
@@ -293,6 +294,7 @@ def _part(table: Table, folder: Path) -> list[Sized]:
     variants = _variants(table)
     crash = table.table("crash")
     how = None if crash is None else _crash(crash)
+    from_start = table.flag("from_start", default=False)
     table.end()
 
     jobs: list[Sized] = []
@@ -309,9 +311,13 @@ def _part(table: Table, folder: Path) -> list[Sized]:
             variants=variants,
         )
         usual = _as_usual(machine, settings, points)
+        varied = [*(item.key for item in choice.vary), *(key for key, _, _ in usual[0])]
+        # Power fails in runs from their beginning.
+        whole = from_start or how is not None
+        measured = with_region(settings, machine, varied, from_start=whole)
         for seed in seeds:
             for point in usual:
-                found = chosen(choice, machine, seeds=[seed], settings=settings)
+                found = chosen(choice, machine, seeds=[seed], settings=measured)
                 jobs += [
                     replace(job, varied=(*job.varied, *point)) if point else job for job in found
                 ]

@@ -39,7 +39,7 @@ class Variant:
     Examples:
         >>> large = graven.Variant("silo", {"silo.log_buffer_entries": 64})
         >>> result = graven.compare(
-        ...     "base,silo", "hash", transactions=200, variants={"large": large}
+        ...     "base,silo", "hash", transactions=200, variants={"large": large}, from_start=True
         ... )
         >>> result.designs
         ['base', 'silo', 'large']

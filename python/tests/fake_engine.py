@@ -116,6 +116,11 @@ SECTIONS = {
         ("buffer_ns", "An access to the on-PM buffer", "ns", "a number from 0.1 to 1000", 10.0,
          None, "the paper gives no latency; that of an SRAM of its size"),
     ],
+    # Set by every comparison; the stand-in measures whole runs whatever it says.
+    "region": [
+        ("kind", "What is measured", "", "one of whole, steady", "whole", None, None),
+        ("transactions", "Of the region", "transactions", "a whole number", 0, None, None),
+    ],
     "workload": [
         ("element_bytes", "Size of one data element", "B", "a size from 8 B to 64 KB", "64 B",
          None, None),

@@ -22,6 +22,7 @@ designs = ["base", "fwb", "silo", "hoop"]
 workloads = ["hash", "queue"]
 threads = [1, 2]
 transactions = {transactions}
+from_start = true
 seeds = {seeds}
 set = {{ "workload.footprint_bytes" = "1 MB" }}
 vary = {{ "pm.write_ns" = [150, 300] }}
@@ -118,7 +119,7 @@ def test_dask_workers_that_do_not_see_the_store_send_results_back(real, tmp_path
         crashed = real("sweep", crashes.name, "--format", "json", "--store", "crashed", *on)
         compared = real(
             "compare", "--designs", "base,silo", "--workloads", "hash", "--transactions", "200",
-            "--format", "json", "--store", "compared", *on,
+            "--from-start", "--format", "json", "--store", "compared", *on,
         )  # fmt: skip
         adversary = ("crash", "--adversary", "--design", "silo,fwb", "--seeds", "600")
         drawn = real(*adversary, "--format", "json", "--store", "drawn", *on)
@@ -289,6 +290,7 @@ def test_what_a_time_limit_cuts_off_is_submitted_again(real, tmp_path, nodes):
     workloads = ["hash"]
     threads = [1]
     transactions = {transactions}
+    from_start = true
     seeds = [1, 2, 3, 4, 5, 6]
     set = {{ "workload.footprint_bytes" = "1 MB" }}
     """

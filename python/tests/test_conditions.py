@@ -14,7 +14,7 @@ FEW = ("--designs", "base,silo", "--workloads", "array,btree", "--transactions",
 ASKED = (*FEW, "--set", "pm.write_ns=300", "--threads", "4")
 MINE = ("--design-as", "mine=silo,silo.log_buffer_entries=2")
 LINE = (
-    "machine silo, 4 threads, 1,200 transactions, seed 1, pm.write_ns = 300 ns; "
+    "machine silo, 4 threads, 1,200 transactions from the start, seed 1, pm.write_ns = 300 ns; "
     "mine: silo with silo.log_buffer_entries = 2 entries"
 )
 
@@ -29,8 +29,14 @@ def test_every_table_of_the_terminal_says_it(quick):
 def test_of_each_combination_it_says_what_that_has(quick):
     vary = ("--vary", "core.count=2,4")
     done = quick("compare", *FEW, *vary, "--metrics", "ipc", "--no-report")
-    assert "core.count = 2\nmachine silo, 2 threads, 1,200 transactions, seed 1\n" in done.stdout
-    assert "core.count = 4\nmachine silo, 4 threads, 1,200 transactions, seed 1\n" in done.stdout
+    assert (
+        "core.count = 2\nmachine silo, 2 threads, 1,200 transactions from the start, seed 1\n"
+        in done.stdout
+    )
+    assert (
+        "core.count = 4\nmachine silo, 4 threads, 1,200 transactions from the start, seed 1\n"
+        in done.stdout
+    )
 
 
 def test_the_head_of_the_report_says_it(quick, tmp_path):
@@ -40,7 +46,7 @@ def test_the_head_of_the_report_says_it(quick, tmp_path):
     assert facts == {
         "machine": "silo",
         "threads": "4",
-        "transactions": "1,200",
+        "transactions": "1,200, from the start",
         "seed": "1",
         "pm.write_ns": "300 ns",
         "mine": "silo with silo.log_buffer_entries = 2 entries",
@@ -61,7 +67,9 @@ def test_a_picture_and_its_data_say_it(quick, tmp_path, ending):
 
 def test_wide_bars_show_it_below(comparison):
     wide = comparison.normalised("base").plot("bars", width="text")
-    assert wide.get_supxlabel().startswith("machine silo, 8 threads, 100 transactions, seed 1")
+    assert wide.get_supxlabel().startswith(
+        "machine silo, 8 threads, 100 transactions from the start, seed 1"
+    )
     assert comparison.normalised("base").plot("bars").get_supxlabel() == ""
     wide.canvas.draw()
     below = wide._supxlabel.get_window_extent()
@@ -72,7 +80,9 @@ def test_files_that_are_read_again_say_it(tmp_path):
     result = graven.compare("base,silo", "array", transactions=100, seeds=2, pm__write_ns=300)
     result.save(tmp_path / "r.csv")
     again = graven.load(tmp_path / "r.csv")
-    line = "machine silo, 8 threads, 100 transactions, seeds 1, 2, pm.write_ns = 300 ns"
+    line = (
+        "machine silo, 8 threads, 100 transactions from the start, seeds 1, 2, pm.write_ns = 300 ns"
+    )
     assert Conditions.of(result).line == Conditions.of(again).line == line
 
 
@@ -81,7 +91,8 @@ def test_a_setting_of_some_designs_is_said_of_them():
     other = graven.compare("lad", "array", transactions=100, pm__write_ns=300)
     both = graven.Comparison((*usual.records, *other.records))
     assert Conditions.of(both).line == (
-        "machine silo, 8 threads, 100 transactions, seed 1; lad: pm.write_ns = 300 ns"
+        "machine silo, 8 threads, 100 transactions from the start, seed 1; "
+        "lad: pm.write_ns = 300 ns"
     )
 
 
@@ -99,7 +110,7 @@ def test_a_setting_that_only_some_designs_read_is_said_once():
         "base,silo", "array", transactions=100, variants=own, silo__log_buffer_entries=2
     )
     assert Conditions.of(usual + other).line == (
-        "machine silo, 8 threads, 100 transactions, seed 1, "
+        "machine silo, 8 threads, 100 transactions from the start, seed 1, "
         "silo.log_buffer_entries = 2 entries; mine: silo with pm.write_ns = 300 ns"
     )
 

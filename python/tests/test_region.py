@@ -9,12 +9,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from conftest import ENVIRONMENT
 
 import graven
-from graven.region import in_steady_state
+from graven.conditions import Conditions
+from graven.experiment import matrix
+from graven.machine import Machine
+from graven.plots.values import Source, stat
+from graven.region import notes, with_region
 
 COMPARED = """
 import json, graven
@@ -25,7 +30,7 @@ small = {
     "region.warm_up_transactions": 200,
 }
 result = graven.compare(
-    "base,fwb", "hash", steady=True, transactions=400, store=None, settings=small
+    "base,fwb", "hash", transactions=400, store=None, settings=small
 )
 result.save("r.json")
 stats = ["media_write_requests", "throughput_tx_per_s", "write_energy_pj", "peak_wear"]
@@ -52,26 +57,117 @@ def test_a_region_in_steady_state_is_measured_and_shown_per_transaction(tmp_path
     assert interval["half_width"] > 0
     counted, shown = found["counted"], found["shown"]
     # But for what is pending at the ends of the region.
-    for stat in ("media_write_requests", "write_energy_pj"):
-        assert shown[stat] == pytest.approx(counted[stat] / 400, rel=0.1)
+    for name in ("media_write_requests", "write_energy_pj"):
+        assert shown[name] == pytest.approx(counted[name] / 400, rel=0.1)
     assert shown["throughput_tx_per_s"] == pytest.approx(counted["throughput_tx_per_s"], rel=0.1)
     assert shown["peak_wear"] == counted["peak_wear"], "it does not add up"
     assert any("scans" in reason for reason in found["why"][1])
     assert found["loaded"] == found["estimates"]
 
 
-def test_a_whole_run_is_asked_for_by_default():
-    assert in_steady_state({"pm.read_ns": "60"}, asked=False) == {"pm.read_ns": "60"}
+SILO = Machine("silo")
+STEADY = {"region.kind": "steady"}
+
+
+def test_a_region_in_steady_state_is_measured_by_default():
+    said = {"pm.read_ns": "60"}
+    assert with_region(said, SILO, from_start=False) == said | STEADY
+
+
+def test_whole_runs_are_measured_if_they_are_asked_for():
+    assert with_region({"pm.read_ns": "60"}, SILO, from_start=True) == {"pm.read_ns": "60"}
+    says = Machine("mine", '[region]\nkind = "steady"\n')
+    assert with_region({}, says, from_start=True) == {"region.kind": "whole"}
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "varied"),
     [
-        ({"region.kind": "whole"}, "steady: a region in steady state is asked for"),
-        ({"recovery.points": "3"}, "steady: recovery (recovery.points) is timed"),
+        ({"region.kind": "whole"}, ()),
+        ({"recovery.points": "3"}, ()),
+        ({}, ("recovery.at_percent",)),
+        ({}, ("region.kind",)),
     ],
 )
-def test_what_does_not_go_with_it_is_refused(settings, said):
-    with pytest.raises(graven.ConfigError) as refused:
-        in_steady_state(settings, asked=True)
-    assert str(refused.value).startswith(said)
+def test_what_is_said_otherwise_stands(settings, varied):
+    assert with_region(settings, SILO, varied, from_start=False) == settings
+
+
+@pytest.mark.parametrize(("settings", "varied"), [(STEADY, ()), ({}, ("region.kind",))])
+def test_what_contradicts_is_refused(settings, varied):
+    with pytest.raises(graven.ConfigError, match=r"^from_start: whole runs are asked for"):
+        with_region(settings, SILO, varied, from_start=True)
+
+
+def test_jobs_of_comparisons_measure_it_and_those_of_traces_do_not():
+    jobs = matrix(["base"], ["array", "t.gvt"], SILO, settings=STEADY)
+    assert [job.settings for job in jobs] == [(("region.kind", "steady"),), ()]
+
+
+def in_steady_state(record, **changed):
+    """A record as if it were of a region."""
+    estimates = {"media_write_requests": [6.5, 0.02], "cycles": [300.0, 0.01]}
+    measured = {
+        "kind": "steady", "steady": True, "reasons": [], "estimates": estimates,
+        "footprint_bytes": [100, 110],
+    } | changed  # fmt: skip
+    return replace(record, measured=measured)
+
+
+@pytest.fixture
+def both():
+    """The same of whole runs, and of regions."""
+    whole = graven.compare("base,silo", "array", transactions=100, store=None, from_start=True)
+    regions = tuple(map(in_steady_state, whole.records))
+    return whole, replace(whole, records=regions, settings=STEADY)
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "parquet"])
+def test_every_file_keeps_what_is_estimated(both, form, tmp_path):
+    _, regions = both
+    regions.save(tmp_path / f"r.{form}")
+    loaded = graven.load(tmp_path / f"r.{form}")
+    assert [record.measured for record in loaded] == [record.measured for record in regions]
+    assert loaded.interval("media_write_requests", "silo", "array", 8).half_width > 0
+
+
+def test_pictures_show_what_tables_do(both):
+    _, regions = both
+    source = Source(regions, None)
+    shown = source.number(stat("media_write_requests"), "silo", "array", (8, ()))
+    table = regions.interval("media_write_requests", "silo", "array", 8)
+    assert (shown.low, shown.value, shown.high) == (table.low, table.mean, table.high)
+    assert "over windows" in source.what_spreads_are
+
+
+def test_regions_and_whole_runs_are_not_put_together(both):
+    whole, regions = both
+    with pytest.raises(graven.ConfigError, match="one is of whole runs, and the other of regions"):
+        graven.combine(whole, regions)
+
+
+def test_what_grows_and_what_is_not_steady_is_said(both):
+    whole, regions = both
+    first, second = regions.records
+    cut = in_steady_state(second, reasons=["no scan within the run"], footprint_bytes=[100, 100])
+    assert notes([first, cut], several=False) == [
+        "Counts and energies are per transaction; ±: half of a 95 % interval over windows of the "
+        "region.",
+        "Structures grow within the regions: array by 10.0 % at most.",
+        "not in steady state: silo on array: no scan within the run",
+    ]
+    assert notes(whole, several=False) == []
+
+
+def test_the_head_says_what_is_measured(both):
+    whole, regions = both
+    assert "100 transactions from the start" in Conditions.of(whole).line
+    assert "100 transactions in steady state" in Conditions.of(regions).line
+
+
+def test_a_report_says_it_and_its_command_measures_the_same(both, tmp_path):
+    for comparison, is_whole in zip(both, (True, False), strict=True):
+        comparison.report(tmp_path / "r.html")
+        page = (tmp_path / "r.html").read_text()
+        assert ("--from-start" in page) == is_whole
+        assert ("Structures grow" in page) != is_whole

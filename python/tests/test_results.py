@@ -20,7 +20,15 @@ from graven.store.keeping import request_of
 from graven.store.upkeep import verify
 
 RUN = ("run", "--design", "silo", "--workload", "btree", "--transactions", "10")
-COMPARE = ("compare", "--designs", "base,silo", "--workloads", "array,btree", "--no-report")
+COMPARE = (
+    "compare",
+    "--from-start",
+    "--designs",
+    "base,silo",
+    "--workloads",
+    "array,btree",
+    "--no-report",
+)
 CRASH = ("crash", "--design", "silo", "--workload", "btree")
 FAILS = {"FAKE_FAIL": "silo"}
 """A design that fails if it is simulated."""

@@ -37,7 +37,7 @@ from graven.store import Store
 from graven.store.running import EXPIRES_SECONDS, FOLDER, Announcement, Running, running
 from graven.store.upkeep import clean
 
-ASKED = {"transactions": 100, "threads": [1, 4]}
+ASKED = {"from_start": True, "transactions": 100, "threads": [1, 4]}
 
 
 @pytest.fixture
@@ -173,8 +173,9 @@ def test_a_view_keeps_what_was_asked_for(client):
 
 def test_the_numbers_are_those_of_graven_plot(quick, client, folder, tmp_path):
     done = quick(
-        "plot", "bars", "--designs", "base,silo", "--workloads", "array,btree", "--threads", "1,4",
-        "--transactions", "100", "--store", str(folder), "--out", "bars.svg", "--width", "text",
+        "plot", "bars", "--from-start", "--designs", "base,silo", "--workloads", "array,btree",
+        "--threads", "1,4", "--transactions", "100", "--store", str(folder), "--out", "bars.svg",
+        "--width", "text",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     query = "design=base&design=silo&threads=1&threads=4&set="

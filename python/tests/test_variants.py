@@ -172,7 +172,7 @@ def test_rows_without_the_configuration_say_what_was_set(quick):
 
 
 def test_a_variants_result_is_that_of_its_design_with_these_settings(quick):
-    quick("compare", *SMALL, *MINE, "--no-report")
+    quick("compare", "--from-start", *SMALL, *MINE, "--no-report")
     done = quick(
         "run", "--design", "silo", "--workload", "array", "--transactions", "100",
         "--set", "silo.log_buffer_entries=2",

@@ -56,7 +56,7 @@ def test_the_wheel_is_what_a_release_demands(wheel):
 
 
 def test_the_wheel_simulates_crashes_and_reproduces(program, tmp_path):
-    few = ("--transactions", "100")
+    few = ("--transactions", "100", "--from-start")
     compared = done(
         program, "compare", "--designs", "base,silo", "--workloads", "hash", *few,
         "--format", "json", "--report", "report.html", cwd=tmp_path,

@@ -20,7 +20,7 @@ from graven.experiment import Experiment, Result, chosen, failures_text
 from graven.loading import load
 from graven.machine import Machine
 from graven.recovery import is_asked, shown, with_recovery
-from graven.region import in_steady_state
+from graven.region import with_region
 from graven.variants import Variant
 
 DEFAULT_REPORT = Path("report.html")
@@ -83,13 +83,13 @@ once; what had finished is printed and written all the same, and the exit code i
     help="Program threads; several counts are compared with each other.  [default: the machine's, "
     "else one per core]",
 )
-@options.transactions("the machine's, else 10000")
+@options.measured_transactions("the machine's, else as many as precision asks for")
 @options.seed
 @options.seeds
 @options.settings
 @options.vary
 @options.variants
-@options.steady
+@options.from_start
 @options.recovery
 @click.option(
     "--baseline",
@@ -142,7 +142,7 @@ def compare(
     settings: dict[str, str],
     vary: dict[str, list[str]] | None,
     variants: dict[str, Variant],
-    steady: bool,
+    from_start: bool,
     recovery: int | None,
     baseline: str | None,
     metrics: str | None,
@@ -161,8 +161,6 @@ def compare(
     executor = options.executor_of(on, jobs)
     found = Machine.find(machine)
     settings = with_recovery(settings, recovery)
-    with refusing():
-        settings = in_steady_state(settings, asked=steady)
     choice = choose(
         designs,
         workloads,
@@ -175,6 +173,8 @@ def compare(
         variants=variants,
     )
     varied = [item.key for item in choice.vary]
+    with refusing():
+        settings = with_region(settings, found, varied, from_start=from_start)
     metrics_shown = shown(choice.metrics, asked=is_asked(settings, varied, found))
     beside = [_read(path) for path in others]
     theirs = [design for item in beside for design in item.designs]

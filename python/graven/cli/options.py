@@ -211,15 +211,15 @@ def recovery(command: F) -> F:
     )(command)
 
 
-def steady(command: F) -> F:
-    """`--steady`."""
+def from_start(command: F) -> F:
+    """`--from-start`."""
     return click.option(
-        "--steady",
+        "--from-start",
         is_flag=True,
-        help="Measure a region in steady state: transactions without time fill the caches, a "
-        "warm-up follows, and windows are measured until throughput, media writes, latency and "
-        "write energy are known within 5 % (keys region.*). --transactions is the length of the "
-        "region then. Counts are per transaction.",
+        help="Measure whole runs, from empty caches on. Otherwise a region in steady state of each "
+        "is measured: transactions without time fill the caches, a warm-up follows, and then "
+        "windows until throughput, media writes, latency and write energy are known within 5 % "
+        "(keys region.*).",
     )(command)
 
 
@@ -263,6 +263,17 @@ def transactions(default: str = "10000") -> Callable[[F], F]:
         type=click.IntRange(min=1),
         metavar="N",
         help=f"Transactions of one simulation, over all its threads.  [default: {default}]",
+    )
+
+
+def measured_transactions(default: str) -> Callable[[F], F]:
+    """`--transactions` of a comparison."""
+    return click.option(
+        "--transactions",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Transactions that are measured of one simulation, over all its threads.  "
+        f"[default: {default}; 10000 of whole runs]",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from graven.plots.comparisons import RELATIVE, Asked, Chart, chart
 from graven.plots.picture import checked, save, tables
 from graven.plots.scales import AUTO, SCALES
 from graven.plots.style import THEMES, WIDTHS, Look
+from graven.region import with_region
 from graven.store import Store
 from graven.variants import Variant
 
@@ -132,7 +133,8 @@ def selecting(command: F) -> F:
         options.settings,
         options.seeds,
         options.seed,
-        options.transactions("as of compare"),
+        options.from_start,
+        options.measured_transactions("as of compare"),
         click.option(
             "--threads",
             type=options.ThreadCounts(),
@@ -170,6 +172,7 @@ def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> N
         machine: str,
         threads: tuple[int, ...] | None,
         transactions: int | None,
+        from_start: bool,
         seed: int,
         seeds: tuple[int, ...] | None,
         settings: dict[str, str],
@@ -202,10 +205,13 @@ def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> N
             variants=variants,
         )
         options.check_baseline(baseline, choice.designs)
+        varied = [item.key for item in choice.vary]
+        with refusing():
+            settings = with_region(settings, found, varied, from_start=from_start)
         jobs = {one: chosen(choice, found, seeds=[one], settings=settings) for one in several}
 
         def made() -> Chart:
-            comparison = _stored(jobs, folder)
+            comparison = _stored(jobs, folder, settings)
             relative_to = None
             if baseline is not None or (kind in RELATIVE and not absolute):
                 relative_to = comparison.normalised(baseline or choice.baseline).baseline
@@ -268,7 +274,7 @@ _of_comparison(
 )
 
 
-def _stored(jobs: dict[int, list[Job]], folder: Path) -> Comparison:
+def _stored(jobs: dict[int, list[Job]], folder: Path, settings: Mapping[str, str]) -> Comparison:
     """The results of all jobs.
 
     Raises:
@@ -279,7 +285,7 @@ def _stored(jobs: dict[int, list[Job]], folder: Path) -> Comparison:
     store = Store(folder, note)
     every = [job for of_seed in jobs.values() for job in of_seed]
     if not store.is_there:
-        raise ConfigError(f"there is no store in {folder}; {_makers(jobs, list(jobs))}")
+        raise ConfigError(f"there is no store in {folder}; {_makers(jobs, list(jobs), settings)}")
     click.get_current_context().call_on_close(store.close)
     keep = Keeper(store)
     results = [(job, keep.found(job)) for job in every]
@@ -292,7 +298,7 @@ def _stored(jobs: dict[int, list[Job]], folder: Path) -> Comparison:
         seeds = [seed for seed in jobs if any(job.seed == seed for job in missing)]
         raise ConfigError(
             f"{len(missing):,} of {len(asked):,} results are not in {folder}: {', '.join(names)}; "
-            + _makers(jobs, seeds)
+            + _makers(jobs, seeds, settings)
         )
     there = [(job, record_of(job, found[0])) for job, found in results if found is not None]
     return Comparison(best_of_aliases(there))
@@ -305,7 +311,7 @@ def _seed(job: Job, jobs: dict[int, list[Job]]) -> str:
 _OF_COMPARE = ("designs", "workloads", "machine", "threads", "transactions")
 
 
-def _makers(jobs: dict[int, list[Job]], seeds: Sequence[int]) -> str:
+def _makers(jobs: dict[int, list[Job]], seeds: Sequence[int], settings: Mapping[str, str]) -> str:
     """The command that makes the results of some seeds, with the options that were given."""
     given = click.get_current_context().params
     asked = {
@@ -320,7 +326,7 @@ def _makers(jobs: dict[int, list[Job]], seeds: Sequence[int]) -> str:
             "seeds": list(seeds) if len(seeds) > 1 else None,
             "store": given["folder"],
         },
-        settings=given["settings"],
+        settings=settings,
         vary=given["vary"],
         variants=given["variants"],
         flags=["no-report"],

@@ -16,7 +16,7 @@ from graven.figures import MISSING, exact
 from graven.headings import Headings
 from graven.intervals import Interval, best_of, explained, ratio_text, scaled_text
 from graven.records import Value
-from graven.region import not_steady
+from graven.region import notes
 
 UNSAFE_MARK = "†"
 UNSAFE_NOTE = (
@@ -82,12 +82,8 @@ def print_comparison(console: Console, normalised: Normalised) -> None:
         if deferred is not None:
             where = part.comparison.caption
             console.print(f"{where}: {deferred}" if where else deferred, markup=False)
-    if any(record.measured for record in comparison):
-        console.print(
-            "Counts and energies are per transaction; ± is half of a 95 % interval over windows."
-        )
-        for line in not_steady(comparison):
-            console.print(f"not in steady state: {line}", markup=False)
+    for line in notes(comparison, several=several > 1):
+        console.print(line, markup=False)
     if comparison.unsafe:
         console.print(UNSAFE_NOTE)
 

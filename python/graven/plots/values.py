@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graven.comparison import MEAN, Comparison
-from graven.intervals import Interval, geometric_mean, spread_title
+from graven.intervals import WINDOWS_TITLE, Interval, geometric, of_record, over_seeds, spread_title
 from graven.records import Record, Value
 
 Place = tuple[int, tuple[tuple[str, Value], ...]]
@@ -23,8 +23,8 @@ BASELINE_IS_0 = "baseline is 0"
 VALUE_IS_0 = "no geomean: a value is 0"
 """Reasons for a number that is not there."""
 
-Take = Callable[[Record], float | None]
-"""What is drawn of a record."""
+Take = Callable[[Record], Interval | None]
+"""What is drawn of a record, with the interval that it carries, if any."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Number:
     parts: Mapping[str, float] | None = None
 
     @staticmethod
-    def of(values: Sequence[float | None]) -> Number | None:
+    def of(values: Sequence[Interval | None]) -> Number | None:
         """The number of these seeds; nothing if one of them has none."""
-        found = Interval.of(values)
+        found = over_seeds(values)
         return None if found is None else Number(found.mean, max(found.low, 0.0), found.high)
 
     @property
@@ -99,21 +99,27 @@ class Source:
         )
         if None in own or None in references:
             return NO_RESULT
-        return BASELINE_IS_0 if self.baseline is not None and 0.0 in references else VALUE_IS_0
+        has_zero = any(value is not None and value.mean == 0.0 for value in references)
+        return BASELINE_IS_0 if self.baseline is not None and has_zero else VALUE_IS_0
 
-    def _seed(self, take: Take, design: str, group: str, place: Place, seed: int) -> float | None:
+    def _seed(
+        self, take: Take, design: str, group: str, place: Place, seed: int
+    ) -> Interval | None:
         if group == MEAN:
             workloads = self.comparison.workloads
-            return geometric_mean([self._seed(take, design, w, place, seed) for w in workloads])
+            return geometric([self._seed(take, design, w, place, seed) for w in workloads])
         own = self._taken(take, design, group, place, seed)
         if self.baseline is None:
             return own
         reference = self._taken(take, self.baseline, group, place, seed)
-        return None if own is None or not reference else own / reference
+        if own is None or reference is None:
+            return None
+        # A baseline over itself is 1, whatever it is known to.
+        return Interval(1.0) if design == self.baseline and reference.mean else own.over(reference)
 
     def _taken(
         self, take: Take, design: str, workload: str, place: Place, seed: int
-    ) -> float | None:
+    ) -> Interval | None:
         record = self._records.get((design, workload, *place, seed))
         return None if record is None else take(record)
 
@@ -148,7 +154,9 @@ class Source:
     def what_spreads_are(self) -> str:
         """What whiskers and bands are of, in words; empty with a single seed."""
         count = len(self.seeds)
-        return spread_title(count) if count > 1 else ""
+        if count > 1:
+            return spread_title(count)
+        return WINDOWS_TITLE if any(record.measured for record in self.comparison) else ""
 
 
 def _place(record: Record) -> Place:
@@ -157,15 +165,15 @@ def _place(record: Record) -> Place:
 
 def stat(name: str) -> Take:
     """Takes a statistic."""
-    return lambda record: record.number(name)
+    return lambda record: of_record(record, name)
 
 
 def total(names: Sequence[str]) -> Take:
     """Takes the sum of some statistics; nothing if a record lacks one."""
 
-    def take(record: Record) -> float | None:
-        values = [record.number(name) for name in names]
+    def take(record: Record) -> Interval | None:
+        values = [record.value(name) for name in names]
         known = [value for value in values if value is not None]
-        return math.fsum(known) if len(known) == len(values) else None
+        return Interval(math.fsum(known)) if len(known) == len(values) else None
 
     return take

@@ -18,6 +18,7 @@ from graven.figures import caption, exact, ratio
 from graven.intervals import best_of, explained, ratio_text, rivals_of, scaled_text
 from graven.machine import Machine
 from graven.records import Value
+from graven.region import notes
 from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
 from graven.report.palette import KIND_TITLES, KINDS, design_styles
 from graven.report.simulations import Run, Simulations, places_of
@@ -168,6 +169,7 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
             scaling=_scaling(normalised),
             kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in _kinds_present(comparison)],
             missing=_missing(comparison),
+            notes=notes(comparison, several=len(comparison.seeds) > 1),
             settings=_settings(comparison, machine, settings),
             command=_command(normalised, machine, settings),
         )
@@ -509,14 +511,14 @@ def _command(normalised: Normalised, machine: Machine, settings: Mapping[str, st
     counts = {tuple(comparison.at(varied).threads) for varied in comparison.combinations}
     # Without one count for all there was one thread per core, and the cores are varied.
     threads = comparison.threads if len(counts) == 1 else None
-    has_one = len({r.transactions for r in comparison.records}) == 1
+    has_one = len({r.asked_transactions for r in comparison.records}) == 1
     usual = comparison.metrics == METRICS
     asked: dict[str, object] = {
         "designs": comparison.designs,
         "workloads": comparison.workloads,
         "machine": machine.name if machine.text is None else f"./{machine.name}",
         "threads": threads,
-        "transactions": record.transactions if has_one else None,
+        "transactions": (record.asked_transactions or None) if has_one else None,
         "seed": record.seed if len(comparison.seeds) == 1 else None,
         "seeds": comparison.seeds if len(comparison.seeds) > 1 else None,
         "baseline": normalised.baseline,

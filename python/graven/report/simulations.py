@@ -76,7 +76,7 @@ class Simulations:
                     str(record.threads),
                     *([str(record.seed)] if several else []),
                     *(str(record.varied.get(key, "")) for key in comparison.varied),
-                    *(scaled(record.number(metric.stat)) for metric in metrics),
+                    *(scaled(record.value(metric.stat)) for metric in metrics),
                 ],
             )
             for place, record in enumerate(comparison.records)

@@ -112,7 +112,7 @@ def _commands(gone: Sequence[Run], view: View, store: Path) -> list[str]:
                 "workloads": list(dict.fromkeys(key[4] for key in keys)),
                 "machine": machine,
                 "threads": list(dict.fromkeys(key[3] for key in keys if key[3])) or None,
-                "transactions": view.transactions,
+                "transactions": view.transactions or None,
                 "seed": seed,
                 "store": store,
             },

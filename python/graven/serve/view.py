@@ -136,7 +136,7 @@ class _Reader:
         machine = self._one("machine", str(newest.machine), machines)
         build = self._build(narrowed(every.entries, machine=machine))
         of_build = self.stock.part(machine, build).entries or every.entries
-        [transactions] = self._numbers("transactions", [of_build[0].transactions or 1], 1, one=True)
+        [transactions] = self._numbers("transactions", [of_build[0].transactions or 0], 0, one=True)
         of_size = [
             entry
             for entry in of_build

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from graven.records import STEADY
 from graven.store import segments
 from graven.store.records import DamagedRecord, NewerRecord, StoredRecord
 from graven.store.segments import Place
@@ -462,7 +463,7 @@ def row_of(record: StoredRecord, place: Place) -> tuple[object, ...]:
         spec.get("workload"),
         machine.get("preset", machine.get("file")),
         ran.get("threads", spec.get("threads")),
-        ran.get("transactions", spec.get("transactions")),
+        _transactions(ran, spec),
         _text(spec.get("seed")),
         json.dumps(settings),
         asked.get("version"),
@@ -471,6 +472,13 @@ def row_of(record: StoredRecord, place: Place) -> tuple[object, ...]:
         record.host_s,
         None if statistics is None else json.dumps(statistics),
     )
+
+
+def _transactions(ran: Mapping[str, Any], spec: Mapping[str, Any]) -> object:
+    """Of all threads; of a region in steady state what was asked for, 0 if precision decides."""
+    if ran.get("measured", {}).get("kind") == STEADY:
+        return ran["config"]["region"]["transactions"]
+    return ran.get("transactions", spec.get("transactions"))
 
 
 def _finite(digits: str) -> float | None:
