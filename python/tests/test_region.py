@@ -171,3 +171,16 @@ def test_a_report_says_it_and_its_command_measures_the_same(both, tmp_path):
         page = (tmp_path / "r.html").read_text()
         assert ("--from-start" in page) == is_whole
         assert ("Structures grow" in page) != is_whole
+        assert (", between " in page) != is_whole, "a bar says its interval"
+
+
+@pytest.mark.usefixtures("real_engine")
+def test_power_fails_in_whole_runs_only(tmp_path):
+    words = ("crash", "--design", "silo", "--workload", "hash", "--set", "region.kind=steady")
+    done = subprocess.run(
+        [sys.executable, "-m", "graven", *words],
+        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "region.kind" in done.stderr
+    assert "power fails in whole runs" in done.stderr

@@ -18,6 +18,7 @@ use graven::lab::faults::{FaultKind, survey};
 use graven::lab::litmus::{self, Litmus, ParseError};
 use graven::lab::mutants::{Mutant, TrialError, mutants_of, try_mutant};
 use graven::sim::{Others, SimError, Spec};
+use graven::stats::region::RegionConfig;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -120,6 +121,7 @@ struct RunTask {
 pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: RunSpec = parse(spec_json)?;
     let config = given.machine.config(&given.set)?;
+    RegionConfig::require_whole(&config, &[])?;
     let (threads, transactions) = (given.threads, given.transactions);
     let mut spec =
         spec_of(config, &given.design, &given.workload, threads, transactions, given.seed)?;

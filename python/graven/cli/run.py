@@ -166,9 +166,10 @@ def _table(record: Record, *, every: bool) -> None:
 
     console = results_console()
     unsafe = set() if record.safe else {record.design}
+    part = "in steady state" if record.measured else "from the start"
     console.print(
         f"[bold]{marked(record.design, unsafe)}[/] on [bold]{record.workload}[/]: "
-        f"{record.transactions} transactions, {record.threads} threads, "
+        f"{record.transactions} transactions {part}, {record.threads} threads, "
         f"machine {record.machine}, seed {record.seed}"
     )
     if unsafe:

@@ -81,7 +81,7 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
     console.print(table)
     console.print(
         "Power failures checked, by failure mode: plain, with a torn write, with writes on their "
-        "way, in recovery; and walks of structures."
+        "way, in recovery; and walks of structures. Runs begin with empty caches and logs."
     )
     for drawn in dict.fromkeys(_drawn(r) for r in reports if isinstance(r, AdversaryReport)):
         console.print(f"Drawn: {drawn}.")

@@ -15,7 +15,7 @@ from graven.comparison import MEAN, METRICS, Comparison, Metric, Normalised
 from graven.conditions import Conditions
 from graven.declarations import Design, catalogue
 from graven.figures import caption, exact, ratio
-from graven.intervals import best_of, explained, ratio_text, rivals_of, scaled_text
+from graven.intervals import Interval, best_of, explained, ratio_text, rivals_of, scaled_text
 from graven.machine import Machine
 from graven.records import Value
 from graven.region import notes
@@ -313,12 +313,14 @@ def _bar_chart(
     for design in comparison.designs:
         shares = []
         for workload in comparison.workloads:
-            value = normalised.value(stat, design, workload, threads)
+            found = normalised.interval(stat, design, workload, threads)
+            value = None if found is None else found.mean
             share = _shares(comparison, design, workload, threads) if kinds else {}
             shares.append(share)
-            bars[design, workload] = Bar(value, _split(value, share))
-        mean = normalised.mean(stat, design, threads)
-        bars[design, MEAN] = Bar(mean, _split(mean, _mean_shares(shares)))
+            bars[design, workload] = Bar(value, _split(value, share), _spread(found))
+        of_mean = normalised.mean_interval(stat, design, threads)
+        mean = None if of_mean is None else of_mean.mean
+        bars[design, MEAN] = Bar(mean, _split(mean, _mean_shares(shares)), _spread(of_mean))
     return BarChart(
         key=key,
         description=f"{metric.title} of each design on each workload, relative to "
@@ -395,6 +397,13 @@ def _ratio_table(
     ]
     caption = _with(f"Relative to {normalised.baseline}, {_threads(threads)}", comparison.caption)
     return NumberTable(caption, names, rows)
+
+
+def _spread(found: Interval | None) -> tuple[float, float] | None:
+    """The ends of an interval, if there is one."""
+    if found is None or not found.half_width:
+        return None
+    return max(found.low, 0.0), found.high
 
 
 def _absolute_tables(

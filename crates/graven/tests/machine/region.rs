@@ -224,3 +224,17 @@ fn a_run_that_is_drained_writes_as_much_as_the_region_says() {
         assert!((said / drained - 1.0).abs() <= half + 0.03, "{design}: {said} ±{half}, {drained}");
     }
 }
+
+/// Power fails in whole runs: a region beside it is refused, and not measured as something else.
+#[test]
+fn a_region_and_a_recovery_that_is_timed_exclude_each_other() {
+    let settings = [("recovery.points", "2")];
+    let design = registry().find_design("silo").expect("it is there");
+    let workload = registry().find_workload("array").expect("it is there");
+    let refused = Spec::new(config("silo", &settings), design, workload, None, Some(100), 1)
+        .err()
+        .expect("it is refused")
+        .to_string();
+    assert!(refused.contains("region.kind"), "{refused}");
+    assert!(refused.contains("power fails in whole runs, from their beginning"), "{refused}");
+}

@@ -5,6 +5,8 @@ use graven_base::recovery_steps::Work;
 use graven_base::section;
 use graven_base::stats::{Declaration, Kind, Value};
 
+use super::region::RegionConfig;
+
 section! {
     /// Recovery in simulated time: where in a run power fails, and the price of recovery's computation. Recovery is timed
     /// only if one of the first three says where power fails.
@@ -35,15 +37,17 @@ impl RecoveryConfig {
         given.into_iter().filter(|&given| given).count()
     }
 
-    /// Checks that one way at most says where power fails.
+    /// Checks that one way at most says where power fails, and that it is in a whole run.
     ///
     /// # Errors
     /// [`ConfigError::Inconsistent`] names the keys.
     pub fn check(config: &Config) -> Result<(), ConfigError> {
-        if config.get::<RecoveryConfig>().ways() <= 1 {
-            return Ok(());
-        }
         let keys = ["recovery.points", "recovery.at_cycle", "recovery.at_percent"];
+        match config.get::<RecoveryConfig>().ways() {
+            0 => return Ok(()),
+            1 => return RegionConfig::require_whole(config, &keys),
+            _ => {}
+        }
         let why = "one of recovery.points, recovery.at_cycle and recovery.at_percent says where power fails, \
                    and the others are 0";
         Err(config.inconsistent(&keys, why.into()))

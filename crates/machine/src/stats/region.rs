@@ -15,6 +15,7 @@
 //! the windows, and estimated for a region at whose ends as many lines are dirty. Interval and estimate are of what is left. Counted values
 //! stand in a record as they were counted, beside the estimates.
 
+use graven_base::config::{Config, ConfigError};
 use graven_base::{choice, section};
 
 choice! {
@@ -55,6 +56,18 @@ impl RegionConfig {
     /// Whether a region in steady state is measured.
     pub fn is_steady(&self) -> bool {
         self.kind == Region::Steady
+    }
+
+    /// Refuses regions where events are placed in the whole of a run.
+    ///
+    /// # Errors
+    /// [`ConfigError::Inconsistent`] names the keys, among them those that place the events.
+    pub fn require_whole(config: &Config, placed_by: &[&str]) -> Result<(), ConfigError> {
+        if !config.get::<RegionConfig>().is_steady() {
+            return Ok(());
+        }
+        let keys = [&["region.kind"], placed_by].concat();
+        Err(config.inconsistent(&keys, "power fails in whole runs, from their beginning".into()))
     }
 
     /// Transactions that a program must have, over all threads, so that the region does not end with it.
