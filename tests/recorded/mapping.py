@@ -278,6 +278,8 @@ class _Walk:
                 if isinstance(value, str):
                     value = self.config_value(f"{section}.{key}", value)
                     value = self.text(value, f"{path}/{section}/{key}")
+                elif type(value) is int:
+                    value = int(self.config_value(f"{section}.{key}", str(value)))
                 out.setdefault(there, {})[name] = value
         return out
 

@@ -121,6 +121,14 @@ def test_words_of_the_configuration_are_renamed_with_their_key_only():
     }
 
 
+def test_a_number_of_the_configuration_is_another_under_its_key_only():
+    text = '[[config_value]]\nkey = "pm.banks"\nfrom = "8"\nto = "16"\n'
+    given = {"config": {"pm": {"banks": 8, "lines": 8}, "lad": {"banks": 8, "on": True}}}
+    assert mapped(text, result=given)["result"] == {
+        "config": {"pm": {"banks": 16, "lines": 8}, "lad": {"banks": 8, "on": True}}
+    }
+
+
 def test_texts_are_replaced_in_the_order_of_the_rules():
     text = '[[text]]\nfrom = "a.c"\nto = "b\\\\1"\n'
     text += '[[text]]\npath = "result/text"\nfrom = "^(b)(.)"\nto = "\\\\2\\\\1"\nregex = true\n'

@@ -238,3 +238,14 @@ fn a_region_and_a_recovery_that_is_timed_exclude_each_other() {
     assert!(refused.contains("region.kind"), "{refused}");
     assert!(refused.contains("power fails in whole runs, from their beginning"), "{refused}");
 }
+
+/// Laws of conservation hold between the two instants, whatever is under way at each: a run that breaks one ends with an error.
+#[test]
+fn laws_of_conservation_hold_for_the_region_of_every_design() {
+    let config = config("silo", &[]);
+    for design in registry().designs().iter().filter(|design| !design.name.contains("literal")) {
+        for workload in ["hash", "queue"] {
+            record(&spec_of(config.clone(), design, workload, 700));
+        }
+    }
+}

@@ -49,12 +49,16 @@ impl Simulation {
 
     /// Checks the statistics of a whole run, which have been closed, against the laws of conservation.
     pub(super) fn check_conservation(&self) -> Result<(), SimError> {
+        Ok(Laws::new(&self.spec.config).check_run(self.stats(), self.under_way())?)
+    }
+
+    /// What has begun and not ended.
+    pub(super) fn under_way(&self) -> UnderWay {
         let is_open = |(_, fill): &(usize, &Fill)| {
             !fill.checked && self.machine.memory.is_pm(fill.line.addr())
         };
         let fills = self.fills.iter().filter(is_open).count() as u64;
-        let under_way = UnderWay { fills, ..self.machine.memory.requests_under_way() };
-        Ok(Laws::new(&self.spec.config).check_run(self.stats(), under_way)?)
+        UnderWay { fills, ..self.machine.memory.requests_under_way() }
     }
 
     /// Lets background work end, writes every dirty line back, recovers once, and compares PM with what

@@ -25,6 +25,7 @@ use super::run::Simulation;
 use crate::design::Rounds;
 use crate::program::{Op, Program};
 use crate::stats::Stats;
+use crate::stats::conservation::{Books, Broken, Laws};
 use crate::stats::region::{RegionConfig, Series};
 
 /// Windows of a region, at most: when there are as many, two become one.
@@ -52,8 +53,12 @@ pub(super) struct Measured {
     windows: Vec<Sample>,
     window_transactions: u64,
     about: About,
+    /// What was under way when the region began.
+    books: Books,
     /// The statistics of the region, when it is over.
     finished: Option<Box<Stats>>,
+    /// They break a law of conservation.
+    broken: Option<Broken>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,8 +105,14 @@ impl Measured {
     }
 
     /// Takes the statistics of a region that is over.
-    pub fn take_finished(&mut self) -> Option<Stats> {
-        self.finished.take().map(|stats| *stats)
+    ///
+    /// # Errors
+    /// They break a law of conservation.
+    pub fn take_finished(&mut self) -> Result<Option<Stats>, Broken> {
+        match self.broken.take() {
+            Some(broken) => Err(broken),
+            None => Ok(self.finished.take().map(|stats| *stats)),
+        }
     }
 
     /// Whether a region is under way, which the end of the program cuts off.
@@ -204,6 +215,7 @@ impl Simulation {
             t.instructions_before = t.pipeline.instructions;
         }
         self.machine.memory.shared.stats.begin_again(now);
+        self.measured.books = Books::begun(self.under_way());
         let about = &mut self.measured.about;
         (about.warm_up, about.began) = (warm_up, now);
         about.pending[0] = pending;
@@ -274,6 +286,9 @@ impl Simulation {
     /// The region is over: its statistics are closed.
     pub(super) fn end_region(&mut self) {
         self.finish_stats();
+        let books = Books::of(self.stats(), self.under_way());
+        let laws = Laws::new(&self.spec.config);
+        self.measured.broken = laws.check_between(&self.measured.books, &books).err();
         let about = &mut self.measured.about;
         about.pending[1] = self.machine.memory.shared.stats.counters.residual_dirty_lines;
         about.footprint[1] = self.machine.architectural().nonzero_lines() * LINE_BYTES;

@@ -326,7 +326,7 @@ impl Simulation {
         if self.measured.is_under_way() {
             self.cut_region();
         }
-        let stats = match self.measured.take_finished() {
+        let stats = match self.measured.take_finished()? {
             Some(stats) => stats,
             None => {
                 self.finish_stats();

@@ -1,6 +1,6 @@
 //! Laws of conservation: what statistics must agree with each other in, whatever was simulated.
 //!
-//! They are checked at the end of every run, in every build, and a run that breaks one ends with an error that names the law and
+//! They are checked at the end of every run and of every region in steady state, in every build, and a run that breaks one ends with an error that names the law and
 //! both numbers. A law is about *changes* between two instants, with what was under way at each ([`Books`]); the change of a whole
 //! run is that from nothing. Most hold for any two instants. Some hold from the beginning of a run alone, and are checked by
 //! [`Laws::check_run`] in addition.
@@ -121,6 +121,11 @@ pub struct Books {
 }
 
 impl Books {
+    /// Those of statistics that have just begun anew, with what is under way.
+    pub fn begun(under_way: UnderWay) -> Books {
+        Books { under_way, ..Books::default() }
+    }
+
     /// The statistics now, with what is under way.
     pub fn of(stats: &Stats, under_way: UnderWay) -> Books {
         Books {
@@ -218,6 +223,15 @@ impl Laws {
             plain_bit: is_plain.then(|| Energy::per_bit(pm.array_write_pj_per_bit)),
             keeps_rows: pm.row_writes.stay_in_row(),
         }
+    }
+
+    /// All that hold for what has happened between any two instants.
+    ///
+    /// # Errors
+    /// The first that is broken.
+    pub fn check_between(&self, before: &Books, after: &Books) -> Result<(), Broken> {
+        self.check_cores(before, after)?;
+        self.check_memory(before, after)
     }
 
     /// Those that hold for what has happened between any two instants, of caches and cores.

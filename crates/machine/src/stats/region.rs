@@ -42,7 +42,7 @@ section! {
         /// Transactions of the region; 0: as many as `precision_percent` asks for.
         transactions: u64 = 0, 0..=1_000_000_000, "transactions";
         /// Transactions of a region whose length is not given, at least.
-        transactions_min: u64 = 32_000, 64..=1_000_000_000, "transactions";
+        transactions_min: u64 = 64_000, 64..=1_000_000_000, "transactions";
         /// And at most; those of the warm-up, too.
         transactions_max: u64 = 400_000, 64..=1_000_000_000, "transactions";
         /// Loads and stores of the program in a region whose length is not given, at most, and of the warm-up.
@@ -67,7 +67,10 @@ impl RegionConfig {
             return Ok(());
         }
         let keys = [&["region.kind"], placed_by].concat();
-        Err(config.inconsistent(&keys, "power fails in whole runs, from their beginning".into()))
+        Err(config.inconsistent(
+            &keys,
+            "power fails in whole runs, from their beginning, and region.kind = steady".into(),
+        ))
     }
 
     /// Transactions that a program must have, over all threads, so that the region does not end with it.
