@@ -61,6 +61,7 @@ COLUMNS = (
     "region",
     "half_width",
     "long",
+    "long_half_width",
     "whole",
     "why_not_steady",
 )
@@ -91,13 +92,14 @@ def rows_of(workload: str, designs: Sequence[str], jobs: int | None) -> list[Row
             continue
         for metric in METRICS:
             here = regions.interval(metric, design, workload, threads)
-            there = long.value(metric, design, workload, threads)
+            there = long.interval(metric, design, workload, threads)
             beside = whole.value(metric, design, workload, threads)
             if here is None or there is None or beside is None:
                 continue
             values = (
                 workload, design, metric, f"{here.mean:.5g}", f"{here.half_width or 0.0:.3g}",
-                f"{there:.5g}", f"{beside:.5g}", "; ".join(record.why_not_steady),
+                f"{there.mean:.5g}", f"{there.half_width or 0.0:.3g}", f"{beside:.5g}",
+                "; ".join(record.why_not_steady),
             )  # fmt: skip
             rows.append(dict(zip(COLUMNS, values, strict=True)))
     return rows
@@ -113,6 +115,12 @@ def is_inside(row: Row) -> bool:
     return abs(float(row["region"]) - float(row["long"])) <= float(row["half_width"])
 
 
+def overlaps(row: Row) -> bool:
+    """Whether the intervals of the two have a value in common."""
+    both = float(row["half_width"]) + float(row["long_half_width"])
+    return abs(float(row["region"]) - float(row["long"])) <= both
+
+
 def counted(rows: Sequence[Row]) -> str:
     """How many regions hold what they say, a sentence for each metric."""
     said = []
@@ -121,11 +129,13 @@ def counted(rows: Sequence[Row]) -> str:
         steady = [row for row in of if not row["why_not_steady"]]
         near = sum(abs(apart(row)) <= WITHIN for row in steady)
         inside = sum(map(is_inside, steady))
+        common = sum(map(overlaps, steady))
         whole = sum(abs(apart(row, "whole")) <= WITHIN for row in steady)
         said.append(
             f"{title.capitalize()}: {len(steady)} of {len(of)} regions are in steady state; of "
-            f"these, {near} are within {100 * WITHIN:.0f} % of the long region, and {inside} state "
-            f"an interval that it is in; {whole} are within {100 * WITHIN:.0f} % of the whole run."
+            f"these, {near} are within {100 * WITHIN:.0f} % of the long region, {inside} state an "
+            f"interval that it is in, and {common} one that overlaps with its own; {whole} are "
+            f"within {100 * WITHIN:.0f} % of the whole run."
         )
     return "\n\n".join(said)
 
@@ -148,7 +158,7 @@ def shown(rows: Sequence[Row]) -> str:
                 f"`{design}`" + (" (not steady)" if row["why_not_steady"] else ""),
                 f"{float(row['region']):.3f}",
                 f"{float(row['half_width']):.3f}",
-                f"{float(row['long']):.3f}",
+                f"{float(row['long']):.3f} ±{float(row['long_half_width']):.3f}",
                 f"{100 * apart(row):+.1f} %{mark}",
                 f"{float(row['whole']):.3f}",
                 *("" if other is None else f"{100 * apart(other):+.1f} %" for other in beside),
