@@ -6,6 +6,7 @@ state and does not say so; an option that is heard and changes nothing.
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -13,8 +14,10 @@ from dataclasses import replace
 
 import pytest
 from conftest import ENVIRONMENT
+from rich.console import Console
 
 import graven
+from graven.cli.tables import print_comparison
 from graven.conditions import Conditions
 from graven.experiment import matrix
 from graven.machine import Machine
@@ -129,6 +132,20 @@ def test_every_file_keeps_what_is_estimated(both, form, tmp_path):
     loaded = graven.load(tmp_path / f"r.{form}")
     assert [record.measured for record in loaded] == [record.measured for record in regions]
     assert loaded.interval("media_write_requests", "silo", "array", 8).half_width > 0
+
+
+def test_tables_have_room_for_intervals(both):
+    _, regions = both
+    several = [
+        replace(record, workload=workload)
+        for record in regions
+        for workload in ("array", "btree", "chain-queue", "hash", "queue", "rbtree", "tpcc")
+    ]
+    text = io.StringIO()
+    console = Console(file=text, width=100)
+    print_comparison(console, replace(regions, records=tuple(several)).normalised("base"))
+    assert "±" in text.getvalue()
+    assert "…" not in text.getvalue(), "nothing is cut off"
 
 
 def test_pictures_show_what_tables_do(both):

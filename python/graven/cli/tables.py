@@ -48,7 +48,8 @@ def print_comparison(console: Console, normalised: Normalised) -> None:
     comparison = normalised.comparison
     names = max((len(design) for design in comparison.designs), default=0) + 12
     several = len(comparison.seeds)
-    room = max(1, (console.width - names) // (_CELL + (_SPREAD if several > 1 else 0)) - 1)
+    has_spread = several > 1 or any(record.measured for record in comparison)
+    room = max(1, (console.width - names) // (_CELL + (_SPREAD if has_spread else 0)) - 1)
     workloads = comparison.workloads
     chunks = [workloads[i : i + room] for i in range(0, len(workloads), room)]
     parts = normalised.parts()
