@@ -138,6 +138,7 @@ campaigns: install clusters ## What takes hours: mutants, full sizes of all pape
 	$(BIN)/python -m tests.campaigns.corners
 	$(BIN)/python -m tests.campaigns.scale
 	$(BIN)/python -m tests.campaigns.rates
+	$(BIN)/python -m tests.campaigns.steady
 	$(BIN)/python -m tests.campaigns.clusters
 	$(BIN)/python -m tests.campaigns.reproduced
 	$(MAKE) soak

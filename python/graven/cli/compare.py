@@ -32,6 +32,9 @@ Prints throughput, media writes, bytes written per transaction, mean transaction
 energy relative to the baseline, and writes report.html, which opens without a network. With
 --recovery also the time of recovery after a power failure.
 
+What is measured is a region in steady state of each run, until its interval is narrow; results that
+are of no steady state are named below the tables. --from-start measures whole runs.
+
 A machine's file may say what is compared on it: designs, workloads, threads, transactions,
 baseline, what is varied, and the statistics that designs are compared by. An option takes the place
 of what the file says about the same; a key that is --set is not varied. A name that stands for
@@ -49,6 +52,7 @@ Examples:
   graven compare --designs base,silo --metrics throughput_tx_per_s,ipc,pm_energy_pj
   graven compare --designs base,fwb,lsm,hoop --workloads hash --recovery 4
   graven compare --designs base,silo,lad --seeds 5
+  graven compare --from-start --transactions 10000
   graven compare --machine mine.toml --format csv > mine.csv
   graven compare --designs base,silo --with theirs.json
   graven compare --on dask://scheduler:8786
