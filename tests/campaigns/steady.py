@@ -63,6 +63,7 @@ COLUMNS = (
     "long",
     "long_half_width",
     "whole",
+    "grows",
     "why_not_steady",
 )
 
@@ -99,7 +100,7 @@ def rows_of(workload: str, designs: Sequence[str], jobs: int | None) -> list[Row
             values = (
                 workload, design, metric, f"{here.mean:.5g}", f"{here.half_width or 0.0:.3g}",
                 f"{there.mean:.5g}", f"{there.half_width or 0.0:.3g}", f"{beside:.5g}",
-                "; ".join(record.why_not_steady),
+                "yes" if growth(regions.comparison) else "", "; ".join(record.why_not_steady),
             )  # fmt: skip
             rows.append(dict(zip(COLUMNS, values, strict=True)))
     return rows
@@ -137,6 +138,12 @@ def counted(rows: Sequence[Row]) -> str:
             f"interval that it is in, and {common} one that overlaps with its own; {whole} are "
             f"within {100 * WITHIN:.0f} % of the whole run."
         )
+    level = [row for row in rows if not row["grows"] and not row["why_not_steady"]]
+    workloads = ", ".join(dict.fromkeys(f"`{row['workload']}`" for row in level))
+    said.append(
+        f"Of what does not grow ({workloads}), {sum(map(is_inside, level))} of {len(level)} state an "
+        "interval that the long region is in."
+    )
     return "\n\n".join(said)
 
 
