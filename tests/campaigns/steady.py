@@ -141,8 +141,8 @@ def counted(rows: Sequence[Row]) -> str:
     level = [row for row in rows if not row["grows"] and not row["why_not_steady"]]
     workloads = ", ".join(dict.fromkeys(f"`{row['workload']}`" for row in level))
     said.append(
-        f"Of what does not grow ({workloads}), {sum(map(is_inside, level))} of {len(level)} state an "
-        "interval that the long region is in."
+        f"Of what does not grow ({workloads}), {sum(map(is_inside, level))} of {len(level)} state "
+        "an interval that the long region is in."
     )
     return "\n\n".join(said)
 
