@@ -330,6 +330,7 @@ MACHINE_KEYS: tuple[tuple[tuple[str, ...], Settings, dict[str, tuple[str, ...]]]
             "region.transactions": ("100",),
             "region.transactions_min": ("100",),
             "region.transactions_max": ("300",),
+            "region.operations_min": ("3000",),
             "region.operations_max": ("3000",),
             "region.precision_percent": ("1", "50"),
         },

@@ -7,7 +7,7 @@ use crate::common::{preset, registry, with_each};
 use graven::config::Config;
 use graven::design::{DesignInfo, Leaves, MutantSet};
 use graven::sim::{Simulation, Spec};
-use graven::stats::Kind;
+use graven::stats::{Kind, RegionConfig};
 use serde_json::Value;
 
 /// Small caches and structures, so that a few thousand transactions fill and turn over everything.
@@ -248,4 +248,49 @@ fn laws_of_conservation_hold_for_the_region_of_every_design() {
             record(&spec_of(config.clone(), design, workload, 700));
         }
     }
+}
+
+/// Many operations in few transactions are as long a region as few operations in many.
+#[test]
+fn a_region_of_large_transactions_needs_fewer_of_them() {
+    let of = |operations: &str| {
+        let settings = [
+            ("region.transactions_min", "4000"),
+            ("region.operations_min", operations),
+            ("region.precision_percent", "100"),
+        ];
+        let design = registry().find_design("ideal").expect("it is there");
+        let workload = registry().find_workload("array").expect("it is there");
+        let spec = Spec::new(config("silo", &settings), design, workload, None, None, 1);
+        record(&spec.expect("it fits"))["transactions"].as_u64().expect("a number")
+    };
+    // A swap has 32 loads and stores.
+    assert_eq!(of("1000000"), 4000);
+    assert_eq!(of("32000"), 992, "windows are of whole transactions");
+}
+
+#[test]
+fn a_program_of_which_a_region_is_measured_is_as_long_as_fits() {
+    let design = registry().find_design("ideal").expect("it is there");
+    let workload = registry().find_workload("tpcc").expect("it is there");
+    let of = |capacity: &str| {
+        let config = preset("silo", &[("region.kind", "steady"), ("pm.capacity_bytes", capacity)]);
+        Spec::new(config, design, workload, None, None, 1)
+    };
+    let (large, small) = (of("256 GB").expect("it fits"), of("1 GB").expect("a part fits"));
+    let wanted = large.config.get::<RegionConfig>().program_transactions(large.threads);
+    assert!(large.transactions < wanted, "host memory has no room for all");
+    assert!(small.transactions < large.transactions, "and PM has no room for these");
+    assert!(small.check().is_ok());
+    let none = of("64 MB").and_then(|spec| spec.check());
+    assert!(none.is_err_and(|error| error.to_string().contains("pm.capacity_bytes")));
+}
+
+/// Threads that wait for each other's locks go on without time, too, whoever has them.
+#[test]
+fn threads_that_share_locks_are_fast_forwarded() {
+    let settings = [("region.fast_forward_transactions", "2000"), ("llc.bytes", "256 KB")];
+    let settings = [&settings[..], &[("region.fast_forward_operations", "100000000")]].concat();
+    let record = record(&spec("ideal", "tpcc", 200, &settings));
+    assert!(record["measured"]["fast_forward_transactions"].as_u64() >= Some(2000), "{record}");
 }

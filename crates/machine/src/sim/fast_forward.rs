@@ -33,8 +33,11 @@ pub(super) struct FastForwarded {
 enum Turn {
     /// A transaction has ended.
     Transaction,
-    /// Another thread has a lock that it needs.
-    Waits,
+    /// Another thread has a lock that it needs. It may have executed something before, and released locks.
+    Waits {
+        /// It has not.
+        at_once: bool,
+    },
     /// There is nothing to do without time: its program has ended, or does something to the machine.
     Over,
 }
@@ -58,13 +61,19 @@ impl Simulation {
             let is_filled =
                 caches.resident >= lines || done.transactions >= 2 * plan.fast_forward_transactions;
             let is_aged = done.transactions >= plan.fast_forward_transactions && is_filled;
-            if is_aged || done.operations >= plan.fast_forward_operations || fruitless >= threads {
+            if is_aged || done.operations >= plan.fast_forward_operations || fruitless > threads {
                 break;
             }
-            // By turns they would march in step, each at the same place of its bank, as threads with time never do.
+            // By turns they would march in step, each at the same place of its bank, as threads with time never do. After a
+            // fruitless turn, which was of any thread, each has its turn.
             let thread = if fruitless > 0 { turns } else { mix(turns) } % threads as u64;
             let turn = self.turn_without_time(thread as usize, &mut caches, &mut done.operations);
-            fruitless = if turn == Turn::Transaction { 0 } else { fruitless + 1 };
+            fruitless = match turn {
+                Turn::Transaction => 0,
+                // Others may have waited for what it has released: all have their turn again.
+                Turn::Waits { at_once: false } => 1,
+                Turn::Waits { at_once: true } | Turn::Over => fruitless + 1,
+            };
             done.transactions += u64::from(turn == Turn::Transaction);
             turns += 1;
             if turns.is_multiple_of(TURNS_PER_LOOK) && self.control.report(0) {
@@ -96,6 +105,7 @@ impl Simulation {
         caches: &mut Filling,
         operations: &mut u64,
     ) -> Turn {
+        let mut at_once = true;
         loop {
             let t = &mut self.threads[thread];
             let (id, core) = (t.id, t.core);
@@ -132,7 +142,7 @@ impl Simulation {
                 Op::Lock { lock } => {
                     if !self.locks.is_free_for(lock, id) {
                         self.threads[thread].op = Some(op);
-                        return Turn::Waits;
+                        return Turn::Waits { at_once };
                     }
                     self.locks.take(lock, id);
                     let addr = self.locks.addr(lock);
@@ -149,6 +159,7 @@ impl Simulation {
                     return Turn::Over;
                 }
             }
+            at_once = false;
         }
     }
 

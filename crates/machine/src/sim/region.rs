@@ -207,7 +207,10 @@ impl Simulation {
 
     fn begin_region(&mut self) {
         let now = self.machine.now();
-        let warm_up = self.stats().counters.committed_transactions;
+        let counters = &self.stats().counters;
+        let warm_up = counters.committed_transactions;
+        let plan = self.spec.config.get::<RegionConfig>();
+        let shortest = plan.shortest(counters.loads + counters.stores, warm_up);
         let rounds = self.rounds();
         let pending = self.pending_lines();
         let footprint = self.machine.architectural().nonzero_lines() * LINE_BYTES;
@@ -224,7 +227,7 @@ impl Simulation {
         self.measured.phase = Phase::Region;
         let plan = self.spec.config.get::<RegionConfig>();
         self.measured.window_transactions = match plan.transactions {
-            0 => plan.transactions_min / WINDOWS_MIN as u64,
+            0 => shortest / WINDOWS_MIN as u64,
             given => (given / WINDOWS_GIVEN).max(1),
         };
         self.measured.next = self.end_of_next_window();

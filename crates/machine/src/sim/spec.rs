@@ -15,6 +15,12 @@ use std::sync::Arc;
 /// First byte of PM that a workload may use: address 0 stays the null pointer.
 pub(super) const DATA_START: Addr = Addr(4096);
 
+/// How often a program of which a region is measured may be halved.
+const HALVED_MAX: u32 = 4;
+
+/// Room for what it may insert, at most, if that can be had by halving it.
+const BLOCK_BYTES_MAX: u64 = 2 << 30;
+
 /// What to simulate.
 #[derive(Clone)]
 pub struct Spec {
@@ -101,7 +107,20 @@ impl Spec {
         let mut spec = Spec::checked(config, design, workload, threads, given, seed)?;
         let region = spec.config.get::<RegionConfig>();
         spec.transactions = region.program_transactions(spec.threads);
-        Ok(spec)
+        Ok(spec.shortened_to_fit())
+    }
+
+    /// A program of which a region is measured may be shorter than it may have to be, where PM or host have no room for what so many
+    /// transactions may insert: most regions need a part of it, and one that is cut off says so.
+    fn shortened_to_fit(self) -> Spec {
+        let halved = |by: u32| Spec { transactions: self.transactions >> by, ..self.clone() };
+        let is_small = |workload: Box<dyn workload::Workload>| {
+            workload.extent().is_none_or(|extent| extent.block_bytes <= BLOCK_BYTES_MAX)
+        };
+        let small = |spec: &Spec| spec.build_workload().is_ok_and(is_small);
+        let fits = |spec: &Spec| spec.build_workload().is_ok();
+        let mut all = (0..=HALVED_MAX).map(halved);
+        all.clone().find(small).or_else(|| all.find(fits)).unwrap_or(self)
     }
 
     /// A specification of a workload that need not be registered, with a configuration that has the parameter sets

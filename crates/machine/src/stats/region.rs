@@ -41,8 +41,10 @@ section! {
         warm_up_transactions: u64 = 16_000, 0..=1_000_000_000, "transactions";
         /// Transactions of the region; 0: as many as `precision_percent` asks for.
         transactions: u64 = 0, 0..=1_000_000_000, "transactions";
-        /// Transactions of a region whose length is not given, at least.
+        /// Transactions of a region whose length is not given, at least, unless they have `operations_min`.
         transactions_min: u64 = 64_000, 64..=1_000_000_000, "transactions";
+        /// Loads and stores that are enough for a region of fewer transactions.
+        operations_min: u64 = 6_000_000, 1_000..=1_000_000_000_000, "operations";
         /// And at most; those of the warm-up, too.
         transactions_max: u64 = 400_000, 64..=1_000_000_000, "transactions";
         /// Loads and stores of the program in a region whose length is not given, at most, and of the warm-up.
@@ -71,6 +73,12 @@ impl RegionConfig {
             &keys,
             "power fails in whole runs, from their beginning, and region.kind = steady".into(),
         ))
+    }
+
+    /// Transactions of the shortest region whose length is not given, of a program with so many operations in so many transactions.
+    pub fn shortest(&self, operations: u64, transactions: u64) -> u64 {
+        let enough = self.operations_min.saturating_mul(transactions) / operations.max(1);
+        self.transactions_min.min(enough.max(64))
     }
 
     /// Transactions that a program must have, over all threads, so that the region does not end with it.
