@@ -17,7 +17,7 @@ from graven.arguments import path as path_text
 from graven.declarations import catalogue
 from graven.figures import caption, counted, scaled
 from graven.frames import Frames, dataset
-from graven.intervals import Interval, arithmetic, geometric, of_record, over_seeds
+from graven.intervals import Interval, arithmetic, geometric, of_record, over_seeds, relative
 from graven.machine import Machine
 from graven.records import Record, Value, arrow_table, config_column, to_arrow
 from graven.variants import Variant
@@ -734,14 +734,7 @@ class Normalised(Frames):
             strict=True,
         )
         is_itself = design == self.baseline
-        return [
-            None
-            if own is None or reference is None or not reference.mean
-            else Interval(1.0)
-            if is_itself
-            else own.over(reference)
-            for own, reference in pairs
-        ]
+        return [relative(own, reference, is_itself=is_itself) for own, reference in pairs]
 
     def mean(self, stat: str, design: str, threads: int) -> float | None:
         """Geometric mean over all workloads; `None` unless every one of them has a ratio.

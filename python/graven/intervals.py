@@ -51,6 +51,8 @@ class Interval:
         (0.64, 0.048, 3, 'seeds')
         >>> found.low < found.mean < found.high
         True
+        >>> found.ends == (found.low, found.high)
+        True
         >>> found.overlaps(result.interval("ipc", "base", "hash", threads=8))
         False
         >>> print(found)
@@ -104,6 +106,11 @@ class Interval:
             return None
         return _with_relative(self.mean / other.mean, [self, other])
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The two ends as pictures draw them, where nothing lies below 0."""
+        return max(self.low, 0.0), self.high
+
     def __str__(self) -> str:
         if self.half_width is None:
             return scaled(self.mean)
@@ -126,6 +133,18 @@ def of_record(record: Record, stat: str) -> Interval | None:
         return Interval(*estimate, kind=WINDOWS)
     value = record.number(stat)
     return None if value is None else Interval(value, None)
+
+
+def relative(
+    own: Interval | None, reference: Interval | None, *, is_itself: bool
+) -> Interval | None:
+    """A design's value over the baseline's; nothing if one is missing, or the baseline's is 0.
+
+    A baseline over itself is 1, whatever it is known to.
+    """
+    if own is None or reference is None or not reference.mean:
+        return None
+    return Interval(1.0) if is_itself else own.over(reference)
 
 
 def over_seeds(values: Sequence[Interval | None]) -> Interval | None:

@@ -307,8 +307,14 @@ def parse_record(
         varied=values(varied),
         settings=values(key for key in settings if key not in (*own, KIND) and is_there(key)),
         variant=values(own),
-        measured=raw["measured"] if raw.get("measured", {}).get("kind") == STEADY else {},
+        measured=region_of(raw),
     )
+
+
+def region_of(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the engine's document says of a region in steady state; nothing of a whole run."""
+    found: Mapping[str, Any] = raw.get("measured", {})
+    return found if found.get("kind") == STEADY else {}
 
 
 _ESTIMATES = {"throughput_tx_per_s": "cycles"}

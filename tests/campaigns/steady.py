@@ -8,8 +8,8 @@ compare` does it by default, in a region whose length precision decides; in a re
 transactions; and in whole runs of as many from empty caches on. The ratios, and half of the
 interval that the comparison states, are rows of `steady.csv`, and `docs/steady.md` shows them.
 
-Results are in the store `graven-results/steady`, so that an interrupted campaign goes on with what
-is missing; a workload's rows are written when all its designs are through.
+The campaign keeps results in the store `graven-results/steady`, and simulates only what is missing
+there after an interrupt. It writes a workload's rows when all its designs are through.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ BASELINE = "base"
 
 FAST_FORWARD = "region.fast_forward_transactions"
 EARLIER = 50_000
-"""So many transactions without time go before the long region of structures that grow, and not
-200,000, so that they are as large in its middle as in that of the short one."""
+"""Transactions without time before the long region of structures that grow, in place of 200,000:
+the structures are then as large in its middle as in that of the short region."""
 
 METRICS = {
     "throughput_tx_per_s": "throughput",
@@ -86,6 +86,7 @@ def rows_of(workload: str, designs: Sequence[str], jobs: int | None) -> list[Row
     """What came out of a workload."""
     regions, long, whole = compared(workload, designs, jobs)
     (threads,) = regions.comparison.threads
+    grows = "yes" if growth(regions.comparison) else ""
     rows = []
     for design in regions.comparison.designs:
         record = regions.comparison.find(design, workload, threads)
@@ -100,7 +101,7 @@ def rows_of(workload: str, designs: Sequence[str], jobs: int | None) -> list[Row
             values = (
                 workload, design, metric, f"{here.mean:.5g}", f"{here.half_width or 0.0:.3g}",
                 f"{there.mean:.5g}", f"{there.half_width or 0.0:.3g}", f"{beside:.5g}",
-                "yes" if growth(regions.comparison) else "", "; ".join(record.why_not_steady),
+                grows, "; ".join(record.why_not_steady),
             )  # fmt: skip
             rows.append(dict(zip(COLUMNS, values, strict=True)))
     return rows

@@ -256,25 +256,22 @@ def _vary(
     return found or None
 
 
-def transactions(default: str = "10000") -> Callable[[F], F]:
+def transactions(
+    default: str = "10000", *, what: str = "Transactions of one simulation"
+) -> Callable[[F], F]:
     """`--transactions`."""
     return click.option(
         "--transactions",
         type=click.IntRange(min=1),
         metavar="N",
-        help=f"Transactions of one simulation, over all its threads.  [default: {default}]",
+        help=f"{what}, over all its threads.  [default: {default}]",
     )
 
 
 def measured_transactions(default: str) -> Callable[[F], F]:
     """`--transactions` of a comparison."""
-    return click.option(
-        "--transactions",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Transactions that are measured of one simulation, over all its threads.  "
-        f"[default: {default}; 10000 of whole runs]",
-    )
+    what = "Transactions that are measured of one simulation"
+    return transactions(f"{default}; 10000 of whole runs", what=what)
 
 
 def seed(command: F) -> F:

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graven.comparison import MEAN, Comparison
-from graven.intervals import WINDOWS_TITLE, Interval, geometric, of_record, over_seeds, spread_title
+from graven.intervals import (
+    WINDOWS_TITLE,
+    Interval,
+    geometric,
+    of_record,
+    over_seeds,
+    relative,
+    spread_title,
+)
 from graven.records import Record, Value
 
 Place = tuple[int, tuple[tuple[str, Value], ...]]
@@ -47,7 +55,7 @@ class Number:
     def of(values: Sequence[Interval | None]) -> Number | None:
         """The number of these seeds; nothing if one of them has none."""
         found = over_seeds(values)
-        return None if found is None else Number(found.mean, max(found.low, 0.0), found.high)
+        return None if found is None else Number(found.mean, *found.ends)
 
     @property
     def spread(self) -> tuple[float, float] | None:
@@ -112,10 +120,7 @@ class Source:
         if self.baseline is None:
             return own
         reference = self._taken(take, self.baseline, group, place, seed)
-        if own is None or reference is None:
-            return None
-        # A baseline over itself is 1, whatever it is known to.
-        return Interval(1.0) if design == self.baseline and reference.mean else own.over(reference)
+        return relative(own, reference, is_itself=design == self.baseline)
 
     def _taken(
         self, take: Take, design: str, workload: str, place: Place, seed: int

@@ -401,9 +401,7 @@ def _ratio_table(
 
 def _spread(found: Interval | None) -> tuple[float, float] | None:
     """The ends of an interval, if there is one."""
-    if found is None or not found.half_width:
-        return None
-    return max(found.low, 0.0), found.high
+    return None if found is None or not found.half_width else found.ends
 
 
 def _absolute_tables(

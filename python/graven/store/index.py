@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from graven.records import STEADY
+from graven.records import region_of
 from graven.store import segments
 from graven.store.records import DamagedRecord, NewerRecord, StoredRecord
 from graven.store.segments import Place
@@ -476,7 +476,7 @@ def row_of(record: StoredRecord, place: Place) -> tuple[object, ...]:
 
 def _transactions(ran: Mapping[str, Any], spec: Mapping[str, Any]) -> object:
     """Of all threads; of a region in steady state what was asked for, 0 if precision decides."""
-    if ran.get("measured", {}).get("kind") == STEADY:
+    if region_of(ran):
         return ran["config"]["region"]["transactions"]
     return ran.get("transactions", spec.get("transactions"))
 

@@ -4,7 +4,7 @@
 //! threads in a state that no run reaches; a transient that is taken for a steady state.
 
 use crate::common::{preset, registry, with_each};
-use graven::config::Config;
+use graven::config::{Config, ConfigError};
 use graven::design::{DesignInfo, Leaves, MutantSet};
 use graven::sim::{Simulation, Spec};
 use graven::stats::{Kind, RegionConfig};
@@ -32,6 +32,13 @@ fn spec_of(config: Config, design: &'static DesignInfo, workload: &str, transact
     let workload = registry().find_workload(workload).unwrap_or_else(|e| panic!("{e}"));
     Spec::new(config, design, workload, None, Some(transactions), 1)
         .unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A specification that leaves the length of the region open.
+fn open_spec(design: &str, workload: &str, config: Config) -> Result<Spec, ConfigError> {
+    let design = registry().find_design(design).unwrap_or_else(|e| panic!("{e}"));
+    let workload = registry().find_workload(workload).unwrap_or_else(|e| panic!("{e}"));
+    Spec::new(config, design, workload, None, None, 1)
 }
 
 fn spec(design: &str, workload: &str, transactions: u64, settings: &[(&str, &str)]) -> Spec {
@@ -191,11 +198,7 @@ fn a_region_whose_length_is_not_given_ends_when_it_is_precise() {
             ("region.transactions_max", "100000"),
             ("region.precision_percent", precision),
         ];
-        let design = registry().find_design("ideal").expect("it is there");
-        let workload = registry().find_workload("array").expect("it is there");
-        let spec =
-            Spec::new(config("silo", &settings), design, workload, None, None, 1).expect("it fits");
-        record(&spec)
+        record(&open_spec("ideal", "array", config("silo", &settings)).expect("it fits"))
     };
     let (coarse, fine) = (of("5"), of("1"));
     let transactions = |record: &Value| record["transactions"].as_u64().expect("a number");
@@ -229,12 +232,8 @@ fn a_run_that_is_drained_writes_as_much_as_the_region_says() {
 #[test]
 fn a_region_and_a_recovery_that_is_timed_exclude_each_other() {
     let settings = [("recovery.points", "2")];
-    let design = registry().find_design("silo").expect("it is there");
-    let workload = registry().find_workload("array").expect("it is there");
-    let refused = Spec::new(config("silo", &settings), design, workload, None, Some(100), 1)
-        .err()
-        .expect("it is refused")
-        .to_string();
+    let refused = open_spec("silo", "array", config("silo", &settings));
+    let refused = refused.err().expect("it is refused").to_string();
     assert!(refused.contains("region.kind"), "{refused}");
     assert!(refused.contains("power fails in whole runs, from their beginning"), "{refused}");
 }
@@ -259,10 +258,8 @@ fn a_region_of_large_transactions_needs_fewer_of_them() {
             ("region.operations_min", operations),
             ("region.precision_percent", "100"),
         ];
-        let design = registry().find_design("ideal").expect("it is there");
-        let workload = registry().find_workload("array").expect("it is there");
-        let spec = Spec::new(config("silo", &settings), design, workload, None, None, 1);
-        record(&spec.expect("it fits"))["transactions"].as_u64().expect("a number")
+        let spec = open_spec("ideal", "array", config("silo", &settings)).expect("it fits");
+        record(&spec)["transactions"].as_u64().expect("a number")
     };
     // A swap has 32 loads and stores.
     assert_eq!(of("1000000"), 4000);
@@ -271,11 +268,9 @@ fn a_region_of_large_transactions_needs_fewer_of_them() {
 
 #[test]
 fn a_program_of_which_a_region_is_measured_is_as_long_as_fits() {
-    let design = registry().find_design("ideal").expect("it is there");
-    let workload = registry().find_workload("tpcc").expect("it is there");
     let of = |capacity: &str| {
-        let config = preset("silo", &[("region.kind", "steady"), ("pm.capacity_bytes", capacity)]);
-        Spec::new(config, design, workload, None, None, 1)
+        let settings = [("region.kind", "steady"), ("pm.capacity_bytes", capacity)];
+        open_spec("ideal", "tpcc", preset("silo", &settings))
     };
     let found = of("256 GB").expect("it fits");
     let wanted = found.config.get::<RegionConfig>().program_transactions(found.threads);

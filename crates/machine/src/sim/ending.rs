@@ -52,7 +52,7 @@ impl Simulation {
         Ok(Laws::new(&self.spec.config).check_run(self.stats(), self.under_way())?)
     }
 
-    /// What has begun and not ended.
+    /// Counts fills and requests that the machine has begun and not ended.
     pub(super) fn under_way(&self) -> UnderWay {
         let is_open = |(_, fill): &(usize, &Fill)| {
             !fill.checked && self.machine.memory.is_pm(fill.line.addr())

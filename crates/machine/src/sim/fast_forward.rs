@@ -33,10 +33,10 @@ pub(super) struct FastForwarded {
 enum Turn {
     /// A transaction has ended.
     Transaction,
-    /// Another thread has a lock that it needs. It may have executed something before, and released locks.
+    /// Another thread has a lock that it needs.
     Waits {
-        /// It has not.
-        at_once: bool,
+        /// Whether the thread executed something in this turn before it needed the lock: it may have released others.
+        executed: bool,
     },
     /// There is nothing to do without time: its program has ended, or does something to the machine.
     Over,
@@ -71,8 +71,8 @@ impl Simulation {
             fruitless = match turn {
                 Turn::Transaction => 0,
                 // Others may have waited for what it has released: all have their turn again.
-                Turn::Waits { at_once: false } => 1,
-                Turn::Waits { at_once: true } | Turn::Over => fruitless + 1,
+                Turn::Waits { executed: true } => 1,
+                Turn::Waits { executed: false } | Turn::Over => fruitless + 1,
             };
             done.transactions += u64::from(turn == Turn::Transaction);
             turns += 1;
@@ -105,7 +105,7 @@ impl Simulation {
         caches: &mut Filling,
         operations: &mut u64,
     ) -> Turn {
-        let mut at_once = true;
+        let mut executed = false;
         loop {
             let t = &mut self.threads[thread];
             let (id, core) = (t.id, t.core);
@@ -142,7 +142,7 @@ impl Simulation {
                 Op::Lock { lock } => {
                     if !self.locks.is_free_for(lock, id) {
                         self.threads[thread].op = Some(op);
-                        return Turn::Waits { at_once };
+                        return Turn::Waits { executed };
                     }
                     self.locks.take(lock, id);
                     let addr = self.locks.addr(lock);
@@ -159,7 +159,7 @@ impl Simulation {
                     return Turn::Over;
                 }
             }
-            at_once = false;
+            executed = true;
         }
     }
 

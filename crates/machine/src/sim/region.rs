@@ -53,12 +53,10 @@ pub(super) struct Measured {
     windows: Vec<Sample>,
     window_transactions: u64,
     about: About,
-    /// What was under way when the region began.
+    /// The books of the laws of conservation, opened when the region began.
     books: Books,
-    /// The statistics of the region, when it is over.
-    finished: Option<Box<Stats>>,
-    /// They break a law of conservation.
-    broken: Option<Broken>,
+    /// The statistics of the region when it is over, or the law of conservation that they break.
+    finished: Option<Result<Box<Stats>, Broken>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,10 +107,8 @@ impl Measured {
     /// # Errors
     /// They break a law of conservation.
     pub fn take_finished(&mut self) -> Result<Option<Stats>, Broken> {
-        match self.broken.take() {
-            Some(broken) => Err(broken),
-            None => Ok(self.finished.take().map(|stats| *stats)),
-        }
+        let finished = self.finished.take().transpose()?;
+        Ok(finished.map(|stats| *stats))
     }
 
     /// Whether a region is under way, which the end of the program cuts off.
@@ -208,9 +204,8 @@ impl Simulation {
     fn begin_region(&mut self) {
         let now = self.machine.now();
         let counters = &self.stats().counters;
-        let warm_up = counters.committed_transactions;
-        let plan = self.spec.config.get::<RegionConfig>();
-        let shortest = plan.shortest(counters.loads + counters.stores, warm_up);
+        let (warm_up, operations) =
+            (counters.committed_transactions, counters.loads + counters.stores);
         let rounds = self.rounds();
         let pending = self.pending_lines();
         let footprint = self.machine.architectural().nonzero_lines() * LINE_BYTES;
@@ -227,7 +222,7 @@ impl Simulation {
         self.measured.phase = Phase::Region;
         let plan = self.spec.config.get::<RegionConfig>();
         self.measured.window_transactions = match plan.transactions {
-            0 => shortest / WINDOWS_MIN as u64,
+            0 => plan.shortest(operations, warm_up) / WINDOWS_MIN as u64,
             given => (given / WINDOWS_GIVEN).max(1),
         };
         self.measured.next = self.end_of_next_window();
@@ -290,8 +285,7 @@ impl Simulation {
     pub(super) fn end_region(&mut self) {
         self.finish_stats();
         let books = Books::of(self.stats(), self.under_way());
-        let laws = Laws::new(&self.spec.config);
-        self.measured.broken = laws.check_between(&self.measured.books, &books).err();
+        let checked = Laws::new(&self.spec.config).check_between(&self.measured.books, &books);
         let about = &mut self.measured.about;
         about.pending[1] = self.machine.memory.shared.stats.counters.residual_dirty_lines;
         about.footprint[1] = self.machine.architectural().nonzero_lines() * LINE_BYTES;
@@ -300,7 +294,7 @@ impl Simulation {
             now.into_iter().zip(before).map(|(now, before)| now - before).collect();
         self.measured.phase = Phase::Over;
         self.measured.next = u64::MAX;
-        self.measured.finished = Some(Box::new(self.stats().clone()));
+        self.measured.finished = Some(checked.map(|()| Box::new(self.stats().clone())));
     }
 
     /// The program has ended before the region has: what there is of it is measured.

@@ -15,10 +15,10 @@ use std::sync::Arc;
 /// First byte of PM that a workload may use: address 0 stays the null pointer.
 pub(super) const DATA_START: Addr = Addr(4096);
 
-/// How often a program of which a region is measured may be halved.
+/// Halvings of a program that is too long for PM or host, at most ([`Spec::new`], regions in steady state).
 const HALVED_MAX: u32 = 4;
 
-/// Room for what it may insert, at most, if that can be had by halving it.
+/// Bytes that a program may insert, at most, if halving it gets there.
 const BLOCK_BYTES_MAX: u64 = 2 << 30;
 
 /// What to simulate.
@@ -110,8 +110,8 @@ impl Spec {
         Ok(spec.shortened_to_fit())
     }
 
-    /// A program of which a region is measured may be shorter than it may have to be, where PM or host have no room for what so many
-    /// transactions may insert: most regions need a part of it, and one that is cut off says so.
+    /// Halves a program until PM and host have room for all that its transactions may insert. A region in steady state mostly needs a
+    /// part of the program, and its record says so if the program ends before the region does.
     fn shortened_to_fit(self) -> Spec {
         let halved = |by: u32| Spec { transactions: self.transactions >> by, ..self.clone() };
         let is_small = |workload: Box<dyn workload::Workload>| {

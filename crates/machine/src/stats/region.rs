@@ -75,7 +75,8 @@ impl RegionConfig {
         ))
     }
 
-    /// Transactions of the shortest region whose length is not given, of a program with so many operations in so many transactions.
+    /// Transactions of the shortest region whose length is not given. The program has executed `operations` loads and stores in
+    /// `transactions` of its transactions so far.
     pub fn shortest(&self, operations: u64, transactions: u64) -> u64 {
         let enough = self.operations_min.saturating_mul(transactions) / operations.max(1);
         self.transactions_min.min(enough.max(64))
