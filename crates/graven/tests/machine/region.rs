@@ -288,3 +288,15 @@ fn threads_that_share_locks_are_fast_forwarded() {
     let record = record(&spec("ideal", "tpcc", 200, &settings));
     assert!(record["measured"]["fast_forward_transactions"].as_u64() >= Some(2000), "{record}");
 }
+
+/// Without a warm-up nothing is known of the size of transactions.
+#[test]
+fn a_region_without_a_warm_up_is_as_long_as_another() {
+    let settings = [
+        ("region.warm_up_transactions", "0"),
+        ("region.transactions_min", "2000"),
+        ("region.precision_percent", "100"),
+    ];
+    let spec = open_spec("ideal", "array", config("silo", &settings)).expect("it fits");
+    assert_eq!(record(&spec)["transactions"], 1984, "32 windows of 62 transactions");
+}

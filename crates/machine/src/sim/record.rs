@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use super::run::Simulation;
 use crate::config::CoreConfig;
 use crate::request::Mapping;
-use crate::stats::region::RegionConfig;
 use graven_base::stats;
 
 impl Simulation {
@@ -38,8 +37,7 @@ impl Simulation {
 
     /// Transactions of what was measured.
     fn measured_transactions(&self) -> u64 {
-        let is_steady = self.spec().config.get::<RegionConfig>().is_steady();
-        if is_steady && self.measured.began() > 0 {
+        if self.measured.is_of_a_region() {
             self.stats().counters.committed_transactions
         } else {
             self.spec().transactions

@@ -116,10 +116,15 @@ impl Measured {
         matches!(self.phase, Phase::WarmUp | Phase::Region)
     }
 
+    /// Whether statistics are of a region, and not of the whole run.
+    pub fn is_of_a_region(&self) -> bool {
+        self.phase != Phase::Whole
+    }
+
     /// What the design had counted when the region began, by position.
     pub fn design_start(&self, counts: usize) -> Option<&[u64]> {
         let all = &self.start.counts;
-        (self.phase != Phase::Whole).then(|| &all[all.len() - counts..])
+        self.is_of_a_region().then(|| &all[all.len() - counts..])
     }
 
     /// When it began.

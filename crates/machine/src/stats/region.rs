@@ -76,10 +76,10 @@ impl RegionConfig {
     }
 
     /// Transactions of the shortest region whose length is not given. The program has executed `operations` loads and stores in
-    /// `transactions` of its transactions so far.
+    /// `transactions` of its transactions so far; without any, nothing is known of their size.
     pub fn shortest(&self, operations: u64, transactions: u64) -> u64 {
-        let enough = self.operations_min.saturating_mul(transactions) / operations.max(1);
-        self.transactions_min.min(enough.max(64))
+        let enough = self.operations_min.saturating_mul(transactions).checked_div(operations);
+        self.transactions_min.min(enough.map_or(u64::MAX, |enough| enough.max(64)))
     }
 
     /// Transactions that a program must have, over all threads, so that the region does not end with it.
