@@ -281,26 +281,27 @@ def test_slurm_is_cancelled_and_another_command_goes_on(real, tmp_path, nodes):
 @pytest.mark.long
 def test_what_a_time_limit_cuts_off_is_submitted_again(real, tmp_path, nodes):
     # All simulations are expected to be short, and so are one element; together they take longer
-    # than the shortest limit that Slurm has, a minute.
+    # than the shortest limit that Slurm has, a minute. An array does not grow: twice as many
+    # transactions take twice as long.
     (tmp_path / "paces.csv").write_text(
-        "design,workload,start_s,transaction_us,crash_us\nsilo,hash,0.1,0,0\n"
+        "design,workload,start_s,transaction_us,crash_us\nsilo,array,0.1,0,0\n"
     )
     sweep = """
     designs = ["silo"]
-    workloads = ["hash"]
+    workloads = ["array"]
     threads = [1]
     transactions = {transactions}
     from_start = true
     seeds = [1, 2, 3, 4, 5, 6]
     set = {{ "workload.footprint_bytes" = "1 MB" }}
     """
-    run = ("run", "--design", "silo", "--workload", "hash", "--threads", "1", "--no-store")
+    run = ("run", "--design", "silo", "--workload", "array", "--threads", "1", "--no-store")
     footprint = ("--set", "workload.footprint_bytes=1MB")
     started = time.monotonic()
-    timed = real(*run, "--transactions", "200000", *footprint)
+    timed = real(*run, "--transactions", "1000000", *footprint)
     assert timed.returncode == 0, timed.stderr
     # Whether an element runs them one after the other or two at a time: more than a minute in all.
-    each = 200_000 * 25 / (time.monotonic() - started)
+    each = 1_000_000 * 25 / (time.monotonic() - started)
     (tmp_path / "sweep.toml").write_text(sweep.format(transactions=int(each)))
     words = ("sweep", "sweep.toml", "--format", "json", "--store", "there", "--on", "slurm")
     environment = on_slurm(nodes, SBATCH_TIMELIMIT="1", GRAVEN_PACES=str(tmp_path / "paces.csv"))
