@@ -19,8 +19,13 @@ from rich.console import Console
 import graven
 from graven.cli.tables import print_comparison
 from graven.conditions import Conditions
+from graven.executors.estimates import seconds
 from graven.experiment import matrix
 from graven.machine import Machine
+from graven.papers import files
+from graven.papers.data import Measure
+from graven.papers.measures import cells
+from graven.papers.plan import Wanted
 from graven.plots.values import Source, stat
 from graven.region import notes, with_region
 
@@ -189,6 +194,60 @@ def test_a_report_says_it_and_its_command_measures_the_same(both, tmp_path):
         assert ("--from-start" in page) == is_whole
         assert ("Structures grow" in page) != is_whole
         assert (", between " in page) != is_whole, "a bar says its interval"
+
+
+PAPER = """
+title = "t"
+machine = "silo"
+[questions.run-length]
+asks = "Of what?"
+default = "Of a run from its beginning."
+assumed = "nothing is printed"
+[readings.steady-state]
+question = "run-length"
+what = "Of a system that goes on."
+quote = "periodically"
+where = "§1"
+set = { "region.kind" = "steady" }
+quick = false
+[[experiment]]
+id = "main"
+what = "w"
+designs = ["base", "silo"]
+workloads = ["array"]
+transactions = 10
+"""
+
+
+def test_a_paper_s_experiment_has_the_printed_length_and_as_a_reading_steady_state():
+    paper = files.parse("silo", PAPER, "")
+    tried = {
+        one.name: one.jobs for one in Wanted(paper, quick=False, readings="all").alternatives()
+    }
+    assert {job.transactions for job in tried["default"]} == {10}
+    assert {job.transactions for job in tried["steady-state"]} == {None}, "as precision asks"
+    assert {job.settings for job in tried["steady-state"]} == {(("region.kind", "steady"),)}
+    # It takes longer than what is for minutes.
+    assert seconds(tried["steady-state"][0]) > seconds(
+        replace(tried["default"][0], transactions=1000)
+    )
+
+
+@pytest.mark.parametrize(("named", "is_tried"), [((), False), (("steady-state",), True)])
+def test_a_reading_that_takes_hours_is_tried_at_quick_sizes_by_its_name_alone(named, is_tried):
+    wanted = Wanted(files.parse("silo", PAPER, ""), quick=True, readings="all", named=named)
+    assert any(one.name == "steady-state" for one in wanted.alternatives()) == is_tried
+
+
+def test_numbers_of_papers_are_estimates_of_regions(both):
+    _, regions = both
+    of = Measure(("main",), "media_write_requests", ("silo",), {"design": "base"}, {}, "geometric")
+    as_it_is = replace(of, over={}, metric="media_write_requests / committed_transactions")
+    [(_, value)] = cells(as_it_is, list(regions.records))
+    assert value == 6.5, "what is counted is per transaction"
+    longer = [replace(record, transactions=10**6) for record in regions.records[:1]]
+    [(_, value)] = cells(of, [*longer, *regions.records[1:]])
+    assert value == 1.0, "whatever the lengths of the two regions are"
 
 
 @pytest.mark.usefixtures("real_engine")

@@ -22,6 +22,7 @@ from graven._engine import ConfigError
 from graven.asked import Asked
 from graven.campaign import CrashJob, task_of
 from graven.experiment import Job, is_trace, memory_need
+from graven.records import KIND, STEADY
 
 PACES = "paces.csv"
 
@@ -30,6 +31,10 @@ PACES_VARIABLE = "GRAVEN_PACES"
 
 TRANSACTIONS = 10_000
 """Of a simulation of which nothing else is said."""
+
+REGION_TRANSACTIONS = 160_000
+"""Of a region in steady state that is as long as its precision asks, with all that goes before it;
+those without time count for less."""
 
 TRACE_BYTES = 64
 """Bytes of a program trace that count as a transaction."""
@@ -111,12 +116,18 @@ def seconds(job: Job | CrashJob | Asked) -> float:
     if is_trace(run.workload):
         transactions = _size(run.workload) / TRACE_BYTES
     elif isinstance(job, Job):
-        transactions = run.transactions or TRANSACTIONS
+        transactions = run.transactions or _unsaid(run)
     else:
         transactions = run.transactions or 1000
     if isinstance(job, Job):
         return pace.start_s + transactions * pace.transaction_us / 1e6
     return pace.start_s + transactions * pace.crash_us / 1e6 / job.every
+
+
+def _unsaid(job: Job) -> int:
+    """How many transactions a simulation has of which no number is given."""
+    is_steady = dict(job.settings).get(KIND) == STEADY
+    return REGION_TRANSACTIONS if is_steady else TRANSACTIONS
 
 
 def _size(trace: str) -> int:

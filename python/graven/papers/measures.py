@@ -36,7 +36,10 @@ class Expression:
     tree: ast.expr
 
     def value(self, record: Record) -> float | None:
-        """Its value in one result; `None` if a statistic has none, or a divisor is 0."""
+        """Its value in one result; `None` if a statistic has none, or a divisor is 0.
+
+        Of a region in steady state statistics are estimates; what adds up is per transaction.
+        """
         try:
             return _value(self.tree, record)
         except (KeyError, ZeroDivisionError):
@@ -45,7 +48,7 @@ class Expression:
 
 def _value(tree: ast.expr, record: Record) -> float:
     if isinstance(tree, ast.Name):
-        found = record.number(tree.id)
+        found = record.value(tree.id)
         if found is None:
             raise KeyError(tree.id)
         return found
@@ -189,7 +192,7 @@ def renamed(measure: Measure, metrics: Mapping[str, str]) -> Measure:
 
 def _best(records: Sequence[Record]) -> Record:
     """The one with the highest throughput, as papers choose the better of several."""
-    return max(records, key=lambda record: record.number("throughput_tx_per_s") or 0.0)
+    return max(records, key=lambda record: record.value("throughput_tx_per_s") or 0.0)
 
 
 def _cell(

@@ -21,6 +21,7 @@ from graven.papers.measures import same
 from graven.papers.parts import Part, text
 from graven.papers.programs import jobs as jobs_with_programs
 from graven.papers.readings import Reading
+from graven.records import KIND, STEADY
 
 DEFAULT = "default"
 """The alternative in which every question has its default choice."""
@@ -107,7 +108,11 @@ class Wanted:
 
     def tries(self, alternative: Alternative) -> bool:
         """Whether an alternative is among those that are wanted."""
-        return alternative.kind in _TRIED[self.readings] or alternative.name in self.named
+        if alternative.name in self.named:
+            return True
+        reading = self.paper.readings.get(alternative.name)
+        takes_hours = reading is not None and not reading.quick
+        return alternative.kind in _TRIED[self.readings] and not (self.quick and takes_hours)
 
     def programs(self) -> tuple[str, ...]:
         """The real programs that what is wanted runs."""
@@ -236,11 +241,19 @@ def _under(
             and (not owners[key] or owners[key].intersection((job.design, job.workload)))
             and not _has(job, key, value, paper.machine)
         }
-        jobs.append(replace(job, settings=tuple((now | extra).items())) if extra else job)
+        jobs.append(_changed(job, now | extra) if extra else job)
     metrics = {old: new for reading in readings for old, new in reading.metrics.items()}
     pairs = zip(default, jobs, strict=True)
     changed = frozenset(before for (before, _), after in pairs if before is not after)
     return Alternative(study, name, kind, tuple(jobs), changed, metrics)
+
+
+def _changed(job: Job, settings: Mapping[str, str]) -> Job:
+    """The same with other settings. A region in steady state is as long as its precision asks."""
+    pairs = tuple(settings.items())
+    if settings.get(KIND) == STEADY:
+        return replace(job, settings=pairs, transactions=None)
+    return replace(job, settings=pairs)
 
 
 def _has(job: Job, key: str, value: str, machine: str) -> bool:

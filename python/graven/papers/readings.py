@@ -60,6 +60,7 @@ class Reading:
         workloads: The workloads that it is about; `None` for all.
         authors: Whether it belongs to the combination that the methodology describes.
         known_before: Whether its outcome was known before it was written down.
+        quick: Whether it is tried at quick sizes, too, and not by its name alone.
         programs: Recipes of real programs that run in place of the paper's; mostly none.
         in_place_of: By workload, the programs of which its numbers are then.
     """
@@ -75,6 +76,7 @@ class Reading:
     workloads: tuple[str, ...] | None
     authors: bool
     known_before: bool
+    quick: bool = True
     programs: tuple[str, ...] = ()
     in_place_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -171,6 +173,7 @@ def _reading(name: str, table: Table, known: Mapping[str, Question]) -> Reading:
         workloads=table.texts("workloads"),
         authors=table.flag("authors", default=False),
         known_before=table.flag("known_before", default=False),
+        quick=table.flag("quick", default=True),
         programs=table.texts("programs") or (),
         in_place_of=_in_place_of(table.table("in_place_of")),
     )
