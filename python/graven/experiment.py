@@ -338,6 +338,9 @@ WAITING_MOST = 64
 class Pool:
     """Runs tasks on a fixed number of threads; `tasks` may make each when it is taken.
 
+    As one begins, those that come next are made, one for each thread: simulations that begin alike
+    share what they begin with as long as one of them is there that has not begun.
+
     A task that says how much memory it needs begins when that is there, and others go before it as
     long as it is not. One that does not fit even alone is refused, and the others go on.
 
@@ -458,6 +461,8 @@ class Pool:
                     label, task, need = self._waiting.pop(found)
                     self._running[found] = label, task
                     self._needs[found] = need
+                    for _, after in self.tasks[self._next : self._next + self.workers]:
+                        memory_need(after)
                     return found, label, task
                 if not self._waiting:
                     return None

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from graven import ConfigError
 from graven.executors.dispatch import STRAGGLER_SECONDS, TRIES, Dispatcher
+from graven.executors.local import LongestFirst
 from graven.executors.shards import Shard
-from graven.experiment import Pool
+from graven.experiment import Deferred, Job, Pool
+from graven.machine import Machine
 
 COSTS = st.lists(st.floats(0, 1e6, allow_nan=False), min_size=1, max_size=40)
 
@@ -28,6 +30,48 @@ def test_the_longest_are_begun_first_and_each_once(costs):
     taken = drained(Dispatcher(costs))
     assert sorted(taken) == list(range(len(costs)))
     assert [costs[at] for at in taken] == sorted(costs, reverse=True)
+
+
+@given(
+    st.lists(st.sampled_from(["array", "hash", "btree", "tpcc"]), max_size=30), st.integers(1, 4)
+)
+def test_simulations_that_begin_alike_come_one_after_another(workloads, threads):
+    machine = Machine("silo")
+    jobs = {at: Job("silo", name, machine, seed=at % 2) for at, name in enumerate(workloads)}
+    order = LongestFirst(threads).ordered(jobs)
+    assert sorted(order) == list(jobs)
+    alike = [(jobs[at].workload, jobs[at].seed) for at in order]
+    begun = [alike.index(group) for group in dict.fromkeys(alike)]
+    under_way = [
+        sum(group in alike[place:] for group in dict.fromkeys(alike[: place + 1]))
+        for place in range(len(alike))
+    ]
+    assert begun == sorted(begun)
+    assert max(under_way, default=0) <= threads, "no more groups at a time than threads"
+
+
+def test_what_comes_next_is_made_as_another_begins():
+    made: list[str] = []
+
+    class Noted(Deferred):
+        def __init__(self, name):
+            super().__init__(lambda: made.append(name) or Task())
+            self.name = name
+
+        def run(self):
+            seen[self.name] = tuple(made)
+            return super().run()
+
+    class Task:
+        def run(self):
+            return ""
+
+        def memory_bytes(self):
+            return 0
+
+    seen: dict[str, tuple[str, ...]] = {}
+    Pool([(name, Noted(name)) for name in "abcd"], 1).run()
+    assert seen == {"a": ("a", "b"), "b": ("a", "b", "c"), "c": tuple("abcd"), "d": tuple("abcd")}
 
 
 @settings(max_examples=300, deadline=None)

@@ -27,7 +27,7 @@ from graven.papers.data import Measure
 from graven.papers.measures import cells
 from graven.papers.plan import Wanted
 from graven.plots.values import Source, stat
-from graven.region import notes, with_region
+from graven.region import growth, notes, with_region
 
 COMPARED = """
 import json, graven
@@ -171,13 +171,16 @@ def test_regions_and_whole_runs_are_not_put_together(both):
 def test_what_grows_and_what_is_not_steady_is_said(both):
     whole, regions = both
     first, second = regions.records
-    cut = in_steady_state(second, reasons=["no scan within the run"], footprint_bytes=[100, 100])
+    cut = in_steady_state(second, reasons=["no scan within the run"], footprint_bytes=[100, 140])
     assert notes([first, cut], several=False) == [
         "Counts and energies are per transaction; ±: half of a 95 % interval over windows of the "
         "region.",
         "Structures grow within the regions: array by 10.0 % at most.",
         "not in steady state: silo on array: no scan within the run",
     ]
+    # Only one design has more: a log of its own.
+    level = in_steady_state(first, footprint_bytes=[100, 100])
+    assert growth([level, cut]) == ""
     assert notes(whole, several=False) == []
 
 

@@ -6,9 +6,10 @@
 Every design is compared with `base` on every workload three times on Silo's machine: as `graven
 compare` does it by default, in a region whose length precision decides; in a region of `LONG`
 transactions; and in whole runs of as many from empty caches on. A structure that grows is another
-one in a long region; there the regions of six other seeds, which are as many transactions at
-the same size, say whether a stated interval holds. The ratios, and half of the interval that the
-comparison states, are rows of `steady.csv`, and `docs/steady.md` shows them.
+one in a long region. There seven seeds are measured, and the regions of six, which are as many
+transactions at the same size, say of each one whether the interval that it states holds. The
+ratios, and half of the interval that the comparison states, are rows of `steady.csv`, and
+`docs/steady.md` shows them.
 
 The campaign keeps results in the store `graven-results/steady`, and simulates only what is missing
 there after an interrupt. It writes a workload's rows when all its designs are through.
@@ -52,8 +53,8 @@ EARLIER = 50_000
 """Transactions without time before the long region of structures that grow, in place of 200,000:
 the structures are then as large in its middle as in that of the short region."""
 
-OTHERS = (2, 3, 4, 5, 6, 7)
-"""The seeds of the regions beside that of seed 1, of structures that grow."""
+SEEDS = (1, 2, 3, 4, 5, 6, 7)
+"""The seeds of the regions of structures that grow; of others it is the first one."""
 
 METRICS = {
     "throughput_tx_per_s": "throughput",
@@ -70,6 +71,8 @@ COLUMNS = (
     "long_half_width",
     "others",
     "others_half_width",
+    "inside",
+    "seeds",
     "whole",
     "why_not_steady",
 )
@@ -82,27 +85,31 @@ WITHIN = 0.05
 class Compared:
     """A workload's comparisons, relative to the baseline."""
 
-    region: Normalised
+    regions: tuple[Normalised, ...]
+    """One for each seed: of structures that do not grow, one alone."""
     long: Normalised
-    others: Normalised | None
-    """Nothing if the structure does not grow."""
     whole: Normalised
+
+    @property
+    def grows(self) -> bool:
+        """Whether the structure is another one in the course of a long region."""
+        return len(self.regions) > 1
 
 
 def compared(workload: str, designs: Sequence[str], jobs: int | None) -> Compared:
     """A workload's comparison in regions, in long ones, and in whole runs."""
     usual = {"machine": MACHINE, "store": STORE, "jobs": jobs}
     names = [BASELINE, *(name for name in designs if name != BASELINE)]
-    regions = graven.compare(names, workload, **usual)
-    grows = bool(growth(regions))
-    earlier = {FAST_FORWARD: EARLIER} if grows else {}
+    regions = [graven.compare(names, workload, **usual)]
+    earlier = {}
+    if growth(regions[0]):
+        earlier = {FAST_FORWARD: EARLIER}
+        regions += [graven.compare(names, workload, seed=seed, **usual) for seed in SEEDS[1:]]
     long = graven.compare(names, workload, transactions=LONG, settings=earlier, **usual)
-    others = graven.compare(names, workload, seeds=OTHERS, **usual) if grows else None
     whole = graven.compare(names, workload, transactions=LONG, from_start=True, **usual)
     return Compared(
-        regions.normalised(BASELINE),
+        tuple(each.normalised(BASELINE) for each in regions),
         long.normalised(BASELINE),
-        others and others.normalised(BASELINE),
         whole.normalised(BASELINE),
     )
 
@@ -110,7 +117,7 @@ def compared(workload: str, designs: Sequence[str], jobs: int | None) -> Compare
 def rows_of(workload: str, designs: Sequence[str], jobs: int | None) -> list[Row]:
     """What came out of a workload."""
     all_of = compared(workload, designs, jobs)
-    comparison = all_of.region.comparison
+    comparison = all_of.regions[0].comparison
     (threads,) = comparison.threads
     rows = []
     for design in comparison.designs:
@@ -119,17 +126,31 @@ def rows_of(workload: str, designs: Sequence[str], jobs: int | None) -> list[Row
             continue
         for metric in METRICS:
             cell = (metric, design, workload, threads)
-            here, there = all_of.region.interval(*cell), all_of.long.interval(*cell)
-            beside = all_of.whole.value(*cell)
-            if here is None or there is None or beside is None:
+            each = [one.interval(*cell) for one in all_of.regions]
+            known = [interval for interval in each if interval is not None]
+            long, whole = all_of.long.interval(*cell), all_of.whole.value(*cell)
+            if len(known) < len(each) or long is None or whole is None:
                 continue
-            others = all_of.others and all_of.others.interval(*cell)
+            others = graven.Interval.of([one.mean for one in known[1:]])
+            inside = holding(known) if all_of.grows else holds(known[0], long.mean)
             values = (
-                workload, design, metric, *written(here), *written(there), *written(others),
-                f"{beside:.5g}", "; ".join(record.why_not_steady),
+                workload, design, metric, *written(known[0]), *written(long), *written(others),
+                str(int(inside)), str(len(known)), f"{whole:.5g}", "; ".join(record.why_not_steady),
             )  # fmt: skip
             rows.append(dict(zip(COLUMNS, values, strict=True)))
     return rows
+
+
+def holds(interval: graven.Interval, value: float) -> bool:
+    """Whether a value is in an interval."""
+    return interval.low <= value <= interval.high
+
+
+def holding(intervals: Sequence[graven.Interval]) -> int:
+    """How many of several intervals of the same have the mean of the others in them."""
+    total = sum(one.mean for one in intervals)
+    beside = len(intervals) - 1
+    return sum(holds(one, (total - one.mean) / beside) for one in intervals)
 
 
 def written(interval: graven.Interval | None) -> tuple[str, str]:
@@ -144,14 +165,9 @@ def apart(row: Row, which: str) -> float:
     return float(row["region"]) / float(row[which]) - 1.0
 
 
-def grows(row: Row) -> bool:
-    """Whether the structure is another one in the course of a long region."""
-    return bool(row["others"])
-
-
 def judge(row: Row) -> str:
-    """The column that says whether the stated interval holds."""
-    return "others" if grows(row) else "long"
+    """The column that says whether the stated interval of the first seed holds."""
+    return "others" if row["others"] else "long"
 
 
 def is_inside(row: Row) -> bool:
@@ -162,21 +178,22 @@ def is_inside(row: Row) -> bool:
 def counted(rows: Sequence[Row]) -> str:
     """How many regions hold what they say, a sentence for each metric."""
     said = []
+    share = f"{100 * WITHIN:.0f} %"
     for metric, title in METRICS.items():
         of = [row for row in rows if row["metric"] == metric]
         steady = [row for row in of if not row["why_not_steady"]]
+        inside, seeds = (sum(int(row[column]) for row in steady) for column in ("inside", "seeds"))
         near = {
             which: sum(abs(apart(row, which)) <= WITHIN for row in steady if row[which])
             for which in ("long", "others", "whole")
         }
-        growing = sum(map(grows, steady))
-        share = f"{100 * WITHIN:.0f} %"
+        growing = sum(bool(row["others"]) for row in steady)
         said.append(
-            f"{title.capitalize()}: {len(steady)} of {len(of)} regions are in steady state. "
-            f"{sum(map(is_inside, steady))} of these state an interval that the value of many more "
-            f"transactions is in. {near['long']} are within {share} of the long region, "
-            f"{near['others']} of {growing} within as much of the other seeds, "
-            f"{near['whole']} of the whole run."
+            f"{title.capitalize()}: {len(steady)} of {len(of)} regions are in steady state. With "
+            f"all seeds they state {seeds} intervals, and {inside} ({100 * inside / seeds:.0f} %) "
+            f"have the value of many more transactions in them. Of seed 1, {near['long']} are "
+            f"within {share} of the long region, {near['others']} of {growing} within {share} of "
+            f"the other seeds, and {near['whole']} within {share} of the whole run."
         )
     return "\n\n".join(said)
 
@@ -198,7 +215,7 @@ def shown(rows: Sequence[Row]) -> str:
                 f"`{design}`" + (" (not steady)" if row["why_not_steady"] else ""),
                 with_half_width(row, "region", "half_width"),
                 with_half_width(row, "long", "long_half_width"),
-                with_half_width(row, "others", "others_half_width") if grows(row) else "",
+                with_half_width(row, "others", "others_half_width") if row["others"] else "",
                 difference(row),
                 f"{float(row['whole']):.3f}",
                 *("" if other is None else difference(other) for other in beside),

@@ -136,12 +136,16 @@ impl Machine {
         }
     }
 
-    /// The same of a word that holds this.
-    #[inline]
-    pub(crate) fn bring_word_home(&mut self, addr: Addr, value: u64) {
-        if self.memory.is_pm(addr) {
-            self.memory.shared.media.store(addr, value);
-        }
+    /// Images that hold what memory holds: the architectural one, and PM's.
+    pub(crate) fn share_images(&mut self) -> (Image, Image) {
+        (self.arch.share(), self.memory.shared.media.share())
+    }
+
+    /// Before time begins: memory and caches are these, which another machine with the same caches has left.
+    pub(crate) fn begin_with(&mut self, arch: Image, media: Image, caches: Hierarchy) {
+        self.arch = arch;
+        self.memory.shared.media = media;
+        self.caches = caches;
     }
 
     /// The same if what is durable is followed.

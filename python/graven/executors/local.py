@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import frexp
 
+from graven.asked import Asked
+from graven.campaign import CrashJob
 from graven.executors import estimates
-from graven.experiment import Ended, Keep, Local, Observer, Sink, Work
+from graven.experiment import Ended, Job, Keep, Local, Observer, Sink, Work, host_cores
 
 
 @dataclass(frozen=True)
 class LongestFirst(Local):
     """This host, with what takes longest begun first: at the end no core waits for another long.
 
-    Jobs that take about as long, within a factor of two or so, stay in the order of the work.
+    Simulations that begin alike come one after another, since the engine does once what they have
+    in common; as many such groups as there are threads take turns, so that no thread waits for
+    another's beginning. Jobs that take about as long, within a factor of two or so, stay in the
+    order of the work.
     """
 
     def costs(self, work: Sequence[Work], left: Sequence[int]) -> Sequence[float]:
@@ -31,6 +37,24 @@ class LongestFirst(Local):
         observe: Observer | None,
     ) -> Ended:
         """Does what is left of some work."""
-        scale = {at: frexp(estimates.seconds(work[at].job))[1] for at in left}
-        order = sorted(left, key=lambda at: -scale[at])
+        order = self.ordered({at: work[at].job for at in left})
         return super().run(work, order, keep=keep, sink=sink, observe=observe)
+
+    def ordered(self, jobs: Mapping[int, Job | CrashJob | Asked]) -> list[int]:
+        """Places of jobs, in the order in which they are begun."""
+        scale = {at: frexp(estimates.seconds(job))[1] for at, job in jobs.items()}
+        groups: dict[Hashable, list[int]] = {}
+        for at in sorted(jobs, key=lambda at: -scale[at]):
+            groups.setdefault(_beginning(at, jobs[at]), []).append(at)
+        of_all, threads = list(groups.values()), self.workers or host_cores()
+        together = (of_all[first : first + threads] for first in range(0, len(of_all), threads))
+        turns = (turn for several in together for turn in zip_longest(*several))
+        return [at for turn in turns for at in turn if at is not None]
+
+
+def _beginning(at: int, job: Job | CrashJob | Asked) -> Hashable:
+    """What jobs have in common that begin alike, about; of what is unknown, its place."""
+    run = job.job if isinstance(job, CrashJob) else job
+    if not isinstance(run, Job):
+        return at
+    return run.workload, run.threads, run.transactions, run.seed

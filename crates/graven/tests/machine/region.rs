@@ -6,9 +6,10 @@
 use crate::common::{preset, registry, with_each};
 use graven::config::{Config, ConfigError};
 use graven::design::{DesignInfo, Leaves, MutantSet};
-use graven::sim::{Simulation, Spec};
+use graven::sim::{Beginning, Simulation, Spec};
 use graven::stats::{Kind, RegionConfig};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Small caches and structures, so that a few thousand transactions fill and turn over everything.
 const SMALL: &[(&str, &str)] = &[
@@ -53,7 +54,12 @@ fn sound() -> Vec<&'static DesignInfo> {
 }
 
 fn record(spec: &Spec) -> Value {
-    let mut simulation = Simulation::new(spec).unwrap_or_else(|e| panic!("{e}"));
+    record_of(spec, None)
+}
+
+/// The same of one that may begin like others.
+fn record_of(spec: &Spec, beginning: Option<Arc<Beginning>>) -> Value {
+    let mut simulation = Simulation::begun(spec, beginning).unwrap_or_else(|e| panic!("{e}"));
     let digest = simulation.run().unwrap_or_else(|e| panic!("{}: {e}", spec.design.name));
     simulation.record(digest)
 }
@@ -299,4 +305,33 @@ fn a_region_without_a_warm_up_is_as_long_as_another() {
     ];
     let spec = open_spec("ideal", "array", config("silo", &settings)).expect("it fits");
     assert_eq!(record(&spec)["transactions"], 1984, "32 windows of 62 transactions");
+}
+
+/// Whatever a design leaves in the caches, with threads that wait for locks, and with code of a design among the programs' operations;
+/// caches of other sizes have other lines left.
+#[test]
+fn what_one_executes_without_time_for_all_is_what_each_executes_alone() {
+    let programs =
+        [("hash", "private"), ("queue", "shared"), ("tpcc", "shared"), ("btree", "private")];
+    with_each(&programs, |&(workload, sharing)| {
+        let own = [
+            ("workload.sharing", sharing),
+            ("workload.footprint_bytes", "8 MB"),
+            ("region.fast_forward_transactions", "300"),
+            ("region.warm_up_transactions", "20"),
+        ];
+        let larger = [&own[..], &[("llc.bytes", "256 KB")]].concat();
+        let mut specs = Vec::new();
+        for design in sound() {
+            specs.push(spec_of(config("silo", &own), design, workload, 100));
+        }
+        for design in ["ideal", "silo", "base"] {
+            specs.push(spec(design, workload, 100, &larger));
+        }
+        let alone: Vec<Value> = specs.iter().map(record).collect();
+        let beginnings: Vec<_> = specs.iter().map(Beginning::of).collect();
+        for ((spec, beginning), alone) in specs.iter().zip(beginnings).zip(alone) {
+            assert_eq!(record_of(spec, beginning), alone, "{} on {workload}", spec.design.name);
+        }
+    });
 }

@@ -1,28 +1,33 @@
-//! What simulations that begin alike have in common: PM as their workload has populated it.
+//! What simulations that begin alike have in common: PM as their workload has populated it, and what transactions without time
+//! have made of it.
 //!
 //! A comparison runs the same workload under many designs. Whoever is going to run such simulations takes a
 //! [`Beginning`] for each of them first ([`Beginning::of`]), and hands it over when the simulation is built
 //! ([`Simulation::begun`](super::Simulation::begun)). The first one populates, and those that follow have its image, of
-//! which host memory is copied where they write ([`Image::share`]). An image is kept only while somebody holds a
-//! beginning that still needs it, and no more than [`KEPT_BYTES_MAX`] of them in a process; what is not kept is populated
+//! which host memory is copied where they write ([`Image::share`]). The first one that measures a region in steady state executes the
+//! transactions before it ([`super::aged`]), and those that follow have what came of them. Either is kept only while somebody
+//! holds a beginning that still needs it, and no more than [`KEPT_BYTES_MAX`] in a process; what is not kept is done
 //! again, with the same bytes.
 //!
 //! Simulations begin alike if everything is the same that a workload is built from: its name, the parameters that it may
-//! look at ([`crate::workload::WorkloadInfo::sections`]), threads, transactions, seed, and the part of PM that it may use.
+//! look at ([`crate::workload::WorkloadInfo::sections`]), threads, transactions, seed, and the part of PM that it may use. They
+//! are alike after transactions without time if their caches are, and how many of these there are to be.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::Spec;
-use crate::config::PmConfig;
+use super::aged::Aged;
+use super::{SimError, Simulation, Spec};
+use crate::config::{CoreConfig, DramConfig, L1Config, L2Config, LlcConfig, PmConfig};
+use crate::stats::region::RegionConfig;
 use crate::workload::WorkloadConfig;
 use graven_base::config::Section;
 use graven_base::memory::{Image, LINE_BYTES};
 
-/// Host memory of all images that are kept, at most.
+/// Host memory of all that is kept, at most.
 const KEPT_BYTES_MAX: u64 = 1 << 30;
 
-/// Of all images that are kept.
+/// Of all that is kept.
 static KEPT_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// All beginnings that somebody holds, by what they follow from.
@@ -73,6 +78,22 @@ impl Key {
 /// How simulations begin that begin alike.
 pub struct Beginning {
     kept: Mutex<Option<Populated>>,
+    /// By what else they follow from.
+    aged: Mutex<Vec<(String, Aged)>>,
+}
+
+/// What transactions without time follow from, besides the beginning.
+fn ageing(spec: &Spec) -> String {
+    let config = &spec.config;
+    let region = config.get::<RegionConfig>();
+    format!(
+        "{:?}",
+        (
+            (config.get::<CoreConfig>(), config.get::<DramConfig>()),
+            (config.get::<L1Config>(), config.get::<L2Config>(), config.get::<LlcConfig>()),
+            (region.fast_forward_transactions, region.fast_forward_operations),
+        )
+    )
 }
 
 impl Beginning {
@@ -89,7 +110,7 @@ impl Beginning {
         if let Some(beginning) = alike.filter_map(|(_, beginning)| beginning.upgrade()).next() {
             return Some(beginning);
         }
-        let beginning = Arc::new(Beginning { kept: Mutex::new(None) });
+        let beginning = Arc::new(Beginning { kept: Mutex::new(None), aged: Mutex::default() });
         held.push((key, Arc::downgrade(&beginning)));
         Some(beginning)
     }
@@ -99,46 +120,75 @@ impl Beginning {
         Arc::strong_count(self) > 1
     }
 
-    /// The populated image, for one simulation; `populate` is called if there is none. Simulations that begin alike at the same
-    /// time wait for the first.
-    pub(super) fn populated(self: Arc<Self>, populate: impl FnOnce() -> Populated) -> Populated {
+    /// The populated image, for one simulation, which may hold the beginning still; `populate` is called if there is none. Simulations
+    /// that begin alike at the same time wait for the first.
+    pub(super) fn populated(self: &Arc<Self>, populate: impl FnOnce() -> Populated) -> Populated {
         let mut kept = locked(&self.kept);
         // This one is among those that hold it.
         let others = self.is_shared();
         if !others && let Some(populated) = kept.take() {
-            release(&populated);
+            release(populated.image.host_bytes());
             return populated;
         }
         if let Some(populated) = &*kept {
             return populated.clone();
         }
         let mut populated = populate();
-        if others && reserve(&populated) {
+        if others && reserve(populated.image.host_bytes()) {
             let image = populated.image.share();
             *kept = Some(Populated { image, ..populated });
         }
         populated
     }
+
+    /// Transactions without time, executed by this simulation or by one before it; returns how many they were. Simulations that
+    /// begin alike at the same time wait for the first.
+    ///
+    /// # Errors
+    /// It was cancelled.
+    pub(super) fn age(self: Arc<Self>, simulation: &mut Simulation) -> Result<u64, SimError> {
+        let key = ageing(simulation.spec());
+        let mut all = locked(&self.aged);
+        let others = self.is_shared();
+        if let Some(at) = all.iter().position(|(other, _)| *other == key) {
+            let aged = if others { all[at].1.share() } else { all.swap_remove(at).1 };
+            if !others {
+                release(aged.host_bytes());
+            }
+            drop(all);
+            return Ok(simulation.adopt(aged));
+        }
+        if !others {
+            drop(all);
+            return Ok(simulation.fast_forward(None)?.transactions);
+        }
+        let aged = simulation.age_for_others()?;
+        let transactions = aged.transactions();
+        if reserve(aged.host_bytes()) {
+            all.push((key, aged));
+        }
+        Ok(transactions)
+    }
 }
 
 impl Drop for Beginning {
     fn drop(&mut self) {
-        locked(&self.kept).take().iter().for_each(release);
+        locked(&self.kept).take().iter().for_each(|kept| release(kept.image.host_bytes()));
+        locked(&self.aged).drain(..).for_each(|(_, aged)| release(aged.host_bytes()));
     }
 }
 
-/// Whether an image may be kept; if so, it is counted.
-fn reserve(populated: &Populated) -> bool {
-    let bytes = populated.image.host_bytes();
+/// Whether so much more may be kept; if so, it is counted.
+fn reserve(bytes: u64) -> bool {
     let within = |kept: u64| Some(kept + bytes).filter(|&sum| sum <= KEPT_BYTES_MAX);
     KEPT_BYTES.fetch_update(Relaxed, Relaxed, within).is_ok()
 }
 
-fn release(populated: &Populated) {
-    KEPT_BYTES.fetch_sub(populated.image.host_bytes(), Relaxed);
+fn release(bytes: u64) {
+    KEPT_BYTES.fetch_sub(bytes, Relaxed);
 }
 
-/// What a lock guards, whether or not somebody panicked with it: an image is put there when it is whole.
+/// What a lock guards, whether or not somebody panicked with it: what is put there is whole.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,6 +5,9 @@
 //! afterwards as after as many transactions with time, up to the order in which threads interleave: caches are full, and dirty
 //! lines are in them as the design would have left them ([`Leaves`]). What only time brings about (a scan, a collection, the
 //! content of a log or of a mapping table) is not there yet; the timed warm-up that follows is for that.
+//!
+//! All that is the same under every design, up to what it leaves in the caches. So of simulations that begin alike one executes the
+//! transactions, and the others have what came of them ([`super::aged`]).
 
 use super::error::SimError;
 use super::run::Simulation;
@@ -28,6 +31,15 @@ pub(super) struct FastForwarded {
     pub operations: u64,
 }
 
+/// What a thread's program was told in the course of them.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// Operations that it was asked for.
+    pub operations: u64,
+    /// The values of its loads, in order.
+    pub loaded: Vec<u64>,
+}
+
 /// How a thread's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
@@ -43,18 +55,19 @@ enum Turn {
 }
 
 impl Simulation {
-    /// Executes transactions without time, as many as the region's configuration asks for.
+    /// Executes transactions without time, as many as the region's configuration asks for. What the programs are told is kept for
+    /// others, if they want to follow.
     ///
     /// # Errors
     /// It was cancelled.
-    pub(super) fn fast_forward(&mut self) -> Result<FastForwarded, SimError> {
+    pub(super) fn fast_forward(
+        &mut self,
+        mut told: Option<&mut [Told]>,
+    ) -> Result<FastForwarded, SimError> {
         let plan = self.spec.config.get::<RegionConfig>().clone();
         let mut done = FastForwarded::default();
-        if plan.fast_forward_transactions == 0 {
-            return Ok(done);
-        }
         let lines = self.spec.config.get::<LlcConfig>().bytes.0 / LINE_BYTES;
-        let mut caches = Filling::new(self.leaves());
+        let mut caches = Filling::default();
         let (mut turns, mut fruitless) = (0, 0);
         let threads = self.threads.len();
         loop {
@@ -62,12 +75,13 @@ impl Simulation {
                 caches.resident >= lines || done.transactions >= 2 * plan.fast_forward_transactions;
             let is_aged = done.transactions >= plan.fast_forward_transactions && is_filled;
             if is_aged || done.operations >= plan.fast_forward_operations || fruitless > threads {
-                break;
+                return Ok(done);
             }
             // By turns they would march in step, each at the same place of its bank, as threads with time never do. After a
             // fruitless turn, which was of any thread, each has its turn.
-            let thread = if fruitless > 0 { turns } else { mix(turns) } % threads as u64;
-            let turn = self.turn_without_time(thread as usize, &mut caches, &mut done.operations);
+            let thread = if fruitless > 0 { turns } else { mix(turns) } as usize % threads;
+            let told = told.as_deref_mut().map(|told| &mut told[thread]);
+            let turn = self.turn_without_time(thread, &mut caches, &mut done.operations, told);
             fruitless = match turn {
                 Turn::Transaction => 0,
                 // Others may have waited for what it has released: all have their turn again.
@@ -80,22 +94,23 @@ impl Simulation {
                 return Err(SimError::Cancelled);
             }
         }
-        if self.leaves() == Leaves::Clean {
-            for line in self.machine.caches.dirty_lines() {
-                if self.machine.memory.is_pm(line.addr()) {
-                    self.machine.caches.clean(line);
-                }
-            }
-        }
-        Ok(done)
     }
 
-    /// What the design leaves in the caches of lines that transactions have stored to.
-    fn leaves(&self) -> Leaves {
-        if self.design.has_dirty_words() {
-            return Leaves::AtHome;
+    /// Dirty lines are in the caches, and in PM the stores to others: now they are as the design would have left them.
+    pub(super) fn leave_lines(&mut self) {
+        let leaves = match self.design.has_dirty_words() {
+            true => Leaves::AtHome,
+            false => (self.spec.design.leaves)(&self.spec.config),
+        };
+        if leaves == Leaves::Dirty {
+            return;
         }
-        (self.spec.design.leaves)(&self.spec.config)
+        for line in self.machine.caches.dirty_lines() {
+            self.machine.bring_home(line);
+            if leaves == Leaves::Clean && self.machine.memory.is_pm(line.addr()) {
+                self.machine.caches.clean(line);
+            }
+        }
     }
 
     /// Executes a thread's program up to the end of a transaction.
@@ -104,6 +119,7 @@ impl Simulation {
         thread: usize,
         caches: &mut Filling,
         operations: &mut u64,
+        mut told: Option<&mut Told>,
     ) -> Turn {
         let mut executed = false;
         loop {
@@ -111,16 +127,21 @@ impl Simulation {
             let (id, core) = (t.id, t.core);
             let op = match t.op.take() {
                 Some(op) => op,
-                None => t.program.next(std::mem::take(&mut t.value)),
+                None => {
+                    if let Some(told) = &mut told {
+                        told.operations += 1;
+                    }
+                    t.program.next(std::mem::take(&mut t.value))
+                }
             };
             match op {
                 Op::Load { at } => {
                     *operations += 1;
-                    t.pipeline.load_without_time();
-                    if let Some(software) = &mut t.software {
-                        software.load_without_time();
-                    }
+                    t.load_without_time();
                     t.value = self.machine.load(at.addr);
+                    if let Some(told) = &mut told {
+                        told.loaded.push(t.value);
+                    }
                     self.touch(caches, core, at.addr.line(), false);
                 }
                 Op::Store { at, value } | Op::StoreNonTemporal { at, value } => {
@@ -166,9 +187,6 @@ impl Simulation {
     fn store_without_time(&mut self, caches: &mut Filling, core: u32, addr: Addr, value: u64) {
         self.machine.perform_store(addr, value);
         self.touch(caches, core, addr.line(), true);
-        if caches.leaves != Leaves::Dirty {
-            self.machine.bring_word_home(addr, value);
-        }
     }
 
     /// A core accesses a line, which is in its L1 afterwards.
@@ -187,7 +205,7 @@ impl Simulation {
         while let Some(eviction) = machine.caches.take_eviction() {
             if let Eviction::Llc { line, dirty } = eviction {
                 caches.resident -= 1;
-                if dirty && caches.leaves == Leaves::Dirty {
+                if dirty {
                     machine.bring_home(line);
                 }
             }
@@ -196,16 +214,10 @@ impl Simulation {
 }
 
 /// How the caches fill.
+#[derive(Default)]
 struct Filling {
-    leaves: Leaves,
     /// Lines in the LLC.
     resident: u64,
     /// Counted, and not looked at.
     counters: Counters,
-}
-
-impl Filling {
-    fn new(leaves: Leaves) -> Filling {
-        Filling { leaves, resident: 0, counters: Counters::default() }
-    }
 }

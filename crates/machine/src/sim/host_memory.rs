@@ -2,13 +2,14 @@
 //!
 //! | what | how much |
 //! |---|---|
-//! | images | PM as the workload populates it, in whole chunks, once for each image that comes to differ from it everywhere: the architectural one and that of the cells; what others that begin alike have of it; what is durable, where power may fail; the images of the machine on which recovery is timed |
+//! | images | PM as the workload populates it, in whole chunks, once for each image that comes to differ from it everywhere: the architectural one and that of the cells; what others that begin alike have of it, and of both after transactions without time; what is durable, where power may fail; the images of the machine on which recovery is timed |
 //! | growth | blocks that transactions may allocate, in each of these images |
 //! | log | what a design may write to the log region in so many transactions, as far as the region goes; the architectural image has little of it |
 //! | cells | states and wear of the cells of all lines that are written, where `pm.cells` or `pm.codec` keep them |
 //! | wear | 4 B for each media line |
 //! | tags | tags, states and sharers of all caches |
 //! | threads | stacks of programs |
+//! | loads | what programs load in transactions without time, which others that begin alike are told |
 //! | lists | an entry for each chunk of PM and DRAM, for each image |
 //! | design | what the design declares ([`crate::design::DesignInfo::host_bytes`]) |
 //! | rest | queues, statistics, the host's allocator |
@@ -23,6 +24,7 @@ use crate::config::{
 };
 use crate::program::STACK_BYTES;
 use crate::stats::RecoveryConfig;
+use crate::stats::region::RegionConfig;
 use crate::workload::{Extent, Request, WorkloadConfig};
 use graven_base::codecs::{BLOCK_CELLS, Block};
 use graven_base::config::ConfigError;
@@ -116,16 +118,27 @@ impl Spec {
         // what they were and what they become.
         let of_recovery = if recovery.is_wanted() { 4 } else { 0 };
         let each = 2 + u64::from(others.crashes);
-        let images =
-            each * u64::from(1 + others.lives) + u64::from(others.begin_alike) + of_recovery;
+        let region = config.get::<RegionConfig>();
+        let of_others = match (others.begin_alike, region.is_steady()) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => 3,
+        };
+        let told = match of_others {
+            3 => region.fast_forward_operations.saturating_mul(size_of::<u64>() as u64),
+            _ => 0,
+        };
+        let images = each * u64::from(1 + others.lives) + of_others + of_recovery;
         Ok(HostMemory {
             populated,
             growth,
             log,
             images,
             cells: self.cell_bytes(populated.saturating_add(growth).saturating_add(log)),
-            machine: self.machine_bytes(images)
-                * (1 + u64::from(others.lives) + u64::from(recovery.is_wanted())),
+            machine: told.saturating_add(
+                self.machine_bytes(images)
+                    * (1 + u64::from(others.lives) + u64::from(recovery.is_wanted())),
+            ),
             design: (self.design.host_bytes)(
                 &self.context(),
                 self.lines_stored(stored, populated.saturating_add(growth)),

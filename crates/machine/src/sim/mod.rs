@@ -14,7 +14,8 @@
 //! | `hits` | runs of operations that stay in a core |
 //! | `operations` | instructions, loads, transactions, locks |
 //! | `scaled` | programs with more or fewer instructions between their accesses |
-//! | `region`, `fast_forward` | the part of a run that statistics are of; transactions without time before it |
+//! | `region` | the part of a run that statistics are of |
+//! | `fast_forward`, `aged` | transactions without time before it, and what they leave to simulations that begin alike |
 //! | `choices` | choices among threads and evictions that are listed |
 //! | `disturb` | what directed tests do to the machine |
 //! | `stores` | the store queue |
@@ -26,6 +27,7 @@
 //! | `crash` | power failures |
 //! | `observer` | who looks on |
 
+mod aged;
 mod beginning;
 mod choices;
 mod crash;

@@ -20,7 +20,6 @@ use graven_base::stats::{CounterSet, Counts, Kind};
 use graven_base::time::Cycle;
 use serde_json::{Map, Value, json};
 
-use super::fast_forward::FastForwarded;
 use super::run::Simulation;
 use crate::design::Rounds;
 use crate::program::{Op, Program};
@@ -149,9 +148,8 @@ impl Simulation {
         if !plan.is_steady() || self.spec.programs.is_some() || self.observer.is_some() {
             return Ok(());
         }
-        let FastForwarded { transactions, .. } = self.fast_forward()?;
+        self.measured.about.fast_forward = self.age()?;
         self.measured.phase = Phase::WarmUp;
-        self.measured.about.fast_forward = transactions;
         self.measured.next = plan.warm_up_transactions;
         if self.is_warm() {
             self.begin_region();

@@ -27,6 +27,7 @@ use crate::design::operators::{Interference, Profile};
 use crate::design::{Battery, DesignContext, Plug, RawAction};
 use crate::machine::Machine;
 use crate::request::{ReadPurpose, Write, WriteClass};
+use crate::stats::region::RegionConfig;
 use crate::stats::{StatisticsConfig, Stats, Timeline};
 use crate::trace_event::TraceEvent;
 use crate::workload::{Workload, WorkloadConfig};
@@ -80,6 +81,8 @@ pub struct Simulation {
     pub(super) observer: Option<Box<dyn TransactionObserver>>,
     /// Words that were stored to outside transactions, and not by one since.
     pub(super) outside: WordSet,
+    /// How it begins, until it has: others may have the transactions without time that it executes.
+    pub(super) beginning: Option<Arc<Beginning>>,
     /// What the design had counted when the last thread had finished.
     pub(super) closed: Option<Counts>,
     /// The part of the run that statistics are of.
@@ -124,7 +127,11 @@ impl Simulation {
         let Some(beginning) = beginning else { return Simulation::new(spec) };
         let workload = spec.build_workload()?;
         let populated = beginning.populated(|| populated(spec, workload.as_ref()));
-        Simulation::built(spec, workload, populated, None)
+        let mut simulation = Simulation::built(spec, workload, populated, None)?;
+        if spec.config.get::<RegionConfig>().is_steady() {
+            simulation.beginning = Some(beginning);
+        }
+        Ok(simulation)
     }
 
     /// The same with a workload that is built already.
@@ -201,6 +208,7 @@ impl Simulation {
             signals: Signals::default(),
             observer: None,
             outside: WordSet::default(),
+            beginning: None,
             closed: None,
             measured: Measured::whole(),
             distances: spec

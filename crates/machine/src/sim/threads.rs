@@ -190,6 +190,15 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// A load has been executed without time: nothing waits for it.
+    #[inline]
+    pub fn load_without_time(&mut self) {
+        self.pipeline.load_without_time();
+        if let Some(software) = &mut self.software {
+            software.load_without_time();
+        }
+    }
+
     /// The oldest in the store queue has taken effect.
     #[inline]
     pub fn take_head(&mut self, now: Cycle) {

@@ -1,0 +1,127 @@
+//! What transactions without time leave to simulations that begin alike.
+//!
+//! They are the same under every design ([`super::fast_forward`]), and take a third of the time of a region in steady state. So the
+//! first of such simulations executes them, and the others have memory and caches as it left them. A program's place
+//! is on a stack of its own, which cannot be copied: each simulation runs its own programs up to there, told what the first
+//! one's had loaded.
+
+use std::sync::Arc;
+
+use super::error::SimError;
+use super::fast_forward::Told;
+use super::locks::Locks;
+use super::run::Simulation;
+use super::threads::Thread;
+use crate::caches::hierarchy::Hierarchy;
+use crate::program::Op;
+use crate::stats::region::RegionConfig;
+use graven_base::memory::Image;
+
+/// Memory, caches and programs after transactions without time, before a design has had a say.
+pub(super) struct Aged {
+    arch: Image,
+    /// What PM holds where caches keep dirty lines.
+    home: Image,
+    caches: Hierarchy,
+    locks: Locks,
+    threads: Arc<[Place]>,
+    transactions: u64,
+}
+
+/// Where a thread's program is.
+struct Place {
+    told: Told,
+    /// What its last load returned, if it has not been told yet.
+    value: u64,
+    /// What it asks for and does not have yet.
+    op: Option<Op>,
+    transactions: u64,
+}
+
+impl Place {
+    fn of(thread: &Thread, told: Told) -> Place {
+        Place { told, value: thread.value, op: thread.op, transactions: thread.transactions }
+    }
+
+    /// Runs a thread's program, from its beginning, up to here.
+    fn lead(&self, thread: &mut Thread) {
+        let mut loaded = self.told.loaded.iter();
+        let mut value = 0;
+        for _ in 0..self.told.operations {
+            if let Op::Load { .. } = thread.program.next(std::mem::take(&mut value)) {
+                value = *loaded.next().expect("it loads what the first one loaded");
+                thread.load_without_time();
+            }
+        }
+        (thread.value, thread.op, thread.transactions) = (self.value, self.op, self.transactions);
+    }
+}
+
+impl Aged {
+    /// The same for one simulation more.
+    pub fn share(&mut self) -> Aged {
+        Aged {
+            arch: self.arch.share(),
+            home: self.home.share(),
+            caches: self.caches.clone(),
+            locks: self.locks.clone(),
+            threads: Arc::clone(&self.threads),
+            transactions: self.transactions,
+        }
+    }
+
+    /// How many transactions have been executed.
+    pub fn transactions(&self) -> u64 {
+        self.transactions
+    }
+
+    /// Host memory that it takes, the caches' tags aside.
+    pub fn host_bytes(&self) -> u64 {
+        let loads: usize = self.threads.iter().map(|place| place.told.loaded.capacity()).sum();
+        self.arch.host_bytes() + self.home.host_bytes() + (loads * size_of::<u64>()) as u64
+    }
+}
+
+impl Simulation {
+    /// Transactions without time before what is measured, and how many they were.
+    ///
+    /// # Errors
+    /// It was cancelled.
+    pub(super) fn age(&mut self) -> Result<u64, SimError> {
+        let beginning = self.beginning.take();
+        if self.spec.config.get::<RegionConfig>().fast_forward_transactions == 0 {
+            return Ok(0);
+        }
+        let transactions = match beginning {
+            Some(beginning) => beginning.age(self)?,
+            None => self.fast_forward(None)?.transactions,
+        };
+        self.leave_lines();
+        Ok(transactions)
+    }
+
+    /// Transactions without time, which others may have as well.
+    ///
+    /// # Errors
+    /// It was cancelled.
+    pub(super) fn age_for_others(&mut self) -> Result<Aged, SimError> {
+        let mut told: Vec<Told> = self.threads.iter().map(|_| Told::default()).collect();
+        let transactions = self.fast_forward(Some(&mut told))?.transactions;
+        let places = self.threads.iter().zip(told).map(|(thread, told)| Place::of(thread, told));
+        let threads = places.collect();
+        let (arch, home) = self.machine.share_images();
+        let (caches, locks) = (self.machine.caches.clone(), self.locks.clone());
+        Ok(Aged { arch, home, caches, locks, threads, transactions })
+    }
+
+    /// Begins with what another one has executed; returns how many transactions that was.
+    pub(super) fn adopt(&mut self, aged: Aged) -> u64 {
+        for (thread, place) in self.threads.iter_mut().zip(&*aged.threads) {
+            place.lead(thread);
+        }
+        self.machine.begin_with(aged.arch, aged.home, aged.caches);
+        self.machine.caches.report_l1_evictions(self.design.wants_l1_evictions());
+        self.locks = aged.locks;
+        aged.transactions
+    }
+}
