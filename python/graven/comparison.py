@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import xarray as xr
 
+    from graven.plots.comparisons import Asked
     from graven.plots.picture import Picture
 
 DEFAULT_BASELINE = "base"
@@ -290,6 +291,7 @@ class Comparison(Frames):
         width: str | float = "column",
         theme: str = "light",
         style: object = None,
+        scales: str = "auto",
     ) -> Picture:
         """A picture of absolute values; `Normalised.plot` draws multiples of a baseline's.
 
@@ -300,11 +302,15 @@ class Comparison(Frames):
             width: `column` (3.3 in), `text` (7 in), or inches.
             theme: `light` or `dark`.
             style: A style of matplotlib that applies on top: a file, a name, or settings.
+            scales: `auto` gives values that one scale would hide another one; `one` does not.
 
         Raises:
             ConfigError: one of them is not allowed, or the results are not what the kind needs.
         """
-        return _picture(self, None, kind, metric, over, width, theme, style)
+        from graven.plots.comparisons import Asked
+
+        asked = Asked(self, None, metric, over, scales)
+        return _picture(kind, asked, width, theme, style)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the results with their configuration: .json, .csv or .parquet, as named.
@@ -588,21 +594,11 @@ def _machine_of(records: Sequence[Record]) -> Machine:
     return Machine(names[0])
 
 
-def _picture(
-    comparison: Comparison,
-    baseline: str | None,
-    kind: str,
-    metric: str | None,
-    over: str | None,
-    width: str | float,
-    theme: str,
-    style: object,
-) -> Picture:
-    from graven.plots.comparisons import Asked, chart
+def _picture(kind: str, asked: Asked, width: str | float, theme: str, style: object) -> Picture:
+    from graven.plots.comparisons import chart
     from graven.plots.style import Look
 
-    look = Look.of(width, theme, style)
-    return chart(kind, Asked(comparison, baseline, metric, over)).draw(look)
+    return chart(kind, asked).draw(Look.of(width, theme, style))
 
 
 @dataclass(frozen=True, repr=False)
@@ -679,13 +675,17 @@ class Normalised(Frames):
         width: str | float = "column",
         theme: str = "light",
         style: object = None,
+        scales: str = "auto",
     ) -> Picture:
         """A picture of multiples of the baseline's values; arguments as of `Comparison.plot`.
 
         Raises:
             ConfigError: as of `Comparison.plot`.
         """
-        return _picture(self.comparison, self.baseline, kind, metric, over, width, theme, style)
+        from graven.plots.comparisons import Asked
+
+        asked = Asked(self.comparison, self.baseline, metric, over, scales)
+        return _picture(kind, asked, width, theme, style)
 
     def _repr_html_(self) -> str:
         from graven.plots.notebook import normalised_html

@@ -391,6 +391,13 @@ def test_workloads_that_one_scale_would_hide_have_another_and_the_axis_says_so(k
         assert "differ in scale" not in title
 
 
+def test_one_scale_is_asked_for_in_python(several):
+    for comparison in (several, several.normalised("base")):
+        comparison.plot(scales="one")
+        with pytest.raises(graven.ConfigError, match="scales"):
+            comparison.plot(scales="some")
+
+
 def lines_of(values, **how):
     panel = {name: [Number(v, v, v) for v in of] for name, of in values.items()}
     return Lines(

@@ -335,3 +335,27 @@ fn what_one_executes_without_time_for_all_is_what_each_executes_alone() {
         }
     });
 }
+
+/// Who watches sees a region come nearer to its end, and never go back as statistics begin anew.
+#[test]
+fn progress_goes_on_when_the_region_begins() {
+    let spec = spec("fwb", "array", 4000, &[]);
+    assert_eq!(spec.expected_transactions(), 4500, "with the warm-up");
+    let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
+    let control = simulation.control();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let seen = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut seen = vec![control.done()];
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                seen.push(control.done());
+            }
+            seen
+        });
+        simulation.run().unwrap_or_else(|e| panic!("{e}"));
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        watch.join().expect("it counts")
+    });
+    assert!(seen.is_sorted());
+    assert!(seen.last().is_some_and(|&last| last <= 4500));
+}

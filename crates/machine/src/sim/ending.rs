@@ -31,7 +31,7 @@ impl Simulation {
         stats.counters.residual_dirty_lines = residual;
         stats.counters.peak_wear = stats.wear.peak();
         stats.counters.peak_cell_wear = peak_cell_wear;
-        self.control.report(stats.counters.committed_transactions);
+        self.report_progress();
         self.closed = Some(self.counted_in_region(self.design.counts()));
     }
 

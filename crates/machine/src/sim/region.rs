@@ -115,6 +115,12 @@ impl Measured {
         matches!(self.phase, Phase::WarmUp | Phase::Region)
     }
 
+    /// Transactions that have been committed, of which statistics count so many.
+    pub fn committed(&self, counted: u64) -> u64 {
+        counted
+            + if matches!(self.phase, Phase::Region | Phase::Over) { self.about.warm_up } else { 0 }
+    }
+
     /// Whether statistics are of a region, and not of the whole run.
     pub fn is_of_a_region(&self) -> bool {
         self.phase != Phase::Whole

@@ -463,8 +463,14 @@ impl Simulation {
     }
 
     pub(super) fn look_at_control(&mut self) -> Result<(), SimError> {
-        let committed = self.stats().counters.committed_transactions;
-        if self.control.report(committed) { Err(SimError::Cancelled) } else { Ok(()) }
+        if self.report_progress() { Err(SimError::Cancelled) } else { Ok(()) }
+    }
+
+    /// Tells who watches how far it has come; returns whether to stop.
+    pub(super) fn report_progress(&self) -> bool {
+        let counted = self.stats().counters.committed_transactions;
+        let committed = self.measured.committed(counted);
+        self.control.report(committed.min(self.spec.expected_transactions()))
     }
 
     pub(super) fn deadlock(&self) -> SimError {

@@ -110,6 +110,15 @@ impl Spec {
         Ok(spec.shortened_to_fit())
     }
 
+    /// Transactions that a run will have committed at its end, as far as is known before.
+    pub fn expected_transactions(&self) -> u64 {
+        let region = self.config.get::<RegionConfig>();
+        if !region.is_steady() || self.programs.is_some() {
+            return self.transactions;
+        }
+        region.expected_transactions().min(self.transactions)
+    }
+
     /// Halves a program until PM and host have room for all that its transactions may insert. A region in steady state mostly needs a
     /// part of the program, and its record says so if the program ends before the region does.
     fn shortened_to_fit(self) -> Spec {

@@ -82,6 +82,16 @@ impl RegionConfig {
         self.transactions_min.min(enough.map_or(u64::MAX, |enough| enough.max(64)))
     }
 
+    /// Transactions with time, as far as is known before. Most regions whose length is not given are of the shortest, and some of the
+    /// longest; their mean is nearer to the shortest.
+    pub fn expected_transactions(&self) -> u64 {
+        let region = match self.transactions {
+            0 => (self.transactions_min + self.transactions_max) / 4,
+            given => given,
+        };
+        self.warm_up_transactions + region
+    }
+
     /// Transactions that a program must have, over all threads, so that the region does not end with it.
     pub fn program_transactions(&self, threads: u32) -> u64 {
         let region = if self.transactions > 0 { self.transactions } else { self.transactions_max };
