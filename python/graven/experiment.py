@@ -357,6 +357,7 @@ class Pool:
     costs: Sequence[float] = ()
     _cost_over: float = 0.0
     _next: int = 0
+    _made: int = 0
     _stopping: bool = False
     _waiting: dict[int, tuple[str, Task, int]] = field(default_factory=dict)
     _running: dict[int, tuple[str, Task]] = field(default_factory=dict)
@@ -461,8 +462,7 @@ class Pool:
                     label, task, need = self._waiting.pop(found)
                     self._running[found] = label, task
                     self._needs[found] = need
-                    for _, after in self.tasks[self._next : self._next + self.workers]:
-                        memory_need(after)
+                    self._make_ahead()
                     return found, label, task
                 if not self._waiting:
                     return None
@@ -482,6 +482,13 @@ class Pool:
             label, task = self.tasks[index]
             self._waiting[index] = label, task, memory_need(task)
             yield index
+
+    def _make_ahead(self) -> None:
+        """Has those made that come next, each once: a task is made when it says what it needs."""
+        first, end = max(self._next, self._made), self._next + self.workers
+        for _, task in self.tasks[first:end]:
+            memory_need(task)
+        self._made = max(self._made, end)
 
     def _fits(self, index: int) -> bool:
         _, _, need = self._waiting[index]

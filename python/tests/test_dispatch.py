@@ -62,6 +62,10 @@ def test_what_comes_next_is_made_as_another_begins():
             seen[self.name] = tuple(made)
             return super().run()
 
+        def memory_bytes(self):
+            asked.append(self.name)
+            return super().memory_bytes()
+
     class Task:
         def run(self):
             return ""
@@ -70,7 +74,9 @@ def test_what_comes_next_is_made_as_another_begins():
             return 0
 
     seen: dict[str, tuple[str, ...]] = {}
+    asked: list[str] = []
     Pool([(name, Noted(name)) for name in "abcd"], 1).run()
+    assert max(map(asked.count, "abcd")) == 2, "as it is made, and as it may begin"
     assert seen == {"a": ("a", "b"), "b": ("a", "b", "c"), "c": tuple("abcd"), "d": tuple("abcd")}
 
 
