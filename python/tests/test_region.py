@@ -25,7 +25,7 @@ from graven.machine import Machine
 from graven.papers import files
 from graven.papers.data import Measure
 from graven.papers.measures import cells
-from graven.papers.plan import Wanted
+from graven.papers.plan import EVERYTHING, Wanted
 from graven.plots.values import Source, stat
 from graven.region import growth, notes, with_region
 
@@ -240,6 +240,9 @@ def test_a_paper_s_experiment_has_the_printed_length_and_as_a_reading_steady_sta
 def test_a_reading_that_takes_hours_is_tried_at_quick_sizes_by_its_name_alone(named, is_tried):
     wanted = Wanted(files.parse("silo", PAPER, ""), quick=True, readings="all", named=named)
     assert any(one.name == "steady-state" for one in wanted.alternatives()) == is_tried
+    # `graven explain` asks for everything that bears on one claim.
+    of_one = replace(wanted, readings=EVERYTHING)
+    assert any(one.name == "steady-state" for one in of_one.alternatives())
 
 
 def test_numbers_of_papers_are_estimates_of_regions(both):

@@ -110,9 +110,12 @@ class Wanted:
         """Whether an alternative is among those that are wanted."""
         if alternative.name in self.named:
             return True
+        if alternative.kind not in _TRIED[self.readings]:
+            return False
+        # Everything is asked for of one claim, which needs few simulations.
         reading = self.paper.readings.get(alternative.name)
-        takes_hours = reading is not None and not reading.quick
-        return alternative.kind in _TRIED[self.readings] and not (self.quick and takes_hours)
+        takes_hours = reading is not None and not reading.quick and self.readings != EVERYTHING
+        return not (self.quick and takes_hours)
 
     def programs(self) -> tuple[str, ...]:
         """The real programs that what is wanted runs."""

@@ -60,7 +60,8 @@ class Reading:
         workloads: The workloads that it is about; `None` for all.
         authors: Whether it belongs to the combination that the methodology describes.
         known_before: Whether its outcome was known before it was written down.
-        quick: Whether it is tried at quick sizes, too, and not by its name alone.
+        quick: Whether it is tried at quick sizes, too, when all readings are, and not by its name
+            alone or for one claim.
         programs: Recipes of real programs that run in place of the paper's; mostly none.
         in_place_of: By workload, the programs of which its numbers are then.
     """
