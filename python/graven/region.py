@@ -66,15 +66,15 @@ def growth(records: Iterable[Record]) -> str:
 
     What all designs have more of at the end is the structure; what one alone has is its own.
     """
-    shared: dict[tuple[object, ...], float] = {}
+    shared: dict[tuple[str, tuple[object, ...]], float] = {}
     for record in records:
         before, after = record.measured.get("footprint_bytes", (0, 0))
         grown = after / before - 1.0 if before else 0.0
-        place = (record.workload, record.threads, record.seed, *record.varied.items())
+        place = record.workload, (record.threads, record.seed, *record.varied.items())
         shared[place] = min(shared.get(place, grown), grown)
     largest: dict[str, float] = {}
-    for (workload, *_), grown in shared.items():
-        largest[str(workload)] = max(largest.get(str(workload), 0.0), grown)
+    for (workload, _), grown in shared.items():
+        largest[workload] = max(largest.get(workload, 0.0), grown)
     said = [f"{name} by {100 * share:.1f} %" for name, share in largest.items() if share > GROWN]
     return f"Structures grow within the regions: {', '.join(said)} at most." if said else ""
 

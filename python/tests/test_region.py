@@ -15,6 +15,7 @@ from dataclasses import replace
 import pytest
 from conftest import ENVIRONMENT
 from rich.console import Console
+from test_reproduce import EXPERIMENT
 
 import graven
 from graven.cli.tables import print_comparison
@@ -199,9 +200,7 @@ def test_a_report_says_it_and_its_command_measures_the_same(both, tmp_path):
         assert (", between " in page) != is_whole, "a bar says its interval"
 
 
-PAPER = """
-title = "t"
-machine = "silo"
+READING = """
 [questions.run-length]
 asks = "Of what?"
 default = "Of a run from its beginning."
@@ -213,17 +212,11 @@ quote = "periodically"
 where = "§1"
 set = { "region.kind" = "steady" }
 quick = false
-[[experiment]]
-id = "main"
-what = "w"
-designs = ["base", "silo"]
-workloads = ["array"]
-transactions = 10
 """
 
 
 def test_a_paper_s_experiment_has_the_printed_length_and_as_a_reading_steady_state():
-    paper = files.parse("silo", PAPER, "")
+    paper = files.parse("silo", EXPERIMENT + READING, "")
     tried = {
         one.name: one.jobs for one in Wanted(paper, quick=False, readings="all").alternatives()
     }
@@ -238,7 +231,9 @@ def test_a_paper_s_experiment_has_the_printed_length_and_as_a_reading_steady_sta
 
 @pytest.mark.parametrize(("named", "is_tried"), [((), False), (("steady-state",), True)])
 def test_a_reading_that_takes_hours_is_tried_at_quick_sizes_by_its_name_alone(named, is_tried):
-    wanted = Wanted(files.parse("silo", PAPER, ""), quick=True, readings="all", named=named)
+    wanted = Wanted(
+        files.parse("silo", EXPERIMENT + READING, ""), quick=True, readings="all", named=named
+    )
     assert any(one.name == "steady-state" for one in wanted.alternatives()) == is_tried
     # `graven explain` asks for everything that bears on one claim.
     of_one = replace(wanted, readings=EVERYTHING)

@@ -112,7 +112,7 @@ class Wanted:
             return True
         if alternative.kind not in _TRIED[self.readings]:
             return False
-        # Everything is asked for of one claim, which needs few simulations.
+        # `graven explain` asks for everything, of one claim, which needs few simulations.
         reading = self.paper.readings.get(alternative.name)
         takes_hours = reading is not None and not reading.quick and self.readings != EVERYTHING
         return not (self.quick and takes_hours)
@@ -253,10 +253,8 @@ def _under(
 
 def _changed(job: Job, settings: Mapping[str, str]) -> Job:
     """The same with other settings. A region in steady state is as long as its precision asks."""
-    pairs = tuple(settings.items())
-    if settings.get(KIND) == STEADY:
-        return replace(job, settings=pairs, transactions=None)
-    return replace(job, settings=pairs)
+    transactions = None if settings.get(KIND) == STEADY else job.transactions
+    return replace(job, settings=tuple(settings.items()), transactions=transactions)
 
 
 def _has(job: Job, key: str, value: str, machine: str) -> bool:

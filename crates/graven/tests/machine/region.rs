@@ -10,6 +10,7 @@ use graven::sim::{Beginning, Simulation, Spec};
 use graven::stats::{Kind, RegionConfig};
 use serde_json::Value;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Small caches and structures, so that a few thousand transactions fill and turn over everything.
 const SMALL: &[(&str, &str)] = &[
@@ -343,17 +344,17 @@ fn progress_goes_on_when_the_region_begins() {
     assert_eq!(spec.expected_transactions(), 4500, "with the warm-up");
     let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
     let control = simulation.control();
-    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let is_over = AtomicBool::new(false);
     let seen = std::thread::scope(|scope| {
         let watch = scope.spawn(|| {
             let mut seen = vec![control.done()];
-            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+            while !is_over.load(Relaxed) {
                 seen.push(control.done());
             }
             seen
         });
         simulation.run().unwrap_or_else(|e| panic!("{e}"));
-        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        is_over.store(true, Relaxed);
         watch.join().expect("it counts")
     });
     assert!(seen.is_sorted());

@@ -1,6 +1,6 @@
-//! What transactions without time leave to simulations that begin alike.
+//! The state after transactions without time, which simulations that begin alike share.
 //!
-//! They are the same under every design ([`super::fast_forward`]), and take a third of the time of a region in steady state. So the
+//! These transactions are the same under every design ([`super::fast_forward`]), and take a third of the time of a region in steady state. So the
 //! first of such simulations executes them, and the others have memory and caches as it left them. A program's place
 //! is on a stack of its own, which cannot be copied: each simulation runs its own programs up to there, told what the first
 //! one's had loaded.
@@ -20,7 +20,7 @@ use graven_base::memory::Image;
 /// Memory, caches and programs after transactions without time, before a design has had a say.
 pub(super) struct Aged {
     arch: Image,
-    /// What PM holds where caches keep dirty lines.
+    /// PM, which has a line's stores once the caches have evicted it.
     home: Image,
     caches: Hierarchy,
     locks: Locks,
@@ -31,9 +31,9 @@ pub(super) struct Aged {
 /// Where a thread's program is.
 struct Place {
     told: Told,
-    /// What its last load returned, if it has not been told yet.
+    /// The value of its last load, if the program has not received it yet.
     value: u64,
-    /// What it asks for and does not have yet.
+    /// The operation that it has asked for and that is not executed, such as a lock that another has.
     op: Option<Op>,
     transactions: u64,
 }
@@ -86,7 +86,7 @@ impl Simulation {
     /// Transactions without time before what is measured, and how many they were.
     ///
     /// # Errors
-    /// It was cancelled.
+    /// The watcher has cancelled the run.
     pub(super) fn age(&mut self) -> Result<u64, SimError> {
         let beginning = self.beginning.take();
         if self.spec.config.get::<RegionConfig>().fast_forward_transactions == 0 {
@@ -94,7 +94,7 @@ impl Simulation {
         }
         let transactions = match beginning {
             Some(beginning) => beginning.age(self)?,
-            None => self.fast_forward(None)?.transactions,
+            None => self.fast_forward(None)?,
         };
         self.leave_lines();
         Ok(transactions)
@@ -103,10 +103,10 @@ impl Simulation {
     /// Transactions without time, which others may have as well.
     ///
     /// # Errors
-    /// It was cancelled.
+    /// The watcher has cancelled the run.
     pub(super) fn age_for_others(&mut self) -> Result<Aged, SimError> {
         let mut told: Vec<Told> = self.threads.iter().map(|_| Told::default()).collect();
-        let transactions = self.fast_forward(Some(&mut told))?.transactions;
+        let transactions = self.fast_forward(Some(&mut told))?;
         let places = self.threads.iter().zip(told).map(|(thread, told)| Place::of(thread, told));
         let threads = places.collect();
         let (arch, home) = self.machine.share_images();

@@ -1,5 +1,5 @@
-//! What simulations that begin alike have in common: PM as their workload has populated it, and what transactions without time
-//! have made of it.
+//! Simulations that begin alike share PM as their workload has populated it, and what transactions without time have made of
+//! it.
 //!
 //! A comparison runs the same workload under many designs. Whoever is going to run such simulations takes a
 //! [`Beginning`] for each of them first ([`Beginning::of`]), and hands it over when the simulation is built
@@ -145,7 +145,7 @@ impl Beginning {
     /// begin alike at the same time wait for the first.
     ///
     /// # Errors
-    /// It was cancelled.
+    /// The watcher has cancelled the run.
     pub(super) fn age(self: Arc<Self>, simulation: &mut Simulation) -> Result<u64, SimError> {
         let key = ageing(simulation.spec());
         let mut all = locked(&self.aged);
@@ -160,7 +160,7 @@ impl Beginning {
         }
         if !others {
             drop(all);
-            return Ok(simulation.fast_forward(None)?.transactions);
+            return simulation.fast_forward(None);
         }
         let aged = simulation.age_for_others()?;
         let transactions = aged.transactions();

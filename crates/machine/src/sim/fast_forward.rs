@@ -22,15 +22,6 @@ use graven_base::memory::{Addr, LINE_BYTES, LineAddr, mix};
 /// Turns between looks at who wants to cancel.
 const TURNS_PER_LOOK: u64 = 1024;
 
-/// What came of it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FastForwarded {
-    /// Transactions executed, over all threads.
-    pub transactions: u64,
-    /// Their loads and stores.
-    pub operations: u64,
-}
-
 /// What a thread's program was told in the course of them.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -55,40 +46,37 @@ enum Turn {
 }
 
 impl Simulation {
-    /// Executes transactions without time, as many as the region's configuration asks for. What the programs are told is kept for
-    /// others, if they want to follow.
+    /// Executes transactions without time, as many as the region's configuration asks for, and returns how many these are, over all
+    /// threads. `told` keeps what the programs load, for simulations that begin alike.
     ///
     /// # Errors
-    /// It was cancelled.
-    pub(super) fn fast_forward(
-        &mut self,
-        mut told: Option<&mut [Told]>,
-    ) -> Result<FastForwarded, SimError> {
+    /// The watcher has cancelled the run.
+    pub(super) fn fast_forward(&mut self, mut told: Option<&mut [Told]>) -> Result<u64, SimError> {
         let plan = self.spec.config.get::<RegionConfig>().clone();
-        let mut done = FastForwarded::default();
+        let (mut transactions, mut operations) = (0, 0);
         let lines = self.spec.config.get::<LlcConfig>().bytes.0 / LINE_BYTES;
         let mut caches = Filling::default();
         let (mut turns, mut fruitless) = (0, 0);
         let threads = self.threads.len();
         loop {
             let is_filled =
-                caches.resident >= lines || done.transactions >= 2 * plan.fast_forward_transactions;
-            let is_aged = done.transactions >= plan.fast_forward_transactions && is_filled;
-            if is_aged || done.operations >= plan.fast_forward_operations || fruitless > threads {
-                return Ok(done);
+                caches.resident >= lines || transactions >= 2 * plan.fast_forward_transactions;
+            let is_aged = transactions >= plan.fast_forward_transactions && is_filled;
+            if is_aged || operations >= plan.fast_forward_operations || fruitless > threads {
+                return Ok(transactions);
             }
             // By turns they would march in step, each at the same place of its bank, as threads with time never do. After a
             // fruitless turn, which was of any thread, each has its turn.
             let thread = if fruitless > 0 { turns } else { mix(turns) } as usize % threads;
             let told = told.as_deref_mut().map(|told| &mut told[thread]);
-            let turn = self.turn_without_time(thread, &mut caches, &mut done.operations, told);
+            let turn = self.turn_without_time(thread, &mut caches, &mut operations, told);
             fruitless = match turn {
                 Turn::Transaction => 0,
                 // Others may have waited for what it has released: all have their turn again.
                 Turn::Waits { executed: true } => 1,
                 Turn::Waits { executed: false } | Turn::Over => fruitless + 1,
             };
-            done.transactions += u64::from(turn == Turn::Transaction);
+            transactions += u64::from(turn == Turn::Transaction);
             turns += 1;
             if turns.is_multiple_of(TURNS_PER_LOOK) && self.control.report(0) {
                 return Err(SimError::Cancelled);
@@ -98,9 +86,10 @@ impl Simulation {
 
     /// Dirty lines are in the caches, and in PM the stores to others: now they are as the design would have left them.
     pub(super) fn leave_lines(&mut self) {
-        let leaves = match self.design.has_dirty_words() {
-            true => Leaves::AtHome,
-            false => (self.spec.design.leaves)(&self.spec.config),
+        let leaves = if self.design.has_dirty_words() {
+            Leaves::AtHome
+        } else {
+            (self.spec.design.leaves)(&self.spec.config)
         };
         if leaves == Leaves::Dirty {
             return;

@@ -119,15 +119,11 @@ impl Spec {
         let of_recovery = if recovery.is_wanted() { 4 } else { 0 };
         let each = 2 + u64::from(others.crashes);
         let region = config.get::<RegionConfig>();
-        let of_others = match (others.begin_alike, region.is_steady()) {
-            (false, _) => 0,
-            (true, false) => 1,
-            (true, true) => 3,
-        };
-        let told = match of_others {
-            3 => region.fast_forward_operations.saturating_mul(size_of::<u64>() as u64),
-            _ => 0,
-        };
+        let shares_aged = others.begin_alike && region.is_steady();
+        // The populated image; and two after transactions without time.
+        let of_others = u64::from(others.begin_alike) + 2 * u64::from(shares_aged);
+        let loads = if shares_aged { region.fast_forward_operations } else { 0 };
+        let told = loads.saturating_mul(size_of::<u64>() as u64);
         let images = each * u64::from(1 + others.lives) + of_others + of_recovery;
         Ok(HostMemory {
             populated,
