@@ -56,7 +56,7 @@ demo-real: install ## Capture a real program, LMDB, and compare all designs on i
 
 captures: install ## Build, run, capture and verify all real programs: captures/*.gvt
 	@mkdir -p captures
-	set -e; for name in $$($(BIN)/python -c 'from graven.recipes import recipes; print(*recipes())'); do \
+	set -e; for name in $$($(BIN)/python -c 'from graven.capture.recipes import recipes; print(*recipes())'); do \
 		$(BIN)/graven capture --recipe $$name --to captures/$$name.gvt; \
 	done
 
@@ -116,6 +116,7 @@ lint: install ## Check format, lints and types, Rust and Python
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 format: install ## Format all sources
 	cargo fmt --all

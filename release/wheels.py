@@ -76,7 +76,7 @@ def _name(wheel: Path, version: str) -> Iterator[str]:
 def _files(files: zipfile.ZipFile, programs: Path) -> Iterator[str]:
     names = set(files.namelist())
     wanted = {
-        f"graven/litmus_programs/{file.relative_to(programs).as_posix()}"
+        f"graven/laboratory/litmus_programs/{file.relative_to(programs).as_posix()}"
         for file in programs.rglob("*.litmus")
     }
     wanted |= {"graven/py.typed", "graven/_engine.pyi", NATIVE[0]}

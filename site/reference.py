@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 import graven
-from graven.campaign import own_programs
+from graven.basics.numbers import exact
 from graven.cli.group import COMMANDS, cli
-from graven.declarations import Named, Parameter, catalogue
-from graven.figures import exact
+from graven.engine.catalogue import Named, Parameter, catalogue
+from graven.laboratory.programs import own_programs
 
 
 def pages() -> dict[str, str]:

@@ -37,7 +37,7 @@ Reproduce a figure of a paper:
 ['fig11.pdf', 'fig11.csv']
 """
 
-from graven import signals
+from graven.basics import signals
 
 if signals.is_command():
     signals.end_quietly()
@@ -45,39 +45,23 @@ if signals.is_command():
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from graven import checkout, engines
+from graven.engine import checkout, native
 
 checkout.warn()
-engines.use()
+native.use()
 
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError, __version__
-from graven.errors import OutputError, StoreError
+from graven.basics.errors import OutputError, StoreError
 
 # As one imports them: a traceback says so, and they can be pickled.
-for _error in (Cancelled, ConfigError, SimulationError, TraceError):
+for _error in (Cancelled, ConfigError, OutputError, SimulationError, StoreError, TraceError):
     _error.__module__ = __name__
 
 if TYPE_CHECKING:
-    from graven.api import Interrupted, adversary, compare, cost, crash, litmus, memory, run, sweep
-    from graven.campaign import Shares
-    from graven.combining import combine
-    from graven.comparison import METRICS, Comparison, Metric, Normalised
-    from graven.costs import Cost
-    from graven.declarations import Catalogue, catalogue
-    from graven.intervals import Interval
-    from graven.loading import load
-    from graven.plots.timeline import Timeline
-    from graven.records import MemoryRecord, Record
-    from graven.reports import (
-        AdversaryReport,
-        CrashReport,
-        Event,
-        LitmusReport,
-        LitmusResult,
-        Report,
-        Violation,
-    )
-    from graven.reproduced import (
+    from graven.api.hardware import cost
+    from graven.api.laboratory import adversary, crash, litmus
+    from graven.api.loading import load
+    from graven.api.papers import (
         Claim,
         Explanation,
         Moved,
@@ -86,7 +70,9 @@ if TYPE_CHECKING:
         explain,
         reproduce,
     )
-    from graven.traces import (
+    from graven.api.simulations import Interrupted, compare, memory, run
+    from graven.api.sweeps import sweep
+    from graven.api.traces import (
         ThreadSummary,
         TraceInfo,
         convert_requests,
@@ -96,30 +82,40 @@ if TYPE_CHECKING:
         replay,
         trace_info,
     )
-    from graven.variants import Variant
+    from graven.drawing.figures.timeline import Timeline
+    from graven.engine.catalogue import Catalogue, catalogue
+    from graven.engine.variants import Variant
+    from graven.laboratory.crashes import Shares
+    from graven.laboratory.reports import (
+        AdversaryReport,
+        CrashReport,
+        Event,
+        LitmusReport,
+        LitmusResult,
+        Report,
+        Violation,
+    )
+    from graven.results.combining import combine
+    from graven.results.comparison import METRICS, Comparison, Metric, Normalised
+    from graven.results.costs import Cost
+    from graven.results.intervals import Interval
+    from graven.results.record import MemoryRecord, Record
 
 _MODULES = {
-    "api": (
-        "Interrupted",
-        "adversary",
-        "compare",
-        "cost",
-        "crash",
-        "litmus",
-        "memory",
-        "run",
-        "sweep",
-    ),
-    "campaign": ("Shares",),
-    "combining": ("combine",),
-    "comparison": ("METRICS", "Comparison", "Metric", "Normalised"),
-    "costs": ("Cost",),
-    "declarations": ("Catalogue", "catalogue"),
-    "intervals": ("Interval",),
-    "loading": ("load",),
-    "plots.timeline": ("Timeline",),
-    "records": ("MemoryRecord", "Record"),
-    "reports": (
+    "api.hardware": ("cost",),
+    "api.laboratory": ("adversary", "crash", "litmus"),
+    "api.simulations": ("Interrupted", "compare", "memory", "run"),
+    "api.sweeps": ("sweep",),
+    "laboratory.crashes": ("Shares",),
+    "results.combining": ("combine",),
+    "results.comparison": ("METRICS", "Comparison", "Metric", "Normalised"),
+    "results.costs": ("Cost",),
+    "engine.catalogue": ("Catalogue", "catalogue"),
+    "results.intervals": ("Interval",),
+    "api.loading": ("load",),
+    "drawing.figures.timeline": ("Timeline",),
+    "results.record": ("MemoryRecord", "Record"),
+    "laboratory.reports": (
         "AdversaryReport",
         "CrashReport",
         "Event",
@@ -128,7 +124,7 @@ _MODULES = {
         "Report",
         "Violation",
     ),
-    "reproduced": (
+    "api.papers": (
         "Claim",
         "Explanation",
         "Moved",
@@ -137,7 +133,7 @@ _MODULES = {
         "explain",
         "reproduce",
     ),
-    "traces": (
+    "api.traces": (
         "ThreadSummary",
         "TraceInfo",
         "convert_requests",
@@ -147,7 +143,7 @@ _MODULES = {
         "replay",
         "trace_info",
     ),
-    "variants": ("Variant",),
+    "engine.variants": ("Variant",),
 }
 """What is imported when it is asked for: names by module, as `TYPE_CHECKING` has them above."""
 

@@ -57,8 +57,8 @@ class Cancelled(RuntimeError):
         At Ctrl-C, functions of `graven` raise `KeyboardInterrupt`. Who runs tasks of the native
         module on threads of their own stops them so:
 
-        >>> from graven.experiment import Job
-        >>> from graven.machine import Machine
+        >>> from graven.running.job import Job
+        >>> from graven.engine.machine import Machine
         >>> task = Job("silo", "hash", Machine("silo"), transactions=100).simulation()
         >>> task.cancel()
         >>> try:

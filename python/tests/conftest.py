@@ -36,8 +36,9 @@ from capturing import (  # noqa: E402, F401 - fixtures
 
 import graven as package  # noqa: E402
 
-# A run in the background may have been started with interrupts ignored, which its children inherit.
+# A run in the background, or under nohup, may ignore signals, which its children would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 _STORES = tempfile.TemporaryDirectory(prefix="graven-tests-")
 

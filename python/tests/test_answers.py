@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from graven import ConfigError
-from graven.declarations import Catalogue
+from graven.engine.catalogue import Catalogue
 from graven.papers import files, measures, plan, rules, verdicts
 from graven.papers.reproduction import Reproduction, Results, Tried
-from graven.records import Record
+from graven.results.record import Record
 
 EXPERIMENTS = """
 title = "A paper"

@@ -14,9 +14,9 @@ from conftest import await_file
 
 import graven
 import graven.api
-from graven.comparison import _title
-from graven.experiment import Pool
-from graven.intervals import geometric_mean
+from graven.results.comparison import _title
+from graven.results.intervals import geometric_mean
+from graven.running.pool import Pool
 
 
 def test_run_returns_a_record():
@@ -152,7 +152,7 @@ def test_frames(comparison):
 
 
 def test_whole_numbers_beyond_63_bits_survive():
-    table = graven.records.arrow_table([{"x": (1 << 64) - 1}, {"x": None}, {"x": 3}])
+    table = graven.results.formats.arrow_table([{"x": (1 << 64) - 1}, {"x": None}, {"x": 3}])
     assert table.column("x").to_pylist() == [(1 << 64) - 1, None, 3]
 
 
@@ -258,9 +258,9 @@ def test_geometric_mean(values, mean):
 
 
 def test_groups_of_workloads():
-    assert graven.api.workload_names("all")[-1] == "tpcc"
-    assert graven.api.workload_names(["macro", "array", "micro"])[:2] == ["tpcc", "array"]
-    assert graven.api.design_names("all") == [entry[0] for entry in fake_engine.DESIGNS]
+    assert graven.api.options.workload_names("all")[-1] == "tpcc"
+    assert graven.api.options.workload_names(["macro", "array", "micro"])[:2] == ["tpcc", "array"]
+    assert graven.api.options.design_names("all") == [entry[0] for entry in fake_engine.DESIGNS]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graven
-from graven.errors import OutputError, StoreError
+from graven.basics.errors import OutputError, StoreError
 
 ERRORS = (graven.ConfigError, graven.TraceError, graven.SimulationError, OutputError, StoreError)
 FEW = settings(

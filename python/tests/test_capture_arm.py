@@ -256,7 +256,7 @@ def test_the_header_compiles(tmp_path, compiler, options):
     path = tmp_path / f"x.{'cc' if compiler == ARM_CXX else 'c'}"
     path.write_text(source)
     standards = ("98", "17", "20") if compiler == ARM_CXX else ("89", "99", "17")
-    include = PACKAGE / "include"
+    include = PACKAGE / "capture/include"
     for standard in standards:
         strict = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-c", "-o", tmp_path / "x.o")
         name = f"-std=c{'++' if compiler == ARM_CXX else ''}{standard}"

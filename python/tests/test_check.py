@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.campaigns import checked, faults, mutants, real_programs, soaked, tables
 
-from graven.states import sealed
+from graven.laboratory.state_file import sealed
 
 SMALL = ("--transactions", "1", "--departures", "1")
 

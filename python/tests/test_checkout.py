@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graven.checkout import foreign
+from graven.engine.checkout import foreign
 
 ROOT = Path(__file__).parents[2]
 

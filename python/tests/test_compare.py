@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ENVIRONMENT, HERE, await_file, documents
 
-from graven import progress
-from graven.comparison import METRICS
-from graven.experiment import Snapshot
+from graven.results.comparison import METRICS
+from graven.running import progress
+from graven.running.pool import Snapshot
 
 SMALL = ("--designs", "base,silo", "--workloads", "array,btree")
 FIXED_STATS = {

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import graven
-from graven.conditions import Conditions
+from graven.results.conditions import Conditions
 
 FEW = ("--designs", "base,silo", "--workloads", "array,btree", "--transactions", "1200")
 ASKED = (*FEW, "--set", "pm.write_ns=300", "--threads", "4")

@@ -18,7 +18,7 @@ from conftest import ENVIRONMENT, HERE, await_file, documents
 from test_compare import start
 
 import graven as package
-from graven.states import sealed
+from graven.laboratory.state_file import sealed
 
 RUN = ("crash", "--design", "silo", "--workload", "btree")
 SCHEDULES = ("crash", "--adversary", "--design", "silo", "--seeds", "1000")
@@ -378,10 +378,10 @@ def test_a_failure_raises(monkeypatch):
 
 BLOCKS = """
 import dataclasses, json, sys
-from graven import schedules
-from graven.schedules import AdversaryCampaign, AdversaryRequest, Blocks
+from graven.laboratory import adversary
+from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks
 
-schedules.BLOCK = 25
+adversary.BLOCK = 25
 for design, mutant, seeds, first in (("silo", None, 90, 7), ("silo", "no-tuple", 60, 201)):
     plan = AdversaryRequest((design,), seeds, first, mutant)
     [whole] = AdversaryCampaign.prepare(plan).run().reports

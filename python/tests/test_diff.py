@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from graven.changes import Change, Changes
-from graven.comparison import METRICS
-from graven.differences import Difference, of_configuration, of_statistics
-from graven.report.changes import render
+from graven.drawing.pages.changes import render
+from graven.results.changes import Change, Changes
+from graven.results.comparison import METRICS
+from graven.results.differences import Difference, of_configuration, of_statistics
 
 RUN = ("run", "--design", "silo", "--workload", "btree", "--transactions", "50")
 

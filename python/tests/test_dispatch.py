@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graven import ConfigError
+from graven.engine.machine import Machine
 from graven.executors.dispatch import STRAGGLER_SECONDS, TRIES, Dispatcher
 from graven.executors.local import LongestFirst
 from graven.executors.shards import Shard
-from graven.experiment import Deferred, Job, Pool
-from graven.machine import Machine
+from graven.running.job import Job
+from graven.running.pool import Deferred, Pool
 
 COSTS = st.lists(st.floats(0, 1e6, allow_nan=False), min_size=1, max_size=40)
 

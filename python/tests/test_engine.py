@@ -10,7 +10,7 @@ import pytest
 from conftest import ENVIRONMENT, PACKAGE, documents
 from test_compare import FIXED_STATS
 
-from graven.comparison import METRICS
+from graven.results.comparison import METRICS
 
 pytestmark = pytest.mark.engine
 
@@ -243,7 +243,9 @@ def test_mutants_are_killed_and_survivors_are_named(real):
 def test_programs_kill_the_mutants_that_they_are_for(real, tmp_path):
     arguments = ("mutants", "redo-clwb", "--only", "slots-used", "--schedules", "1")
     assert real(*arguments).returncode == 1
-    done = real(*arguments, "--programs", str(PACKAGE / "litmus_programs"), "--format", "json")
+    done = real(
+        *arguments, "--programs", str(PACKAGE / "laboratory/litmus_programs"), "--format", "json"
+    )
     assert done.returncode == 0, done.stderr
     [trial] = documents(done.stdout)
     assert (trial["kill"]["by"], trial["kill"]["seed"]) == ("litmus program", None)

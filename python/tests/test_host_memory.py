@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from conftest import ENVIRONMENT, documents
 
-from graven import ConfigError, host_memory
-from graven.experiment import Pool
-from graven.host_memory import LIMIT_VARIABLE, Budget, Limit, size_of
+from graven import ConfigError
+from graven.running import host_memory
+from graven.running.host_memory import LIMIT_VARIABLE, Budget, Limit, size_of
+from graven.running.pool import Pool
 
 MB, GB = 1 << 20, 1 << 30
 
@@ -186,8 +187,8 @@ def test_without_memory_for_a_thread_all_tasks_fail(monkeypatch):
 
 MEASURE = """
 import json, resource, sys
-from graven.experiment import Job
-from graven.machine import Machine
+from graven.engine.machine import Machine
+from graven.running.job import Job
 
 def kilobytes(key):
     lines = open("/proc/self/status").read().splitlines()

@@ -9,9 +9,9 @@ import re
 import pytest
 
 import graven
-from graven import intervals
-from graven.intervals import Interval, best_of, quantile
-from graven.plots.comparisons import Asked, chart
+from graven.drawing.figures.comparisons import Asked, chart
+from graven.results import intervals
+from graven.results.intervals import Interval, best_of, quantile
 
 FEW = ("--designs", "base,silo,lad", "--workloads", "array,btree", "--transactions", "100")
 

@@ -18,7 +18,7 @@ import graven as package
 from graven.store import Store
 from graven.store.upkeep import verify
 
-LIBRARY = PACKAGE / "litmus_programs"
+LIBRARY = PACKAGE / "laboratory/litmus_programs"
 PROGRAM = LIBRARY / "silo" / "silent-store.litmus"
 
 COMMANDS = {

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from conftest import ENVIRONMENT, HERE
 
-from graven import output
+from graven.basics import output
+from graven.results import formats
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -90,7 +91,7 @@ def test_a_write_replaces_the_whole_file(tmp_path):
     ],
 )
 def test_the_name_says_the_format(tmp_path, out, names):
-    assert [target.path.name for target in output.targets(tmp_path / out, None)] == names
+    assert [target.path.name for target in formats.targets(tmp_path / out, None)] == names
 
 
 # ---- where it goes -------------------------------------------------------------------------------

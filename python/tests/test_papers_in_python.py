@@ -8,8 +8,8 @@ import types
 import pytest
 
 import graven
-from graven import progress
-from graven.experiment import Snapshot
+from graven.running import progress
+from graven.running.pool import Snapshot
 
 
 @pytest.fixture(autouse=True)

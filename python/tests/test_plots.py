@@ -19,22 +19,22 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 import graven
-from graven import figures
-from graven.comparison import MEAN
-from graven.intervals import Interval
-from graven.plots import Look, Picture, save
-from graven.plots.banks import BankLoads
-from graven.plots.bars import Bars, Panel
-from graven.plots.comparisons import KINDS, Asked, chart
-from graven.plots.counterexample import Counterexample
-from graven.plots.lines import Lines
-from graven.plots.parts import titled, wrapped
-from graven.plots.rows import Pairs, Sensitivities
-from graven.plots.timeline import CAUSES, WORK, Lanes, Timeline, packed
-from graven.plots.values import Number, Source, stat
-from graven.report.pairs import Pair
-from graven.report.tornado import Row
-from graven.reports import Event
+from graven.basics import numbers as figures
+from graven.drawing.figures import Look, Picture, save
+from graven.drawing.figures.banks import BankLoads
+from graven.drawing.figures.bars import Bars, Panel
+from graven.drawing.figures.comparisons import KINDS, Asked, chart
+from graven.drawing.figures.counterexample import Counterexample
+from graven.drawing.figures.lines import Lines
+from graven.drawing.figures.parts import titled, wrapped
+from graven.drawing.figures.rows import Pairs, Sensitivities
+from graven.drawing.figures.timeline import CAUSES, WORK, Lanes, Timeline, packed
+from graven.drawing.figures.values import Number, Source, stat
+from graven.drawing.pages.pairs import Pair
+from graven.drawing.pages.tornado import Row
+from graven.laboratory.reports import Event
+from graven.results.comparison import MEAN
+from graven.results.intervals import Interval
 
 WIDTHS = ["column", "text"]
 METRIC = "throughput_tx_per_s"
@@ -921,7 +921,7 @@ def test_the_page_has_each_picture_of_the_gallery_with_its_commands():
 
 def test_lines_of_text_fit():
     with Look.of().applied():
-        from graven.plots.parts import text_width
+        from graven.drawing.figures.parts import text_width
 
         for text in ("a long-winded title of an axis", "transactionlatencycyclesmean"):
             lines = wrapped(text, 7, 50).split("\n")

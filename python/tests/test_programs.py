@@ -14,10 +14,10 @@ import pytest
 from capturing import needs
 
 from graven import ConfigError
+from graven.capture.recipes import recipes
 from graven.papers import files, plan, programs, rules, verdicts
 from graven.papers.reproduction import Reproduction, Results, Tried
-from graven.recipes import recipes
-from graven.records import Record
+from graven.results.record import Record
 from graven.store.keeping import digest
 
 ROOT = Path(__file__).parents[2]

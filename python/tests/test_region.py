@@ -19,16 +19,16 @@ from test_reproduce import EXPERIMENT
 
 import graven
 from graven.cli.tables import print_comparison
-from graven.conditions import Conditions
+from graven.drawing.figures.values import Source, stat
+from graven.engine.machine import Machine
 from graven.executors.estimates import seconds
-from graven.experiment import matrix
-from graven.machine import Machine
 from graven.papers import files
 from graven.papers.data import Measure
 from graven.papers.measures import cells
 from graven.papers.plan import EVERYTHING, Wanted
-from graven.plots.values import Source, stat
-from graven.region import growth, notes, with_region
+from graven.results.conditions import Conditions
+from graven.results.region import growth, notes, with_region
+from graven.running.job import matrix
 
 COMPARED = """
 import json, graven

@@ -9,11 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 import graven
-from graven.comparison import MEAN, METRICS
-from graven.declarations import catalogue
-from graven.machine import Machine
-from graven.report import render
-from graven.report.charts import (
+from graven.drawing.pages import render
+from graven.drawing.pages.charts import (
     Bar,
     BarChart,
     Line,
@@ -22,8 +19,11 @@ from graven.report.charts import (
     _draw_narrow,
     _draw_wide,
 )
-from graven.report.drawing import NARROW, WIDE, look
-from graven.report.palette import design_styles
+from graven.drawing.pages.drawing import NARROW, WIDE, look
+from graven.drawing.palette import design_styles
+from graven.engine.catalogue import catalogue
+from graven.engine.machine import Machine
+from graven.results.comparison import MEAN, METRICS
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "source"}
 

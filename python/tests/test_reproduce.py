@@ -15,10 +15,10 @@ from conftest import ENVIRONMENT, HERE, await_file
 from test_report import Page
 
 from graven import ConfigError
+from graven.drawing.pages.paper import lead
 from graven.papers import counts, data, files, measures, rules
 from graven.papers.data import Measure, TrendAnswer
 from graven.papers.samples import Sample
-from graven.report.paper import lead
 from graven.store import Store
 
 OUT = ("--out", "results")

@@ -363,8 +363,8 @@ def test_segments_have_names_of_their_own():
 
 
 def test_what_a_job_is_called_does_not_belong_to_what_it_asks_for(tmp_path):
-    from graven.experiment import Job
-    from graven.machine import Machine
+    from graven.engine.machine import Machine
+    from graven.running.job import Job
 
     job = Job("silo", "btree", Machine("silo"), settings=(("pm.write_ns", "300"),))
     varied = Job("silo", "btree", Machine("silo"), varied=(("pm.write_ns", "300", "--vary"),))

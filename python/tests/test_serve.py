@@ -28,7 +28,7 @@ from werkzeug.test import Client
 
 import graven as package
 from graven._engine import ConfigError
-from graven.errors import StoreError
+from graven.basics.errors import StoreError
 from graven.serve.app import FILES, PAGES, Explorer
 from graven.serve.server import listen
 from graven.serve.stock import Stock, settings_of, settings_text
@@ -353,7 +353,7 @@ def test_nothing_is_simulated(client, monkeypatch):
     def refuse(*_):
         raise AssertionError("something was simulated")
 
-    monkeypatch.setattr("graven.experiment.Job.simulation", refuse)
+    monkeypatch.setattr("graven.running.job.Job.simulation", refuse)
     text_of(client.get("/plot?design=ideal&design=silo"))
     text_of(client.get("/"))
 

@@ -10,8 +10,8 @@ import pytest
 from conftest import ENVIRONMENT, documents
 
 import graven
+from graven.api.sweeps import Sweep
 from graven.executors.shards import Shard
-from graven.sweeps import Sweep
 
 PAIR = ("--designs", "base,silo", "--workloads", "array", "--transactions", "100")
 VARY = ("--vary", "silo.log_buffer_entries=2,5,20")

@@ -18,8 +18,13 @@ import graven.cli
 from graven.cli import group
 
 TABLES = {"rich.console", "rich.table", "rich.progress"}
-REPORTS = {"jinja2", "matplotlib", "numpy", "pyarrow", "graven.report", "graven.papers"}
-LABORATORY = {"graven.campaign", "graven.reports", "graven.schedules", "graven.costs"}
+REPORTS = {"jinja2", "matplotlib", "numpy", "pyarrow", "graven.drawing.pages", "graven.papers"}
+LABORATORY = {
+    "graven.laboratory.crashes",
+    "graven.laboratory.reports",
+    "graven.laboratory.adversary",
+    "graven.results.costs",
+}
 OTHERS = {"importlib.metadata", "gzip", "multiprocessing", "subprocess", "pandas"}
 
 LOADED = """
@@ -58,9 +63,12 @@ RUN = ("run", "--design", "silo", "--workload", "btree", "--transactions", "10")
     [
         (
             ("--version",),
-            TABLES | REPORTS | OTHERS | {"click", "graven.api", "graven.declarations"},
+            TABLES
+            | REPORTS
+            | OTHERS
+            | {"click", "graven.api.simulations", "graven.engine.catalogue"},
         ),
-        (("--help",), TABLES | REPORTS | OTHERS | {"graven.api", "graven.cli.run"}),
+        (("--help",), TABLES | REPORTS | OTHERS | {"graven.api.simulations", "graven.cli.run"}),
         (("run", "--help"), TABLES | REPORTS | OTHERS | {"graven.cli.compare"}),
         (("memory", "--help"), TABLES | REPORTS | LABORATORY | OTHERS),
         ((*RUN, "--format", "json"), TABLES | REPORTS | LABORATORY | OTHERS),
@@ -101,7 +109,7 @@ def test_the_package_imports_what_is_asked_for(tmp_path):
     found = loaded(cwd=tmp_path, script=begin + end)
     assert sorted(found & (lazy | TABLES | REPORTS | OTHERS | {"click"})) == []
     found = loaded(cwd=tmp_path, script=begin + "; graven.Cost" + end)
-    assert found & lazy == {"graven.costs", "graven.declarations"}
+    assert found & lazy == {"graven.results.costs", "graven.engine.catalogue"}
 
 
 def test_the_package_has_all_that_it_says():

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graven.errors import OutputError, StoreError
+from graven.basics.errors import OutputError, StoreError
 from graven.store import DamagedRecord, Request, Store, StoredRecord, disk
 from graven.store.index import QueryError
 from graven.store.records import SCHEMA, NewerRecord, digest_of

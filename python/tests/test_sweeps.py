@@ -18,15 +18,18 @@ import pytest
 from conftest import ENVIRONMENT, HERE, await_file
 
 import graven
-from graven import ConfigError, output
-from graven.campaign import CrashJob
+from graven import ConfigError
+from graven.api.sweeps import Sweep, label_of
+from graven.basics import output
+from graven.engine.machine import Machine
 from graven.executors import units
 from graven.executors.units import Misplaced, Unit, execute
-from graven.experiment import Deferred, Job, Work
-from graven.machine import Machine
-from graven.records import json_text, write_records
+from graven.laboratory.crashes import CrashJob
+from graven.results.formats import json_text, write_records
+from graven.running.job import Job
+from graven.running.pool import Deferred
+from graven.running.work import Work
 from graven.store.records import Request
-from graven.sweeps import Sweep, label_of
 
 SMALL = """
 designs = ["base", "silo"]

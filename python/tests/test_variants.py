@@ -9,9 +9,9 @@ import pytest
 from conftest import documents
 
 import graven
-from graven.report.palette import design_styles
-from graven.sweeps import Sweep
-from graven.variants import parsed
+from graven.api.sweeps import Sweep
+from graven.drawing.palette import design_styles
+from graven.engine.variants import parsed
 
 SMALL = ("--designs", "base,silo", "--workloads", "array,btree", "--transactions", "100")
 MINE = ("--design-as", "mine=silo,silo.log_buffer_entries=2")

@@ -17,7 +17,7 @@ from graven.papers import counts, files, plan, rules, sensitivity, verdicts
 from graven.papers.data import Measure, NumberAnswer, TrendAnswer
 from graven.papers.reproduction import Reproduction, Results, Tried
 from graven.papers.samples import Sample, compare
-from graven.records import Record
+from graven.results.record import Record
 from graven.store import Store
 from graven.store.keeping import digest, request_of
 

@@ -9,7 +9,7 @@ import re
 import sys
 
 import graven
-from graven.machine import Machine
+from graven.engine.machine import Machine
 
 GIVEN = {
     "fwb.truncation_percent": "40",

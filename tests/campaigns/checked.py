@@ -25,10 +25,10 @@ from tests.campaigns.tables import (
     write_rows,
 )
 
-from graven.api import sound_designs
-from graven.check import Bound, Check, Checked
-from graven.figures import exact
-from graven.states import StateFile
+from graven.api.options import sound_designs
+from graven.basics.numbers import exact
+from graven.laboratory.check import Bound, Check, Checked
+from graven.laboratory.state_file import StateFile
 
 TABLE = Path(__file__).parent / "checked.csv"
 PAGE = ROOT / "docs/checked.md"

@@ -31,11 +31,11 @@ sys.path.append(str(ROOT / "python" / "tests"))
 
 from clusters import dask_cluster, slurm_cluster
 
+from graven.api.sweeps import Sweep
 from graven.executors.dispatch import Dispatcher
 from graven.executors.shards import Shard
 from graven.store import Store
 from graven.store.keeping import Keeper, digest
-from graven.sweeps import Sweep
 
 RESULTS = Path(__file__).parent / "clusters.csv"
 PAGE = ROOT / "docs" / "sweeps.md"

@@ -42,8 +42,9 @@ from tests.campaigns.tables import (
     write_rows,
 )
 
-from graven import _engine, output
-from graven.declarations import MachinePreset, catalogue
+from graven import _engine
+from graven.basics import output
+from graven.engine.catalogue import MachinePreset, catalogue
 
 TABLE = Path(__file__).parent / "corners.csv"
 PAGE = ROOT / "docs/corners.md"

@@ -28,10 +28,10 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from graven import _engine, output
-from graven.campaign import CrashJob
+from graven import _engine
+from graven.basics import output
 from graven.cli.programs import CAPTURES, capture_programs
-from graven.experiment import Job, Local, host_cores
+from graven.laboratory.crashes import CrashJob
 from graven.papers import reference
 from graven.papers.counts import COLUMNS as COUNTS
 from graven.papers.counts import COUNTED, Count, is_close, is_number
@@ -62,7 +62,10 @@ from graven.papers.rules import (
 )
 from graven.papers.sensitivity import Sensitivity, alternatives_of, sensitivity
 from graven.papers.verdicts import each_text
-from graven.progress import Display
+from graven.running.job import Job
+from graven.running.pool import host_cores
+from graven.running.progress import Display
+from graven.running.work import Local
 from graven.store import Store
 
 RESULTS = reference.FILE

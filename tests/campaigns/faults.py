@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, write_rows
 
-from graven.api import sound_designs
+from graven.api.options import sound_designs
 from graven.cli.faults import cell
-from graven.faults import Fate, FaultReport, survey
+from graven.laboratory.faults import Fate, FaultReport, survey
 
 TABLE = Path(__file__).parent / "faults.csv"
 PAGE = ROOT / "docs/faults.md"

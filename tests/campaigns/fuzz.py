@@ -45,8 +45,8 @@ from tests.campaigns.tables import ROOT, read_rows, replaced, write_rows
 
 import graven
 from graven import _engine
-from graven.campaign import PROGRAMS
-from graven.states import StateFile, sealed
+from graven.laboratory.programs import PROGRAMS
+from graven.laboratory.state_file import StateFile, sealed
 
 TABLE = Path(__file__).parent / "fuzz.csv"
 COLUMNS = (
@@ -245,9 +245,9 @@ def make_sound(folder: Path) -> None:
     for number, text in enumerate(SWEEPS):
         (folder / f"{number}.sweep").write_text(text)
     _make_store(folder / "store")
-    from graven.check import Bound, Check
-    from graven.experiment import Local
-    from graven.schedules import AdversaryCampaign
+    from graven.laboratory.adversary import AdversaryCampaign
+    from graven.laboratory.check import Bound, Check
+    from graven.running.work import Local
 
     campaign = AdversaryCampaign.prepare(_plan())
     campaign.run(workers=1)
@@ -269,7 +269,7 @@ _IN_STORE = {
 
 
 def _make_store(folder: Path) -> None:
-    from graven.schedules import AdversaryCampaign
+    from graven.laboratory.adversary import AdversaryCampaign
     from graven.store import Store
     from graven.store.keeping import request_of_schedules
 
@@ -285,7 +285,7 @@ def _make_store(folder: Path) -> None:
 
 
 def _plan():  # type: ignore[no-untyped-def]  # noqa: ANN202 - imported when it is needed
-    from graven.schedules import AdversaryRequest
+    from graven.laboratory.adversary import AdversaryRequest
 
     return AdversaryRequest(("silo",), 2)
 
@@ -310,7 +310,7 @@ def read_champsim(path: Path) -> object:
 
 def read_machine(path: Path) -> object:
     """What is compared on it, and a short simulation."""
-    from graven.machine import Machine
+    from graven.engine.machine import Machine
 
     Machine.find(path).comparison({}, None)
     return graven.run("silo", "array", machine=path, threads=1, transactions=2, store=None)
@@ -318,7 +318,7 @@ def read_machine(path: Path) -> object:
 
 def read_sweep(path: Path) -> object:
     """All that it asks for, checked; nothing runs."""
-    from graven.sweeps import Sweep
+    from graven.api.sweeps import Sweep
 
     sweep = Sweep.read(path)
     sweep.check()
@@ -332,7 +332,7 @@ def read_litmus(path: Path) -> object:
 
 def read_schedules(path: Path) -> object:
     """A state of the adversary, to its end."""
-    from graven.schedules import AdversaryCampaign
+    from graven.laboratory.adversary import AdversaryCampaign
 
     state = StateFile(path)
     text = state.read()
@@ -344,8 +344,8 @@ def read_schedules(path: Path) -> object:
 
 def read_check(path: Path) -> object:
     """A state of a check, to its end."""
-    from graven.check import Bound, Check, go_on_from
-    from graven.experiment import Local
+    from graven.laboratory.check import Bound, Check, go_on_from
+    from graven.running.work import Local
 
     check = Check.prepare(("lad",), Bound(transactions=1, departures=0))
     go_on_from(check, StateFile(path))

@@ -41,7 +41,7 @@ from tests.campaigns.struck import PARTS
 from tests.campaigns.tables import ROOT, read_rows, replaced, write_rows
 
 from graven import _engine
-from graven.states import StateFile
+from graven.laboratory.state_file import StateFile
 from graven.store import DamagedRecord, Store, StoredRecord, segments
 from graven.store.running import FOLDER as RUNNING
 from graven.store.store import SEGMENTS, STATES

@@ -21,10 +21,9 @@ from pathlib import Path
 
 from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, write_rows
 
-from graven.api import sound_designs
-from graven.campaign import Program, program_files
-from graven.figures import exact
-from graven.mutants import (
+from graven.api.options import sound_designs
+from graven.basics.numbers import exact
+from graven.laboratory.mutants import (
     OWN,
     SMALL_BOUND,
     WAYS,
@@ -35,6 +34,7 @@ from graven.mutants import (
     show_mutants,
     try_mutants,
 )
+from graven.laboratory.programs import Program, program_files
 
 TABLE = Path(__file__).parent / "mutants.csv"
 REASONS = Path(__file__).parent / "survivors.toml"

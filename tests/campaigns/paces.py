@@ -19,11 +19,12 @@ import time
 
 from tests.campaigns.tables import ROOT
 
-from graven import ConfigError, SimulationError, output
-from graven.campaign import CrashJob
-from graven.declarations import catalogue
-from graven.experiment import Job
-from graven.machine import DEFAULT, Machine
+from graven import ConfigError, SimulationError
+from graven.basics import output
+from graven.engine.catalogue import catalogue
+from graven.engine.machine import DEFAULT, Machine
+from graven.laboratory.crashes import CrashJob
+from graven.running.job import Job
 
 RESULTS = ROOT / "python" / "graven" / "executors" / "paces.csv"
 

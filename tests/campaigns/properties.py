@@ -18,10 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from graven import output
-from graven.experiment import Job, Pool, matrix, record_of
-from graven.machine import Machine
-from graven.records import Record
+from graven.basics import output
+from graven.engine.machine import Machine
+from graven.results.record import Record
+from graven.running.experiment import record_of
+from graven.running.job import Job, matrix
+from graven.running.pool import Pool
 
 RESULTS = Path(__file__).parent / "properties.csv"
 

@@ -40,7 +40,7 @@ from tests.campaigns.scale import measure as measured
 from tests.campaigns.tables import ROOT, Row, read_rows, replaced, table_of, write_page, write_rows
 
 import graven
-from graven.declarations import catalogue
+from graven.engine.catalogue import catalogue
 
 TABLE = Path(__file__).parent / "rates.csv"
 PAGE = ROOT / "docs/rates.md"

@@ -24,14 +24,15 @@ from tests.campaigns.tables import (
     write_rows,
 )
 
-from graven.api import sound_designs
-from graven.campaign import CrashCampaign, CrashJob, Shares
-from graven.experiment import Experiment, Job, matrix
-from graven.figures import exact
-from graven.machine import Machine
-from graven.progress import Display
-from graven.recipes import capture_recipe, recipes
-from graven.traces import trace_info, trace_properties
+from graven.api.options import sound_designs
+from graven.api.traces import trace_info, trace_properties
+from graven.basics.numbers import exact
+from graven.capture.recipes import capture_recipe, recipes
+from graven.engine.machine import Machine
+from graven.laboratory.crashes import CrashCampaign, CrashJob, Shares
+from graven.running.experiment import Experiment
+from graven.running.job import Job, matrix
+from graven.running.progress import Display
 
 HERE = Path(__file__).parent
 CAPTURED, COMPARED, CRASHED = (

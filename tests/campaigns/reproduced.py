@@ -26,7 +26,6 @@ from pathlib import Path
 
 from tests.campaigns.tables import ROOT, STATES, Row, read_rows, table_of, write_page, write_rows
 
-from graven.experiment import Local, host_cores
 from graven.papers.answers import Outcome
 from graven.papers.counts import MEASURED
 from graven.papers.data import Paper
@@ -36,7 +35,9 @@ from graven.papers.plan import AUTHORS, DEFAULT, READINGS, Wanted
 from graven.papers.reproduction import Reproduction, collect, needed, run
 from graven.papers.rules import AGREES, DIRECTION
 from graven.papers.verdicts import Verdict, verdicts
-from graven.progress import Display
+from graven.running.pool import host_cores
+from graven.running.progress import Display
+from graven.running.work import Local
 from graven.store import Store
 
 TABLE = Path(__file__).parent / "reproduced.csv"

@@ -42,8 +42,9 @@ from tests.campaigns.tables import (
 from tests.counts.callgrind import Count
 from tests.counts.table import Table
 
-from graven import _engine, output
-from graven.figures import exact
+from graven import _engine
+from graven.basics import output
+from graven.basics.numbers import exact
 
 TABLE = Path(__file__).parent / "scale.csv"
 PAGE = ROOT / "docs/performance.md"

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from graven.report.drawing import look
-from graven.report.palette import SOFT
+from graven.drawing.pages.drawing import look
+from graven.drawing.palette import SOFT
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 MARKERS = ("o", "s", "^", "D")

@@ -24,12 +24,12 @@ from tests.campaigns.tables import (
     write_rows,
 )
 
-from graven.api import sound_designs
-from graven.figures import exact
-from graven.progress import Display
-from graven.reports import AdversaryReport
-from graven.schedules import AdversaryCampaign, AdversaryRequest
-from graven.states import StateFile
+from graven.api.options import sound_designs
+from graven.basics.numbers import exact
+from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest
+from graven.laboratory.reports import AdversaryReport
+from graven.laboratory.state_file import StateFile
+from graven.running.progress import Display
 
 TABLE = Path(__file__).parent / "soaked.csv"
 PAGE = ROOT / "docs/soaked.md"

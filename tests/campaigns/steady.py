@@ -35,9 +35,9 @@ from tests.campaigns.tables import (
 )
 
 import graven
-from graven.api import design_names, workload_names
-from graven.comparison import Normalised
-from graven.region import growth
+from graven.api.options import design_names, workload_names
+from graven.results.comparison import Normalised
+from graven.results.region import growth
 
 TABLE = Path(__file__).parent / "steady.csv"
 PAGE = ROOT / "docs/steady.md"

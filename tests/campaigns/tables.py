@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from graven import output
+from graven.basics import output
 
 ROOT = Path(__file__).parents[2]
 STATES = ROOT / "graven-results"

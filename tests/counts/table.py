@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from graven import output
+from graven.basics import output
 
 from .callgrind import ROOT, Count
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from graven.report.drawing import WIDE, as_files, axes_of, look, text_width
-from graven.report.palette import INK, RULE, SOFT
+from graven.drawing.pages.drawing import WIDE, as_files, axes_of, look, text_width
+from graven.drawing.palette import INK, RULE, SOFT
 
 from .comparison import TOLERANCE
 from .ratio import Ratio

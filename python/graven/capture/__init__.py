@@ -17,6 +17,7 @@ from typing import Any
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError
+from graven.basics.output import check, growing
 from graven.capture.folder import Left, write_setup
 from graven.capture.guests import CaptureError
 from graven.capture.process import command, execute
@@ -30,10 +31,9 @@ from graven.capture.request import (
     persistence_of,
     transactions_of,
 )
-from graven.experiment import Observer, Pool
-from graven.output import check, growing
+from graven.running.pool import Observer, Pool
 
-HEADER = Path(__file__).parent.with_name("include") / "graven.h"
+HEADER = Path(__file__).with_name("include") / "graven.h"
 """Markers for programs that can be compiled anew: transactions and the region of interest."""
 
 ROOM = 64 << 20

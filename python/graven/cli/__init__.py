@@ -12,7 +12,8 @@ import contextlib
 import sys
 from typing import NoReturn
 
-from graven import __version__, checkout
+from graven import __version__
+from graven.engine import checkout
 
 VERSION = f"graven {__version__}"
 """What `graven --version` says."""

@@ -11,14 +11,14 @@ from typing import Any
 import click
 
 from graven import capture as captures
+from graven.basics.numbers import exact
 from graven.capture import HEADER, KNOWN, Captured, CaptureError, Transactions
+from graven.capture.recipes import capture_recipe, recipes
 from graven.cli import options
 from graven.cli.tables import plain_table
 from graven.cli.terminal import REFUSED, complain, note, refusing, results_console
-from graven.figures import exact
-from graven.progress import Display
-from graven.recipes import capture_recipe, recipes
-from graven.records import json_text
+from graven.results.formats import json_text
+from graven.running.progress import Display
 
 HELP = """Run PROGRAM as it is, and leave a program trace of what it did with its persistent memory.
 

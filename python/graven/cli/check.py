@@ -9,17 +9,17 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from graven import signals
-from graven.api import sound_designs
-from graven.check import Bound, Check, Checked, LifeBound, go_on_from
+from graven.api.options import sound_designs
+from graven.basics import signals
+from graven.basics.numbers import exact
 from graven.cli import options
 from graven.cli.keeping import go_on, keeper, say_found, watched
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
-from graven.experiment import failures_text
-from graven.figures import exact
-from graven.records import json_text
-from graven.states import StateFile
+from graven.laboratory.check import Bound, Check, Checked, LifeBound, go_on_from
+from graven.laboratory.state_file import StateFile
+from graven.results.formats import json_text
+from graven.running.pool import failures_text
 
 ROOM = 4 << 20
 """Room to ask for before a check, for a state."""

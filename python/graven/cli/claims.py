@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.text import Text
 
+from graven.basics.numbers import ratio
 from graven.cli.tables import plain_table
 from graven.cli.terminal import results_console
-from graven.figures import ratio
 from graven.papers.counts import CLASSES, COLUMNS, by_class, share, three_counts
 from graven.papers.rules import (
     AGREES,

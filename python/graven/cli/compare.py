@@ -8,20 +8,23 @@ from pathlib import Path
 
 import click
 
-from graven import output, signals
 from graven._engine import ConfigError
-from graven.api import choose
+from graven.api.loading import load
+from graven.api.options import choose
+from graven.basics import output, signals
 from graven.cli import completions, options
 from graven.cli.keeping import keeper, say_found, watched
 from graven.cli.terminal import complain, note, refusing, results_console
-from graven.combining import combine
-from graven.comparison import Comparison, Normalised
-from graven.experiment import Experiment, Result, chosen, failures_text
-from graven.loading import load
-from graven.machine import Machine
-from graven.recovery import is_asked, shown, with_recovery
-from graven.region import with_region
-from graven.variants import Variant
+from graven.engine.machine import Machine
+from graven.engine.variants import Variant
+from graven.results import formats
+from graven.results.combining import combine
+from graven.results.comparison import Comparison, Normalised
+from graven.results.recovery import is_asked, shown, with_recovery
+from graven.results.region import with_region
+from graven.running.experiment import Experiment, Result
+from graven.running.job import chosen
+from graven.running.pool import failures_text
 
 DEFAULT_REPORT = Path("report.html")
 
@@ -242,24 +245,24 @@ def _beside(comparison: Comparison, other: Comparison, path: Path) -> Comparison
 
 def _targets(
     out: Path | None, report: Path | None, form: str, *, no_report: bool
-) -> list[output.Target]:
+) -> list[formats.Target]:
     if report is None and out is None and form == "table":
         report = DEFAULT_REPORT
     with refusing():
-        targets = output.targets(out, report)
+        targets = formats.targets(out, report)
     return [target for target in targets if not (no_report and target.form == "html")]
 
 
-def _check(targets: Sequence[output.Target], out: Path | None, records: int) -> None:
-    needed = records * output.BYTES_PER_RECORD
+def _check(targets: Sequence[formats.Target], out: Path | None, records: int) -> None:
+    needed = records * formats.BYTES_PER_RECORD
     if any(target.form == "html" for target in targets):
-        needed += output.BYTES_PER_REPORT
+        needed += formats.BYTES_PER_REPORT
     with refusing():
         output.check([target.path for target in targets], needed, make=out)
 
 
 def _write(
-    targets: Sequence[output.Target],
+    targets: Sequence[formats.Target],
     normalised: Normalised,
     machine: Machine,
     settings: dict[str, str],
@@ -269,11 +272,11 @@ def _write(
         return
     for target in targets:
         if target.form == "html":
-            from graven.report import render
+            from graven.drawing.pages import render
 
             content = render(normalised, machine, settings).encode()
         else:
-            content = output.encode(records, target.form, full=True)
+            content = formats.encode(records, target.form, full=True)
         output.write(target.path, content)
         note(f"wrote {target.path}")
 
@@ -287,9 +290,9 @@ def _print(form: str, normalised: Normalised, *, binary: bool) -> None:
             print_comparison(results_console(), normalised)
     elif form == "parquet":
         if binary:
-            sys.stdout.buffer.write(output.encode(records, form, full=True))
+            sys.stdout.buffer.write(formats.encode(records, form, full=True))
     else:
-        sys.stdout.write(output.encode(records, form, full=False).decode())
+        sys.stdout.write(formats.encode(records, form, full=False).decode())
     sys.stdout.flush()
 
 

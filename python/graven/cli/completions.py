@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from graven.declarations import catalogue
+from graven.engine.catalogue import catalogue
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -91,7 +91,7 @@ def _claims() -> Named:
 
 
 def _litmus() -> Named:
-    from graven.campaign import own_programs
+    from graven.laboratory.programs import own_programs
 
     yield "all", "every program that comes with Graven"
     yield from ((program.name, program.title) for program in own_programs())

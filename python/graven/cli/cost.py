@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 import click
 from rich.console import Console, JustifyMethod
 
-from graven.api import design_names
+from graven.api.options import design_names
+from graven.basics.numbers import MISSING, exact
 from graven.cli import completions, options
 from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
 from graven.cli.terminal import results_console
-from graven.costs import Cost, Item, derive, places, to_csv
-from graven.declarations import catalogue
-from graven.figures import MISSING, exact
-from graven.machine import Machine
-from graven.records import json_text
+from graven.engine.catalogue import catalogue
+from graven.engine.machine import Machine
+from graven.results.costs import Cost, Item, derive, places, to_csv
+from graven.results.formats import json_text
 
 HELP = """Derive what the hardware of designs costs, beside what their papers print.
 

@@ -12,10 +12,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from graven import _engine, output, signals
-from graven.api import design_names, sound_designs, workload_names
-from graven.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SCHEDULES_MAX, VIOLATIONS_MAX
-from graven.campaign import TRANSACTIONS, CrashCampaign, CrashJob, Shares
+from graven import _engine
+from graven.api.options import design_names, sound_designs, workload_names
+from graven.basics import output, signals
+from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SCHEDULES_MAX, VIOLATIONS_MAX
+from graven.basics.errors import OutputError
+from graven.basics.numbers import exact, scaled
 from graven.cli import completions, options
 from graven.cli.keeping import InFile, State, UnderWay, keeper, say_found, watched
 from graven.cli.terminal import (
@@ -26,24 +28,17 @@ from graven.cli.terminal import (
     results_console,
 )
 from graven.cli.verdicts import print_campaigns
-from graven.errors import OutputError
-from graven.experiment import (
-    Executor,
-    Failure,
-    Local,
-    Observer,
-    Snapshot,
-    failures_text,
-    matrix,
-)
-from graven.figures import exact, scaled
-from graven.machine import Machine
-from graven.records import json_text
-from graven.reports import Campaign
-from graven.schedules import AdversaryCampaign, AdversaryRequest, Blocks
-from graven.states import StateFile
+from graven.engine.machine import Machine
+from graven.engine.variants import Variant
+from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks
+from graven.laboratory.crashes import TRANSACTIONS, CrashCampaign, CrashJob, Shares
+from graven.laboratory.reports import Campaign
+from graven.laboratory.state_file import StateFile
+from graven.results.formats import json_text
+from graven.running.job import matrix
+from graven.running.pool import Failure, Observer, Snapshot, failures_text
+from graven.running.work import Executor, Local
 from graven.store.keeping import Keeper
-from graven.variants import Variant
 
 RESULTS = Path("graven-results")
 """The folder of programs that replay violations."""

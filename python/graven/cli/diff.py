@@ -13,26 +13,22 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from graven import output
 from graven._engine import ConfigError
-from graven.api import split_names
-from graven.changes import Changes
+from graven.api.loading import load, simulation_of
+from graven.api.options import split_names
+from graven.basics import output
+from graven.basics.numbers import MISSING, Value, exact, ratio, scaled
 from graven.cli import completions, options
 from graven.cli.stored import opened, stored
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, results_console
-from graven.comparison import Comparison, metrics_of
-from graven.differences import (
-    Difference,
-    of_configuration,
-    of_identity,
-    of_statistics,
-)
-from graven.experiment import Job
-from graven.figures import MISSING, exact, ratio, scaled
-from graven.loading import load, simulation_of
-from graven.machine import Machine
-from graven.records import Record, Value, json_text, parse_record
+from graven.engine.machine import Machine
+from graven.results.changes import Changes
+from graven.results.comparison import Comparison, metrics_of
+from graven.results.differences import Difference, of_configuration, of_identity, of_statistics
+from graven.results.formats import json_text
+from graven.results.record import Record, parse_record
+from graven.running.job import Job
 from graven.store.keeping import SIMULATION
 
 HELP = """Show in what A and B differ: two results of simulations, two sets of them, two machines.
@@ -147,7 +143,7 @@ def _show(found: Changes, names: tuple[str, str], report: Path | None, form: str
     if not found.both:
         raise ConfigError("A and B have no simulation in common")
     if report is not None:
-        from graven.report.changes import render
+        from graven.drawing.pages.changes import render
 
         output.write(report, render(found, names).encode())
         note(f"wrote {report}")

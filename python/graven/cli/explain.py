@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from graven import output
+from graven.basics import output
+from graven.basics.numbers import ratio
 from graven.cli import completions, options
 from graven.cli.claims import STYLES, print_legend
 from graven.cli.programs import CAPTURES, capture_programs, check_readings
 from graven.cli.reproduce import estimate, is_default, require_results, simulate
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
-from graven.figures import ratio
 from graven.papers import reference
 from graven.papers.counts import MEASURED
 from graven.papers.data import Claim, Paper
@@ -25,6 +25,7 @@ from graven.papers.programs import answer_with
 from graven.papers.reproduction import by_digest
 from graven.papers.rules import METHOD_MEANS, legend
 from graven.papers.sensitivity import APART, Sensitivity, alternatives_of, document, sensitivity
+from graven.results import formats
 from graven.store import Store
 
 HELP = """Show what moves a claim of a paper.
@@ -91,7 +92,7 @@ def explain(
     needed = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick, captures=captures)))
     with refusing():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        room = output.BYTES_PER_REPORT + store.missing(needed) * output.BYTES_PER_RECORD
+        room = formats.BYTES_PER_REPORT + store.missing(needed) * formats.BYTES_PER_RECORD
         output.check([folder / f"{claim.id}.json"], room, make=folder)
     status = 0 if stored else simulate(needed, store, executor)
     found = sensitivity(claim, paper, store, quick=quick, captures=captures)
@@ -115,7 +116,7 @@ def _captures(
 
 
 def _write(found: Sensitivity, folder: Path, *, quick: bool) -> None:
-    from graven.report.tornado import Tornado
+    from graven.drawing.pages.tornado import Tornado
 
     name = found.verdict.claim.id
     chart = Tornado.of(found)

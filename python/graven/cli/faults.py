@@ -9,15 +9,15 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from graven import signals
-from graven.api import sound_designs
+from graven.api.options import sound_designs
+from graven.basics import signals
 from graven.cli import options
 from graven.cli.keeping import go_on, keeper, say_found, watched
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
-from graven.experiment import failures_text
-from graven.faults import Fate, FaultReport, survey
-from graven.records import json_text
+from graven.laboratory.faults import Fate, FaultReport, survey
+from graven.results.formats import json_text
+from graven.running.pool import failures_text
 
 HELP = """Have power fail while the machine does not work as it should, and say what becomes of it.
 

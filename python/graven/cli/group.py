@@ -9,10 +9,11 @@ import sys
 
 import click
 
-from graven import _engine, signals
+from graven import _engine
+from graven.basics import signals
+from graven.basics.errors import OutputError, StoreError
 from graven.cli import VERSION
 from graven.cli.terminal import REFUSED, complain
-from graven.errors import OutputError, StoreError
 
 FAILED, INTERRUPTED = 1, signals.INTERRUPTED
 

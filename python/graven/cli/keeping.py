@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from graven import _engine, output
+from graven import _engine
+from graven.basics import output
+from graven.basics.errors import OutputRefusedError
 from graven.cli.terminal import note, refusing
-from graven.errors import OutputRefusedError
-from graven.progress import Display
-from graven.states import StateFile
+from graven.laboratory.state_file import StateFile
+from graven.results import formats
+from graven.running.progress import Display
 
 if TYPE_CHECKING:
-    from graven.experiment import Observer, Snapshot
-    from graven.schedules import AdversaryRequest
+    from graven.laboratory.adversary import AdversaryRequest
+    from graven.running.pool import Observer, Snapshot
     from graven.store import Request
     from graven.store.keeping import Keeper
 
@@ -39,7 +41,7 @@ def keeper(folder: Path, *, no_store: bool, fresh: bool, results: int) -> Keeper
     store = Store(folder, note)
     with refusing("--store: "):
         try:
-            output.check([store.probe], results * output.BYTES_PER_RECORD)
+            output.check([store.probe], results * formats.BYTES_PER_RECORD)
         except OutputRefusedError as error:
             raise OutputRefusedError(f"{error} (--no-store keeps no results)") from None
     click.get_current_context().call_on_close(store.close)

@@ -11,12 +11,12 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from graven.basics.numbers import exact
 from graven.cli import options
 from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
 from graven.cli.terminal import results_console
-from graven.declarations import Named, Parameter, catalogue
-from graven.figures import exact
-from graven.records import json_text
+from graven.engine.catalogue import Named, Parameter, catalogue
+from graven.results.formats import json_text
 
 HELP = """List designs, workloads, machines, statistics, parameters, and so on.
 
@@ -208,7 +208,7 @@ def _draws(console: Console, *, verbose: bool) -> None:
 
 
 def _litmus_programs() -> list[dict[str, Any]]:
-    from graven.campaign import own_programs
+    from graven.laboratory.programs import own_programs
 
     return [
         {"name": program.name, "title": program.title, "designs": program.designs}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from graven import _engine, signals
-from graven.api import design_names
-from graven.campaign import Program, program_files, run_programs
+from graven import _engine
+from graven.api.options import design_names
+from graven.basics import signals
 from graven.cli import completions, options
 from graven.cli.keeping import go_on, keeper, say_found, watched
 from graven.cli.terminal import (
@@ -20,8 +20,9 @@ from graven.cli.terminal import (
     results_console,
 )
 from graven.cli.verdicts import print_litmus
-from graven.experiment import failures_text
-from graven.records import json_text
+from graven.laboratory.programs import Program, program_files, run_programs
+from graven.results.formats import json_text
+from graven.running.pool import failures_text
 
 HELP = """Run litmus programs: what they do, where power fails, and what may be there afterwards.
 

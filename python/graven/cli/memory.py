@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
-from graven import api
+from graven.api import simulations
+from graven.basics.numbers import scaled
 from graven.cli import options
 from graven.cli.keeping import keeper, say_found, watched
 from graven.cli.terminal import note, results_console
-from graven.figures import scaled
-from graven.machine import Machine
-from graven.records import MemoryRecord, json_text
+from graven.engine.machine import Machine
+from graven.results.formats import json_text
+from graven.results.record import MemoryRecord
 
 HELP = """Drive the memory controller and device alone from a trace of requests.
 
@@ -62,7 +63,7 @@ def memory(
     where = Machine.find(machine)
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=1)
     with watched(keep, "replays") as display:
-        record, was_there = api.replay_requests(
+        record, was_there = simulations.replay_requests(
             str(trace), where, settings, dram=dram, keep=keep, observe=display
         )
     say_found(int(was_there), 1)

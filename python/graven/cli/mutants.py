@@ -11,15 +11,14 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from graven import signals
-from graven.campaign import CampaignResult, Program, program_files
+from graven.basics import signals
+from graven.basics.numbers import exact
 from graven.cli import completions, options
 from graven.cli.keeping import go_on, keeper, say_found, watched
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
-from graven.experiment import failures_text
-from graven.figures import exact
-from graven.mutants import (
+from graven.laboratory.crashes import CampaignResult
+from graven.laboratory.mutants import (
     OWN,
     SMALL_BOUND,
     WAYS,
@@ -29,7 +28,9 @@ from graven.mutants import (
     show_mutants,
     try_mutants,
 )
-from graven.records import json_text
+from graven.laboratory.programs import Program, program_files
+from graven.results.formats import json_text
+from graven.running.pool import failures_text
 
 HELP = """Give mutants of a design to the adversary, and print which it kills, and by what.
 

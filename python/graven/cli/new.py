@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from graven import __version__, output
+from graven import __version__
+from graven.basics import output
 from graven.cli.terminal import note
-from graven.declarations import catalogue
+from graven.engine.catalogue import catalogue
 
 HELP = """Write a crate with a design or workload of your own, ready to build and to pass its tests.
 
@@ -89,7 +90,7 @@ def new(kind: str, name: str, into: Path, crates: Path | None) -> None:
         "graven": sources.as_posix(),
     }
     templates = Environment(
-        loader=PackageLoader("graven", f"templates/{kind}"),
+        loader=PackageLoader("graven.cli", f"templates/{kind}"),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         autoescape=False,

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from graven.arguments import FIRST_SEED_MAX, RECOVERIES_MAX, SCHEDULES_MAX, SEED_MAX, SEEDS_MAX
+from graven.basics.arguments import (
+    FIRST_SEED_MAX,
+    RECOVERIES_MAX,
+    SCHEDULES_MAX,
+    SEED_MAX,
+    SEEDS_MAX,
+)
+from graven.basics.folders import DEFAULT_STORE, REPRODUCED, STORE_VARIABLE
 from graven.cli import completions
-from graven.folders import DEFAULT_STORE, REPRODUCED, STORE_VARIABLE
-from graven.machine import DEFAULT
-from graven.variants import OPTION, Variant, all_parsed
+from graven.engine.machine import DEFAULT
+from graven.engine.variants import OPTION, Variant, all_parsed
 
 if TYPE_CHECKING:
-    from graven.experiment import Executor
+    from graven.running.work import Executor
 
 F = TypeVar("F", bound=Callable[..., Any])
 

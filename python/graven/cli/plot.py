@@ -9,23 +9,24 @@ from typing import Any, TypeVar
 
 import click
 
-from graven import output
 from graven._engine import ConfigError
-from graven.api import choose
-from graven.asking import compare_command
+from graven.api.options import choose
+from graven.basics import output
+from graven.basics.folders import REPRODUCED
 from graven.cli import completions, options
 from graven.cli.terminal import note, refusing
-from graven.comparison import Comparison
-from graven.experiment import Job, best_of_aliases, chosen, record_of
-from graven.folders import REPRODUCED
-from graven.machine import DEFAULT, Machine
-from graven.plots.comparisons import RELATIVE, Asked, Chart, chart
-from graven.plots.picture import checked, save, tables
-from graven.plots.scales import AUTO, SCALES
-from graven.plots.style import THEMES, WIDTHS, Look
-from graven.region import with_region
+from graven.drawing.figures.comparisons import RELATIVE, Asked, Chart, chart
+from graven.drawing.figures.picture import checked, save, tables
+from graven.drawing.figures.style import THEMES, WIDTHS, Look
+from graven.drawing.scales import AUTO, SCALES
+from graven.engine.machine import DEFAULT, Machine
+from graven.engine.variants import Variant
+from graven.results.command_line import compare_command
+from graven.results.comparison import Comparison
+from graven.results.region import with_region
+from graven.running.experiment import best_of_aliases, record_of
+from graven.running.job import Job, chosen
 from graven.store import Store
-from graven.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -372,12 +373,12 @@ def of_paper(
 
     `graven reproduce --list` has papers and figures.
     """
+    from graven.drawing.figures.rows import Pairs
+    from graven.drawing.pages.paper import pair_chart
     from graven.papers.files import paper
     from graven.papers.plan import READINGS, Wanted
     from graven.papers.reproduction import collect, needed
     from graven.papers.verdicts import verdicts
-    from graven.plots.rows import Pairs
-    from graven.report.paper import pair_chart
 
     found = paper(paper_name)
     if figure not in found.figures:
@@ -412,12 +413,12 @@ def of_claim(
     style: str | None,
 ) -> int:
     """Draw what moves a claim, as `graven explain` found it: readings and open keys."""
+    from graven.drawing.figures.rows import Sensitivities
+    from graven.drawing.pages.tornado import Tornado
     from graven.papers.files import claim_of
     from graven.papers.plan import jobs_of
     from graven.papers.reproduction import by_digest
     from graven.papers.sensitivity import alternatives_of, sensitivity
-    from graven.plots.rows import Sensitivities
-    from graven.report.tornado import Tornado
 
     paper, claim = claim_of(claim_id)
     maker = f"graven explain {claim.id}{' --quick' if quick else ''} --simulate --out {results}"
@@ -461,7 +462,7 @@ def of_banks(file: Path, outs: tuple[Path, ...], width: str, theme: str, style: 
 
     FILE is what `graven run --bank-loads FILE` wrote.
     """
-    from graven.plots.banks import BankLoads
+    from graven.drawing.figures.banks import BankLoads
 
     _spare(file, outs)
     return _draw(lambda: BankLoads.read(file), outs, _look(width, theme, style))
@@ -477,7 +478,7 @@ def of_transactions(
 
     FILE is what `graven run --timeline FILE` wrote.
     """
-    from graven.plots.timeline import Lanes, Timeline
+    from graven.drawing.figures.timeline import Lanes, Timeline
 
     _spare(file, outs)
     return _draw(lambda: Lanes(Timeline.read(file)), outs, _look(width, theme, style))
@@ -518,8 +519,8 @@ def of_crash(
     style: str | None,
 ) -> int:
     """Draw the newest violation that `graven crash` has found: who did what, and when."""
-    from graven.plots.counterexample import Counterexample
-    from graven.reports import parse_violations
+    from graven.drawing.figures.counterexample import Counterexample
+    from graven.laboratory.reports import parse_violations
     from graven.store.keeping import CRASH, build
 
     words = ["graven", "crash", "--design", design, "--workload", workload, "--machine", machine]

@@ -15,7 +15,7 @@ from graven.cli.terminal import Refusal, note, refusing, results_console
 from graven.papers.data import Paper
 from graven.papers.programs import capture, lacking
 from graven.papers.verdicts import Verdict, each_text, missing_text
-from graven.progress import Display
+from graven.running.progress import Display
 
 CAPTURES = "captures"
 """The folder of traces, beside the store of results."""

@@ -12,18 +12,17 @@ from click.core import ParameterSource
 from rich.table import Table
 from rich.text import Text
 
-from graven import output
-from graven.campaign import CrashJob
+from graven.basics import output
+from graven.basics.numbers import counted, ratio, scaled
 from graven.cli import completions, options
 from graven.cli.claims import print_beside, print_claims, print_counts
 from graven.cli.keeping import watched
 from graven.cli.programs import CAPTURES, capture_programs, check_readings, print_programs
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
-from graven.declarations import catalogue
+from graven.engine.catalogue import catalogue
 from graven.executors.estimates import seconds
-from graven.experiment import Executor, Job, Local, failures_text, host_cores
-from graven.figures import counted, ratio, scaled
+from graven.laboratory.crashes import CrashJob
 from graven.papers.data import Figure, Paper
 from graven.papers.drawn import Drawn, Point, drawn, shows
 from graven.papers.files import paper, papers
@@ -31,7 +30,11 @@ from graven.papers.laboratory import findings
 from graven.papers.plan import READINGS, Wanted, jobs_of
 from graven.papers.reproduction import Reproduction, collect, needed, run
 from graven.papers.verdicts import Verdict, to_csv, to_json, unexplained, verdicts
-from graven.progress import duration
+from graven.results import formats
+from graven.running.job import Job
+from graven.running.pool import failures_text, host_cores
+from graven.running.progress import duration
+from graven.running.work import Executor, Local
 from graven.store import Store
 from graven.store.keeping import Keeper
 
@@ -122,7 +125,7 @@ def reproduce(
     everything = needed(wanted)
     with refusing():
         out.mkdir(parents=True, exist_ok=True)
-        room = output.BYTES_PER_REPORT + store.missing(everything) * output.BYTES_PER_RECORD
+        room = formats.BYTES_PER_REPORT + store.missing(everything) * formats.BYTES_PER_RECORD
         output.check([folder / "claims.csv"], room, make=folder)
 
     status = 0 if stored else simulate(everything, store, executor)
@@ -237,7 +240,7 @@ def _write(
     folder: Path,
     workers: int,
 ) -> None:
-    from graven.report.paper import Explained, write_index, write_reports
+    from graven.drawing.pages.paper import Explained, write_index, write_reports
 
     reports = [
         Explained(item, verdict, findings(item.wanted.paper, store))

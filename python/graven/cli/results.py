@@ -13,15 +13,16 @@ from typing import Any, TypeVar
 import click
 from rich.text import Text
 
-from graven import output
 from graven._engine import ConfigError
+from graven.api.loading import simulation_of
+from graven.basics import output
+from graven.basics.numbers import size_text
 from graven.cli import options
 from graven.cli.stored import opened, stored
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
-from graven.figures import size_text
-from graven.loading import simulation_of
-from graven.records import json_text
+from graven.results import formats
+from graven.results.formats import json_text
 from graven.store import Store, StoredRecord
 from graven.store.index import Answer, QueryError
 from graven.store.keeping import SIMULATION, build
@@ -158,14 +159,14 @@ def export(file: Path, folder: Path, which: str, **filters: str | None) -> int:
     """Write simulations with statistics and configuration to FILE.parquet, .csv or .json."""
     store = opened(folder)
     with refusing():
-        [target] = [t for t in output.targets(file, None) if t.form in output.FORMATS]
+        [target] = [t for t in formats.targets(file, None) if t.form in formats.FORMATS]
     where, values = _where({**filters, "kind": SIMULATION}, which)
     answer = store.index.query(f"SELECT digest FROM results {where} ORDER BY rowid", values)
     with refusing():
-        output.check([target.path], len(answer.rows) * output.BYTES_PER_RECORD)
+        output.check([target.path], len(answer.rows) * formats.BYTES_PER_RECORD)
     found = (store.record(digest) for (digest,) in answer.rows)
     records = [simulation_of(record) for record in found if record is not None]
-    output.write(target.path, output.encode(records, target.form, full=True))
+    output.write(target.path, formats.encode(records, target.form, full=True))
     note(f"wrote {len(records):,} simulations to {target.path}")
     return 0
 

@@ -9,15 +9,18 @@ from pathlib import Path
 
 import click
 
-from graven import output, signals
 from graven._engine import ConfigError
+from graven.basics import output, signals
 from graven.cli import options
 from graven.cli.keeping import keeper, say_found, watched
 from graven.cli.terminal import complain, note, refusing, results_console
-from graven.experiment import Experiment, Job, Result, failures_text, is_binary, run_one
-from graven.machine import Machine
-from graven.records import Record
-from graven.recovery import with_recovery
+from graven.engine.machine import Machine
+from graven.results import formats
+from graven.results.record import Record
+from graven.results.recovery import with_recovery
+from graven.running.experiment import Experiment, Result, run_one
+from graven.running.job import Job, is_binary
+from graven.running.pool import failures_text
 
 TRACE_ROOM = 64 << 20
 """Room to ask for before a run that writes its requests; the trace may well take more."""
@@ -157,7 +160,7 @@ def show(result: Result, form: str, *, every: bool) -> int:
     if form == "table":
         _table(result.records[0], every=every)
     else:
-        sys.stdout.write(output.encode(result.records, form, full=False).decode())
+        sys.stdout.write(formats.encode(result.records, form, full=False).decode())
     return 0
 
 

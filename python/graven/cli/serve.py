@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from graven import signals
 from graven._engine import ConfigError
+from graven.basics import signals
 from graven.cli import options
 from graven.cli.terminal import note
 

@@ -9,19 +9,21 @@ from statistics import median
 
 import click
 
-from graven import output, signals
+from graven.api.sweeps import Sweep
+from graven.basics import output, signals
+from graven.basics.numbers import exact, scaled
 from graven.cli import options
 from graven.cli.keeping import keeper, say_found, watched
 from graven.cli.terminal import Refusal, complain, note, refusing, results_console
 from graven.executors import estimates
 from graven.executors.shards import Shard
-from graven.experiment import failures_text, host_cores
-from graven.figures import exact, scaled
-from graven.progress import duration
-from graven.records import Record, write_json_list, write_records
-from graven.reports import CrashReport
+from graven.laboratory.reports import CrashReport
+from graven.results import formats
+from graven.results.formats import write_json_list, write_records
+from graven.results.record import Record
+from graven.running.pool import failures_text, host_cores
+from graven.running.progress import duration
 from graven.store.keeping import Keeper
-from graven.sweeps import Sweep
 
 HELP = """Run all that SWEEP.toml asks for, on this host or on a cluster.
 
@@ -96,8 +98,8 @@ def sweep(
     target = None
     if out is not None:
         with refusing():
-            [target] = [t for t in output.targets(out, None) if t.form in output.FORMATS]
-            output.check([target.path], len(mine.jobs) * output.BYTES_PER_RECORD)
+            [target] = [t for t in formats.targets(out, None) if t.form in formats.FORMATS]
+            output.check([target.path], len(mine.jobs) * formats.BYTES_PER_RECORD)
     keep = keeper(folder, no_store=False, fresh=fresh, results=len(mine.simulations))
     if keep is None:
         raise Refusal("a sweep keeps its results in a store")
@@ -123,7 +125,7 @@ def sweep(
     return 1 if done.ended.failures else 0
 
 
-def _write(sweep: Sweep, keep: Keeper, target: output.Target | None, form: str) -> None:
+def _write(sweep: Sweep, keep: Keeper, target: formats.Target | None, form: str) -> None:
     """Writes what is in the store, one result after the other."""
     if sweep.is_crash:
         if target is not None:

@@ -10,13 +10,12 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from graven.comparison import MEAN, Metric, Normalised
-from graven.conditions import Conditions
-from graven.figures import MISSING, exact
-from graven.headings import Headings
-from graven.intervals import Interval, best_of, explained, ratio_text, scaled_text
-from graven.records import Value
-from graven.region import notes
+from graven.basics.numbers import MISSING, Value, exact
+from graven.results.comparison import MEAN, Metric, Normalised
+from graven.results.conditions import Conditions
+from graven.results.headings import Headings
+from graven.results.intervals import Interval, best_of, explained, ratio_text, scaled_text
+from graven.results.region import notes
 
 UNSAFE_MARK = "†"
 UNSAFE_NOTE = (

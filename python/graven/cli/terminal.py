@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graven.errors import OutputRefusedError
+from graven.basics.errors import OutputRefusedError
 
 if TYPE_CHECKING:
     from rich.console import Console

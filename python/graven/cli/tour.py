@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from graven import signals
+from graven.basics import signals
 from graven.cli.terminal import complain, note
 
 WIDTH = 78

@@ -10,17 +10,18 @@ from typing import Any, TypeVar
 import click
 from rich.markup import escape
 
-from graven import traces
+from graven.api import traces
+from graven.api.traces import TraceInfo
+from graven.basics.numbers import exact
 from graven.cli import completions, options
 from graven.cli.run import show
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
-from graven.experiment import Job, Result, is_binary, is_trace
-from graven.figures import exact
-from graven.machine import Machine
-from graven.progress import Display
-from graven.records import json_text
-from graven.traces import TraceInfo
+from graven.engine.machine import Machine
+from graven.results.formats import json_text
+from graven.running.experiment import Result
+from graven.running.job import Job, is_binary, is_trace
+from graven.running.progress import Display
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from graven.basics.numbers import exact
 from graven.cli.tables import marked, plain_table
-from graven.declarations import Named, catalogue
-from graven.figures import exact
-from graven.reports import (
+from graven.engine.catalogue import Named, catalogue
+from graven.laboratory.reports import (
     FAILURE_MODES,
     AdversaryReport,
     Campaign,

@@ -24,7 +24,8 @@ from graven._engine import ConfigError
 from graven.executors import estimates, units
 from graven.executors.dispatch import TRIES, Dispatcher
 from graven.executors.units import Shared, Unit
-from graven.experiment import POLL_SECONDS, Ended, Failure, Keep, Observer, Sink, Snapshot, Work
+from graven.running.pool import POLL_SECONDS, Failure, Observer, Snapshot
+from graven.running.work import Ended, Keep, Sink, Work
 from graven.store.keeping import Keeper
 
 if TYPE_CHECKING:

@@ -19,10 +19,11 @@ from pathlib import Path
 from statistics import median
 
 from graven._engine import ConfigError
-from graven.asked import Asked
-from graven.campaign import CrashJob, task_of
-from graven.experiment import Job, is_trace, memory_need
-from graven.records import KIND, STEADY
+from graven.laboratory.crashes import CrashJob, task_of
+from graven.results.record import KIND, STEADY
+from graven.running.job import Job, is_trace
+from graven.running.pool import memory_need
+from graven.running.requests import Asked
 
 PACES = "paces.csv"
 

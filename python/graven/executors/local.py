@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from math import frexp
 
-from graven.asked import Asked
-from graven.campaign import CrashJob
 from graven.executors import estimates
-from graven.experiment import Ended, Job, Keep, Local, Observer, Sink, Work, host_cores
+from graven.laboratory.crashes import CrashJob
+from graven.running.job import Job
+from graven.running.pool import Observer, host_cores
+from graven.running.requests import Asked
+from graven.running.work import Ended, Keep, Local, Sink, Work
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 
 from graven._engine import ConfigError
 from graven.executors.local import LongestFirst
-from graven.experiment import Executor
+from graven.running.work import Executor
 
 ALLOWED = "local, local:N, dask://HOST:PORT or slurm"
 

@@ -31,12 +31,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from graven import output
 from graven._engine import ConfigError
+from graven.basics import output
 from graven.executors import estimates, units
 from graven.executors.dispatch import STRAGGLER_FACTOR, TRIES
 from graven.executors.units import Shared, Unit
-from graven.experiment import Ended, Failure, Keep, Observer, Sink, Snapshot, Work
+from graven.running.pool import Failure, Observer, Snapshot
+from graven.running.work import Ended, Keep, Sink, Work
 from graven.store import Store
 from graven.store.keeping import Keeper
 

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graven import _engine, schedules
-from graven.asked import Asked
-from graven.campaign import CrashJob
-from graven.errors import OutputError, StoreError
-from graven.experiment import Failure, Job, Task, Work, is_trace
+from graven import _engine
+from graven.basics.errors import OutputError, StoreError
+from graven.laboratory import adversary
+from graven.laboratory.crashes import CrashJob
+from graven.running.job import Job, is_trace
+from graven.running.pool import Failure, Task
+from graven.running.requests import Asked
+from graven.running.work import Work
 from graven.store import Store
 from graven.store.keeping import CRASH, SIMULATION, build, content_of, request_of
 from graven.store.records import Request
@@ -111,8 +114,8 @@ def _made(kind: str, spec: str) -> Task:
     """What the engine runs for a kind of job."""
     if kind == SIMULATION:
         return _engine.Simulation(spec)
-    if kind == schedules.KIND:
-        return schedules.Block(spec)
+    if kind == adversary.KIND:
+        return adversary.Block(spec)
     return _engine.Campaign("run" if kind == CRASH else "check", spec)
 
 

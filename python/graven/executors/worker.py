@@ -13,7 +13,7 @@ import threading
 import uuid
 from pathlib import Path
 
-from graven import output, signals
+from graven.basics import output, signals
 from graven.executors import units
 from graven.executors.slurm import element_of_this_process
 from graven.executors.units import Shared, Unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graven.figures import ratio
+from graven.basics.numbers import ratio
 from graven.papers.data import (
     AllAnswer,
     Measure,
@@ -29,7 +29,7 @@ from graven.papers.rules import (
     shape_verdict,
 )
 from graven.papers.samples import Sample
-from graven.records import Record
+from graven.results.record import Record
 
 RATIOS = ("times", "gain", "reduction")
 """Forms of numbers that are one result over another."""

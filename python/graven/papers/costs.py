@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from graven.costs import Item, derive
 from graven.papers.data import Printed
+from graven.results.costs import Item, derive
 
 CLOSE = 0.005
 """Share by which a derived value may differ from a printed one that is rounded."""

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from graven.engine.selection import Variation
 from graven.papers.parts import Part
 from graven.papers.readings import Question, Reading
-from graven.selection import Variation
 
 Printed: TypeAlias = "int | float | str | list[Any] | None"
 """What a paper prints: a number, a text, or several."""

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graven.comparison import MEAN
-from graven.figures import caption, exact
+from graven.basics.numbers import Value, caption, exact
 from graven.papers.answers import View
 from graven.papers.data import Claim, Figure, Measure, NumberAnswer, Study
 from graven.papers.measures import coordinates, matching, same
@@ -16,7 +15,7 @@ from graven.papers.needs import needs
 from graven.papers.plan import DEFAULT
 from graven.papers.reproduction import Reproduction, Results
 from graven.papers.samples import Sample
-from graven.records import Value
+from graven.results.comparison import MEAN
 
 THREADS, WORKLOAD = "threads", "workload"
 

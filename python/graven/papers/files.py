@@ -17,6 +17,7 @@ from typing import Any
 
 from graven import _engine
 from graven._engine import ConfigError
+from graven.basics.toml import Table
 from graven.papers.data import (
     ABOUT,
     BOUNDS,
@@ -47,7 +48,6 @@ from graven.papers.data import (
 from graven.papers.measures import expression
 from graven.papers.parts import parts, settings, variations
 from graven.papers.readings import Reading, named, questions, readings
-from graven.toml import Table
 
 FOLDER_VARIABLE = "GRAVEN_PAPERS"
 """Names a folder whose files take the place of those that ship with Graven, for who edits them."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graven.campaign import CrashJob
-from graven.declarations import catalogue
-from graven.experiment import Job
-from graven.machine import Machine
+from graven.engine.catalogue import catalogue
+from graven.engine.machine import Machine
+from graven.laboratory.crashes import CrashJob
+from graven.laboratory.reports import CrashReport
 from graven.papers.data import Paper
-from graven.reports import CrashReport
+from graven.running.job import Job
 from graven.store import Store
 from graven.store.keeping import digest
 

@@ -13,12 +13,12 @@ from functools import cache
 from typing import Any
 
 from graven._engine import ConfigError
-from graven.declarations import catalogue
-from graven.figures import exact
-from graven.intervals import geometric_mean
+from graven.basics.numbers import Value, exact
+from graven.engine.catalogue import catalogue
 from graven.papers.data import SHARES, Measure
 from graven.papers.samples import Sample
-from graven.records import Record, Value
+from graven.results.intervals import geometric_mean
+from graven.results.record import Record
 
 _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graven.experiment import Job, workload_name
 from graven.papers.data import Measure
 from graven.papers.measures import same
 from graven.papers.plan import Alternative
 from graven.papers.reproduction import Results, Tried
+from graven.running.job import Job, workload_name
 
 
 def needs(measure: Measure, job: Job) -> bool:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graven._engine import ConfigError
-from graven.selection import Variation
-from graven.toml import Table
+from graven.basics.toml import Table
+from graven.engine.selection import Variation
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from graven.declarations import catalogue
-from graven.experiment import Job, matrix
-from graven.machine import Machine
+from graven.engine.catalogue import catalogue
+from graven.engine.machine import Machine
 from graven.papers.data import Measure, Paper, Study
 from graven.papers.measures import same
 from graven.papers.parts import Part, text
 from graven.papers.programs import jobs as jobs_with_programs
 from graven.papers.readings import Reading
-from graven.records import KIND, STEADY
+from graven.results.record import KIND, STEADY
+from graven.running.job import Job, matrix
 
 DEFAULT = "default"
 """The alternative in which every question has its default choice."""

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from graven.capture import CaptureError
-from graven.declarations import catalogue
-from graven.experiment import TRACE_ENDING, Job, Observer, matrix
-from graven.machine import Machine
+from graven.capture.recipes import capture_recipe
+from graven.engine.catalogue import catalogue
+from graven.engine.machine import Machine
 from graven.papers.data import (
     AllAnswer,
     Answer,
@@ -31,7 +31,8 @@ from graven.papers.data import (
     measures_of,
 )
 from graven.papers.readings import Reading
-from graven.recipes import capture_recipe
+from graven.running.job import TRACE_ENDING, Job, matrix
+from graven.running.pool import Observer
 
 One = NumberAnswer | OrderAnswer | TrendAnswer
 """An answer that is not several."""

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graven._engine import ConfigError
+from graven.basics.toml import Table
+from graven.capture.recipes import recipes
 from graven.papers.parts import settings
-from graven.recipes import recipes
-from graven.toml import Table
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graven.campaign import CrashJob, task_of
-from graven.experiment import (
-    HERE,
-    Executor,
-    Failure,
-    Job,
-    Observer,
-    Work,
-    best_of_aliases,
-    record_of,
-    run_all,
-)
+from graven.laboratory.crashes import CrashJob, task_of
 from graven.papers.data import Study
 from graven.papers.laboratory import crash_jobs
 from graven.papers.plan import BY_DEFAULT, DEFAULT, PROGRAMS, Alternative, Wanted, jobs_of
-from graven.records import Record
+from graven.results.record import Record
+from graven.running.experiment import best_of_aliases, record_of
+from graven.running.job import Job
+from graven.running.pool import Failure, Observer
+from graven.running.work import HERE, Executor, Work, run_all
 from graven.store import Store
 from graven.store.keeping import Keeper, digest
 

@@ -17,9 +17,9 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from graven.basics.numbers import Value
 from graven.papers.data import NumberAnswer, TrendAnswer
 from graven.papers.samples import Sample, compare, widest
-from graven.records import Value
 
 MET = "met"
 MET_10 = "met within 10%"

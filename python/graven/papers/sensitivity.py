@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from graven import _engine
-from graven.experiment import Job
 from graven.papers.answers import Outcome, View, outcome
 from graven.papers.data import Claim, NumberAnswer, Paper, Study, measures_of
 from graven.papers.needs import bearing, needs
@@ -33,7 +32,8 @@ from graven.papers.programs import answer_with
 from graven.papers.reproduction import Reproduction, gather
 from graven.papers.samples import Sample
 from graven.papers.verdicts import Verdict, assess, independent
-from graven.records import json_text
+from graven.results.formats import json_text
+from graven.running.job import Job
 from graven.store import Store
 
 APART = (OPEN, PROGRAMS)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graven.declarations import catalogue
-from graven.figures import ratio
+from graven.basics.numbers import Value, ratio
+from graven.engine.catalogue import catalogue
 from graven.papers.answers import Outcome, View, outcome, shown, shown_interval
 from graven.papers.costs import cost_of
 from graven.papers.counts import MEASURED, MECHANISMS, NOTHING, PARAMETERS
@@ -44,7 +44,7 @@ from graven.papers.rules import (
     UNMET,
     combined,
 )
-from graven.records import Value, json_text
+from graven.results.formats import json_text
 
 NAMED = 3
 """How many of the missing simulations a verdict names."""

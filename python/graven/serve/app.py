@@ -22,15 +22,15 @@ from werkzeug.wrappers import Request, Response
 
 from graven import _engine
 from graven._engine import ConfigError
-from graven.arguments import known
-from graven.comparison import METRICS
-from graven.declarations import catalogue
-from graven.errors import StoreError
-from graven.figures import exact
-from graven.loading import simulation_of
-from graven.progress import duration, percent
-from graven.report.page import environment, text
-from graven.report.simulation import simulation_page
+from graven.api.loading import simulation_of
+from graven.basics.arguments import known
+from graven.basics.errors import StoreError
+from graven.basics.numbers import exact
+from graven.drawing.pages.page import environment, text
+from graven.drawing.pages.simulation import simulation_page
+from graven.engine.catalogue import catalogue
+from graven.results.comparison import METRICS
+from graven.running.progress import duration, percent
 from graven.serve.drawn import DATA, TYPES, Found, charted, encoded, tables_of
 from graven.serve.stock import Stock, narrowed
 from graven.serve.view import ABSOLUTE, OFFERED, View, check_names, choices
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 PACKAGE = "graven.serve"
 
 FILES = {
-    "page.css": ("text/css", "graven.report"),
-    "tables.js": ("text/javascript", "graven.report"),
+    "page.css": ("text/css", "graven.drawing.pages"),
+    "tables.js": ("text/javascript", "graven.drawing.pages"),
     "serve.css": ("text/css", PACKAGE),
     "serve.js": ("text/javascript", PACKAGE),
 }

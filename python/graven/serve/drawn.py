@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from graven.asking import compare_command
-from graven.comparison import Comparison
-from graven.declarations import catalogue
-from graven.figures import ratio, scaled
-from graven.loading import varying
-from graven.plots.comparisons import RELATIVE, Asked, Chart, chart
-from graven.plots.picture import table
-from graven.records import Value
-from graven.report.page import Cell, NumberTable, TableRow
+from graven.api.loading import varying
+from graven.basics.numbers import Value, ratio, scaled
+from graven.drawing.figures.comparisons import RELATIVE, Asked, Chart, chart
+from graven.drawing.figures.picture import table
+from graven.drawing.pages.page import Cell, NumberTable, TableRow
+from graven.engine.catalogue import catalogue
+from graven.results.command_line import compare_command
+from graven.results.comparison import Comparison
 from graven.serve.stock import Entry, Run, Stock, run, settings_of
 from graven.serve.view import ABSOLUTE, View
 

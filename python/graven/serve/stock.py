@@ -13,9 +13,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from graven.experiment import is_trace
-from graven.loading import set_in, simulation_of
-from graven.records import Record
+from graven.api.loading import set_in, simulation_of
+from graven.results.record import Record
+from graven.running.job import is_trace
 from graven.store import Store, StoredRecord
 from graven.store.keeping import SIMULATION, build
 from graven.store.store import REFRESH_SECONDS, Warn

@@ -10,11 +10,11 @@ from urllib.parse import urlencode
 from werkzeug.datastructures import MultiDict
 
 from graven._engine import ConfigError
-from graven.arguments import SEED_MAX, known
-from graven.declarations import catalogue
-from graven.experiment import is_trace
-from graven.plots.comparisons import KINDS
-from graven.plots.style import THEMES, WIDTHS, Look
+from graven.basics.arguments import SEED_MAX, known
+from graven.drawing.figures.comparisons import KINDS
+from graven.drawing.figures.style import THEMES, WIDTHS, Look
+from graven.engine.catalogue import catalogue
+from graven.running.job import is_trace
 from graven.serve.stock import Entry, Part, Stock, counts, narrowed, preferred_build, settings_of
 from graven.store.keeping import build
 

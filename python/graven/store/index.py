@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from graven.records import region_of
+from graven.results.record import region_of
 from graven.store import segments
 from graven.store.records import DamagedRecord, NewerRecord, StoredRecord
 from graven.store.segments import Place

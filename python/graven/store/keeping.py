@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graven import _engine
-from graven.asked import Asked
-from graven.engines import STOCK
-from graven.experiment import Job, Task, Timed, is_trace
+from graven.engine.native import STOCK
+from graven.running.job import Job, is_trace
+from graven.running.pool import Task, Timed
+from graven.running.requests import Asked
 from graven.store.records import Request, one_line
 from graven.store.store import Store
 
 if TYPE_CHECKING:
-    from graven.campaign import CrashJob
-    from graven.schedules import AdversaryRequest
+    from graven.laboratory.adversary import AdversaryRequest
+    from graven.laboratory.crashes import CrashJob
 
 SIMULATION, CRASH, SCHEDULES = "simulation", "crash", "schedules"
 

@@ -22,12 +22,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from graven import output
-from graven.errors import OutputError
+from graven.basics import output
+from graven.basics.errors import OutputError
 from graven.store import segments
 
 if TYPE_CHECKING:
-    from graven.experiment import Snapshot
+    from graven.running.pool import Snapshot
 
 FOLDER = "running"
 """The folder of a store that has these files."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from graven.errors import OutputError
+from graven.basics.errors import OutputError
 from graven.store import disk
 from graven.store.records import StoredRecord
 

@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from graven import output
-from graven.errors import OutputError, StoreError
+from graven.basics import output
+from graven.basics.errors import OutputError, StoreError
 from graven.store import disk, segments
 from graven.store.index import Index, file_of
 from graven.store.records import SCHEMA, DamagedRecord, NewerRecord, Request, StoredRecord

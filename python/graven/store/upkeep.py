@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from graven.errors import OutputError, StoreError
+from graven.basics.errors import OutputError, StoreError
 from graven.store import disk, segments
 from graven.store.records import DamagedRecord, NewerRecord, StoredRecord
 from graven.store.segments import ENDING, Place

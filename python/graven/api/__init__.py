@@ -1,0 +1,1 @@
+"""The functions of `import graven`, by what they are about."""

@@ -1,0 +1,316 @@
+"""The adversary's schedules: a thin front of the engine's campaigns.
+
+The engine has the threads, adds chunks up in their order, and can go on from a state: the result is
+the same whatever the number of threads and however often a campaign was interrupted. Here it is
+started and awaited, so that an interrupt (Ctrl-C) keeps what is done.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from graven import _engine
+from graven._engine import Cancelled, ConfigError, SimulationError
+from graven.laboratory.crashes import CampaignResult
+from graven.laboratory.reports import AdversaryReport, parse_adversary_report
+from graven.running.host_memory import Budget, refusal
+from graven.running.pool import (
+    GRACE_SECONDS,
+    POLL_SECONDS,
+    Deferred,
+    Failure,
+    Observer,
+    Snapshot,
+    host_cores,
+)
+from graven.running.requests import Asked, run_asked
+from graven.running.work import HERE, Executor, Keep
+
+
+@dataclass(frozen=True)
+class AdversaryRequest:
+    """What is asked of the adversary.
+
+    Attributes:
+        designs: Designs, each with all schedules.
+        seeds: Schedules for each.
+        first_seed: Seed of the first.
+        mutant: A mutant of the designs that is put in force.
+        settings: Configuration on top of what is drawn, by `SECTION.KEY`.
+        violations: A design's campaign ends after so many.
+        draws: Bounds of what is drawn, by name, where they are not the default.
+    """
+
+    designs: tuple[str, ...]
+    seeds: int
+    first_seed: int = 1
+    mutant: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+    violations: int = 1
+    draws: tuple[tuple[str, int], ...] = ()
+
+    def spec_json(self) -> str:
+        """As the engine takes it."""
+        spec = {
+            "designs": list(self.designs),
+            "seeds": self.seeds,
+            "first_seed": self.first_seed,
+            "mutant": self.mutant,
+            "set": [list(setting) for setting in self.settings],
+            "violations": self.violations,
+            "draw": [list(bound) for bound in self.draws],
+        }
+        return json.dumps(spec)
+
+
+ADDRESSES_PERCENT = 200
+"""Addresses that a worker takes, in use or not, in percent of the memory that it needs."""
+
+BLOCK = 500
+"""Schedules of a design that are run together on another host."""
+
+KIND = "schedule block"
+"""What a store calls the result of such a block."""
+
+
+class Block:
+    """Some schedules on one design, as a task: they run on one thread, one after the other."""
+
+    def __init__(self, spec: str) -> None:
+        """Has the engine check them.
+
+        Raises:
+            ConfigError: it refuses something.
+        """
+        self._engine = _engine.AdversaryCampaign(spec, None)
+        self._is_cancelled = False
+
+    def run(self) -> str:
+        """The engine's report of them, as JSON.
+
+        Raises:
+            Cancelled: it was cancelled.
+            SimulationError: the engine failed.
+        """
+        checked = AdversaryCampaign(self._engine).run(workers=1)
+        if self._is_cancelled or checked.interrupted:
+            raise Cancelled("the schedules were cancelled")
+        if checked.failures:
+            raise SimulationError(checked.failures[0].message)
+        [report] = json.loads(self._engine.reports())
+        return json.dumps(report)
+
+    def memory_bytes(self) -> int:
+        """Memory of the host that it needs, at most."""
+        return self._engine.memory_bytes()
+
+    def cancel(self) -> None:
+        """Makes `run` raise `Cancelled`."""
+        self._is_cancelled = True
+        self._engine.cancel()
+
+    def progress(self) -> tuple[int, int]:
+        """Schedules done, and in all."""
+        progress = json.loads(self._engine.wait(0.0))["progress"]
+        return progress["schedules_done"], progress["schedules"]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Schedules cut into blocks, which may run anywhere and in any order.
+
+    What they come to, added up in their order, is what the campaign comes to as a whole: no
+    schedule depends on another. A design's campaign ends with its first violation; what later
+    blocks of it have come to is left out.
+
+    Attributes:
+        plan: What is asked for.
+        blocks: First seed and number of schedules of each block, the same for each design.
+    """
+
+    plan: AdversaryRequest
+    blocks: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def of(plan: AdversaryRequest) -> Blocks:
+        """Cuts them.
+
+        Raises:
+            ConfigError: the engine refuses something, or more than one violation is asked for.
+        """
+        if plan.violations != 1:
+            raise ConfigError("--violations: more than one of a design are found on one host alone")
+        AdversaryCampaign.prepare(plan)
+        end = plan.first_seed + plan.seeds
+        firsts = range(plan.first_seed, end, BLOCK)
+        return Blocks(plan, tuple((first, min(BLOCK, end - first)) for first in firsts))
+
+    def asked(self) -> list[Asked]:
+        """All blocks of all designs."""
+        found = []
+        for design in self.plan.designs:
+            for first, count in self.blocks:
+                one = replace(self.plan, designs=(design,), first_seed=first, seeds=count)
+                spec = one.spec_json()
+                label = f"{design}, schedules from {first}"
+                found.append(Asked(KIND, label, Deferred(partial(Block, spec)), json.loads(spec)))
+        return found
+
+    def run(
+        self,
+        *,
+        keep: Keep | None = None,
+        executor: Executor = HERE,
+        observe: Observer | None = None,
+    ) -> CampaignResult[AdversaryReport]:
+        """Runs those without a result; of what fails or is missing, later blocks do not count."""
+        ran = run_asked(self.asked(), keep=keep, executor=executor, observe=observe)
+        number = len(self.blocks)
+        reports = []
+        for at, _ in enumerate(self.plan.designs):
+            texts = [ran.texts.get(at * number + block) for block in range(number)]
+            if texts[0] is not None:
+                reports.append(parse_adversary_report(self._added_up(texts)))
+        return CampaignResult(tuple(reports), ran.failures, ran.interrupted, ran.found)
+
+    def _added_up(self, texts: Sequence[str | None]) -> dict[str, Any]:
+        total: dict[str, Any] = {}
+        for text in texts:
+            if text is None or (total and total["violations"]):
+                break
+            report = json.loads(text)
+            if not total:
+                total = report
+                continue
+            for name in ("crash_points", "recoveries", "runs", "refused", "seconds"):
+                total[name] += report[name]
+            for name in ("failure_modes", "covered"):
+                for key, count in report[name].items():
+                    total[name][key] = total[name].get(key, 0) + count
+            total["refusal"] = total["refusal"] or report["refusal"]
+            total["violations"] = report["violations"]
+            total["next_seed"] = report["next_seed"]
+        return total | {"seeds": self.plan.seeds, "seconds": round(total["seconds"], 3)}
+
+
+def _fitting(workers: int, need: int) -> int:
+    """So many workers that need so many bytes each, or as many as the host has memory for.
+
+    Raises:
+        ConfigError: there is none for one.
+    """
+    budget, lacking = Budget(), None
+    addresses = need * ADDRESSES_PERCENT // 100
+    for count in range(workers, 0, -1):
+        lacking = budget.lacks(count * need, 0, addresses=count * addresses)
+        if lacking is None:
+            return count
+    assert lacking is not None, "there is a worker"
+    least = addresses if lacking.of_address_space else need
+    raise ConfigError(refusal(least, lacking, what="a schedule of the adversary needs", smaller=""))
+
+
+class AdversaryCampaign:
+    """Schedules of the adversary on some designs, which the engine has checked; it runs once.
+
+    Attributes:
+        growth: How often reports were seen to have grown: as long as it is the same, so is `state`.
+    """
+
+    def __init__(self, engine: _engine.AdversaryCampaign) -> None:
+        self._engine = engine
+        self._events: dict[str, Any] = {}
+        self.growth = 0
+        self._receive(0.0)
+
+    @staticmethod
+    def prepare(plan: AdversaryRequest, state: str | None = None) -> AdversaryCampaign:
+        """Has the engine check what is asked for; nothing runs.
+
+        Args:
+            plan: What is asked for.
+            state: What `state` gave, to go on from there.
+
+        Raises:
+            ConfigError: the engine refuses something, or the state is of another campaign.
+        """
+        return AdversaryCampaign(_engine.AdversaryCampaign(plan.spec_json(), state))
+
+    def state(self) -> str:
+        """All that is needed to go on, as a document."""
+        return self._engine.state()
+
+    @property
+    def reports(self) -> tuple[AdversaryReport, ...]:
+        """What is known so far, by design; of one that has just begun, nothing."""
+        return tuple(parse_adversary_report(raw) for raw in json.loads(self._engine.reports()))
+
+    @property
+    def schedules(self) -> int:
+        """Schedules that need no more work, over all designs."""
+        return int(self._events["progress"]["schedules_done"])
+
+    @property
+    def total(self) -> int:
+        """Schedules in all, over all designs."""
+        return int(self._events["progress"]["schedules"])
+
+    def run(
+        self, *, workers: int | None = None, observe: Observer | None = None
+    ) -> CampaignResult[AdversaryReport]:
+        """Runs what is left; never raises for what failed or was interrupted."""
+        started = time.monotonic()
+        before = self.schedules / self.total
+        interrupted = False
+        try:
+            self._engine.start(_fitting(workers or host_cores(), self._engine.memory_bytes()))
+            ended = False
+            while not ended:
+                ended = self._receive(POLL_SECONDS)
+                if observe is not None:
+                    observe(self._snapshot(started, before))
+        except KeyboardInterrupt:
+            interrupted = True
+            self._stop()
+        finally:
+            self._engine.cancel()
+        failures = tuple(
+            Failure(failure["design"], failure["message"], SimulationError(failure["message"]))
+            for failure in self._events["failures"]
+        )
+        return CampaignResult(self.reports, failures, interrupted)
+
+    def _stop(self) -> None:
+        """Cancels it, and waits until what runs has stopped."""
+        self._engine.cancel()
+        try:
+            self._receive(GRACE_SECONDS)
+        except KeyboardInterrupt:
+            return  # asked twice: do not even wait
+
+    def _receive(self, seconds: float) -> bool:
+        """Waits for the end, but not longer than this; whether it has come."""
+        self._events = json.loads(self._engine.wait(seconds))
+        if self._events["grown"]:
+            self.growth += 1
+        return bool(self._events["ended"])
+
+    def _snapshot(self, started: float, before: float) -> Snapshot:
+        """How far it is, in schedules."""
+        progress = self._events["progress"]
+        done, total = progress["schedules_done"], progress["schedules"]
+        return Snapshot(
+            done,
+            total,
+            min(1.0, (done + progress["schedules_partial"]) / total),
+            tuple(progress["running"]),
+            time.monotonic() - started,
+            fraction_before=before,
+            checked=progress["failures_checked"],
+            minimising=progress["minimising"],
+        )

@@ -1,0 +1,224 @@
+"""Crash campaigns: runs that are crashed wherever they can be, several at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Generic, TypeVar
+
+from graven import _engine
+from graven.basics.arguments import RECOVERY_DEPTH_MAX, integer
+from graven.laboratory.reports import (
+    CrashReport,
+    parse_crash_report,
+)
+from graven.running.job import Job, is_trace
+from graven.running.pool import Failure, Observer, Snapshot
+from graven.running.work import HERE, Executor, Keep, Work, run_all
+
+R = TypeVar("R")
+
+TRANSACTIONS = 1000
+"""Of one run, unless it is said otherwise."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How often the more expensive failure modes are checked; 0 is never.
+
+    Attributes:
+        torn: Every n-th write of several words is also torn.
+        in_flight: At every n-th crash point, writes on their way have also arrived in part.
+        recovery: At every n-th crash point, power also fails at each write of recovery.
+        recovery_depth: How often in a row power fails in recovery then.
+        structures: At every n-th crash point, the workload's structures are also walked.
+
+    Examples:
+        Power also fails during recovery, at every eighth crash point instead of every 256th, and
+        the queue is walked at every hundredth:
+
+        >>> often = graven.Shares(recovery=8, structures=100)
+        >>> few = graven.crash("silo", "queue", machine="cramped", transactions=50)
+        >>> more = graven.crash("silo", "queue", machine="cramped", transactions=50, shares=often)
+        >>> few.failure_modes["recovery"], more.failure_modes["recovery"]
+        (256, 14466)
+        >>> few.failure_modes["structures"], more.failure_modes["structures"]
+        (0, 18)
+    """
+
+    torn: int = 1
+    in_flight: int = 4
+    recovery: int = 256
+    recovery_depth: int = 2
+    structures: int = 65_536
+
+    def __post_init__(self) -> None:
+        """Checks the numbers.
+
+        Raises:
+            ConfigError: one is not allowed.
+        """
+        for name in ("torn", "in_flight", "recovery", "structures"):
+            value = integer(f"shares, {name}", getattr(self, name), 0)
+            object.__setattr__(self, name, value)
+        depth = integer("shares, recovery_depth", self.recovery_depth, 1, RECOVERY_DEPTH_MAX)
+        object.__setattr__(self, "recovery_depth", depth)
+
+
+@dataclass(frozen=True)
+class CrashJob:
+    """One run to be crashed.
+
+    Attributes:
+        job: What is run.
+        mutant: A mutant of the design that is put in force.
+        every: Power fails at every n-th crash point; the shares are of those.
+        shares: How often the more expensive failure modes are checked.
+        lives: After some recoveries the workload begins again on what is there, and is crashed,
+            too; so many times in a row at most.
+        garbage: Whether the log region holds noise at first.
+        violations: After so many, the run stops.
+        verify: Of a captured program: a command that checks the recovered files, wherever
+            structures are walked; `{image}` is the first file, `{folder}` where all are.
+    """
+
+    job: Job
+    mutant: str | None = None
+    every: int = 1
+    shares: Shares = field(default_factory=Shares)
+    lives: int = 1
+    garbage: bool = False
+    violations: int = 1
+    verify: str | None = None
+
+    def spec_json(self) -> str:
+        """As the engine takes it."""
+        job, shares = self.job, self.shares
+        spec = {
+            "design": job.design,
+            "workload": job.workload,
+            "machine": job.machine.spec(),
+            "threads": job.threads,
+            "transactions": self._transactions(),
+            "seed": job.seed,
+            "set": [list(setting) for setting in self._set()],
+            "mutant": self.mutant,
+            "every": self.every,
+            "torn_every": shares.torn * self.every,
+            "in_flight_every": shares.in_flight * self.every,
+            "recovery_every": shares.recovery * self.every,
+            "recovery_depth": shares.recovery_depth,
+            # Counted by the engine among the crash points that are taken.
+            "structures_every": shares.structures,
+            "lives": self.lives,
+            "garbage": self.garbage,
+            "violations": self.violations,
+        }
+        if self.verify is not None:
+            spec["verify"] = self.verify
+        return json.dumps(spec)
+
+    def _set(self) -> tuple[tuple[str, str], ...]:
+        """All that is set; of a variant, with what it sets itself."""
+        return self.job.settings if self.job.own is None else self.job.all_set
+
+    def _transactions(self) -> int | None:
+        if is_trace(self.job.workload):
+            return None
+        return TRANSACTIONS if self.job.transactions is None else self.job.transactions
+
+    def campaign(self) -> _engine.Campaign:
+        """Hands it to the engine, which checks it.
+
+        Raises:
+            ConfigError: the engine refuses it.
+            TraceError: the workload is a trace, and broken.
+        """
+        if self.job.own:
+            # It names the variant where it refuses what the variant sets.
+            self.job.simulation()
+        return _engine.Campaign("run", self.spec_json())
+
+    def report(self, text: str, seconds: float) -> CrashReport:
+        """What came of it."""
+        return parse_crash_report(
+            text,
+            machine=self.job.machine.name,
+            settings=dict(self._set()),
+            variant=None if self.job.own is None else self.job.name,
+            shares=asdict(self.shares),
+            lives=self.lives,
+            garbage=self.garbage,
+            seconds=round(seconds, 3),
+        )
+
+
+def task_of(job: Job | CrashJob) -> _engine.Simulation | _engine.Campaign:
+    """Hands a simulation, or a run that is crashed, to the engine, which checks it.
+
+    Raises:
+        ConfigError: the engine refuses it.
+    """
+    return job.simulation() if isinstance(job, Job) else job.campaign()
+
+
+@dataclass(frozen=True)
+class CampaignResult(Generic[R]):
+    """Reports in the order of what was asked for, and what is missing."""
+
+    reports: tuple[R, ...]
+    failures: tuple[Failure, ...]
+    interrupted: bool
+    found: int = 0
+    """How many had a result before."""
+
+
+@dataclass(frozen=True)
+class CrashCampaign:
+    """Runs that the engine has checked and that have not been made yet."""
+
+    jobs: tuple[CrashJob, ...]
+    campaigns: tuple[_engine.Campaign, ...]
+
+    @staticmethod
+    def prepare(jobs: Sequence[CrashJob]) -> CrashCampaign:
+        """Has the engine check every one before the first is run.
+
+        Raises:
+            ConfigError: the engine refuses one.
+        """
+        return CrashCampaign(tuple(jobs), tuple(job.campaign() for job in jobs))
+
+    def run(
+        self,
+        *,
+        keep: Keep | None = None,
+        executor: Executor = HERE,
+        observe: Observer | None = None,
+    ) -> CampaignResult[CrashReport]:
+        """Runs those without a result; never raises for one that failed or was interrupted."""
+        work = [
+            Work(job.job.label, job, campaign)
+            for job, campaign in zip(self.jobs, self.campaigns, strict=True)
+        ]
+        watch = judging(observe, self.campaigns)
+        ran = run_all(work, keep=keep, executor=executor, observe=watch)
+        reports = tuple(
+            self.jobs[index].report(text, ran.host_s[index] or 0.0)
+            for index, text in ran.texts.items()
+        )
+        return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
+
+
+def judging(observe: Observer | None, campaigns: Sequence[_engine.Campaign]) -> Observer | None:
+    """An observer that also learns how many power failures were checked, and what is minimised."""
+    if observe is None:
+        return None
+
+    def watch(snapshot: Snapshot) -> None:
+        checked = sum(campaign.checked() for campaign in campaigns)
+        minimising = sum(campaign.minimising() for campaign in campaigns)
+        observe(replace(snapshot, checked=checked, minimising=minimising))
+
+    return watch

@@ -1,0 +1,100 @@
+"""What becomes of designs when their machine does not work as it should at a power failure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from graven.laboratory.crashes import CampaignResult
+from graven.running.pool import Observer
+from graven.running.requests import campaign, run_asked
+from graven.running.work import Keep, Local
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of power failures with a kind of fault that changed what survived.
+
+    Attributes:
+        fault: `lost-drain-1` and `lost-drain-4`: the newest accepted writes are not drained;
+            `stuck-bank`: those to a bank are not; `poisoned-log` and `poisoned-data`: a word has
+            an uncorrectable error.
+        kept: The guarantee was kept, and nobody noticed.
+        reported: The error is reported to who reads the word: recovery, or the program later.
+        lost: The guarantee is broken, and nobody notices.
+    """
+
+    fault: str
+    kept: int
+    reported: int
+    lost: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.kept + self.reported + self.lost
+
+
+@dataclass(frozen=True)
+class FaultReport:
+    """What became of a design.
+
+    Attributes:
+        design: Which.
+        schedules: Schedules of the adversary that ran.
+        fates: By kind of fault.
+    """
+
+    design: str
+    schedules: int
+    fates: tuple[Fate, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document."""
+        return asdict(self)
+
+
+def survey(
+    designs: Sequence[str],
+    schedules: int,
+    *,
+    first_seed: int = 1,
+    draws: Sequence[tuple[str, int]] = (),
+    keep: Keep | None = None,
+    workers: int | None = None,
+    observe: Observer | None = None,
+) -> CampaignResult[FaultReport]:
+    """Has power fail with faults in schedules of the adversary.
+
+    Args:
+        designs: Of which.
+        schedules: For each design.
+        first_seed: Seed of the first schedule.
+        draws: Bounds of what is drawn, by name, where they are not the default.
+        keep: Finds results, and keeps new ones.
+        workers: Designs at a time; one per host core if not given.
+        observe: Called with the progress several times a second.
+
+    Raises:
+        ConfigError: a design or bound that does not exist.
+    """
+    asked = []
+    for design in designs:
+        spec = {
+            "design": design,
+            "draw": [list(bound) for bound in draws],
+            "first_seed": first_seed,
+            "seeds": schedules,
+        }
+        asked.append(campaign("faults", design, spec))
+    ran = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
+    reports = tuple(_parse(text) for text in ran.texts.values())
+    return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
+
+
+def _parse(text: str) -> FaultReport:
+    raw = json.loads(text)
+    fates = tuple(Fate(**fate) for fate in raw["faults"])
+    return FaultReport(raw["design"], raw["schedules"], fates)

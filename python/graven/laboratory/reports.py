@@ -1,0 +1,422 @@
+"""Reports: what the crash laboratory returns.
+
+A report says what was checked and what was covered, and has the timeline of each violation. It is
+the same on every computer, save for the host's time in `seconds`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, TypeAlias
+
+from graven._engine import __version__
+from graven.basics.numbers import counted
+from graven.results.views import Picture, backend
+
+FAILURE_MODES = ("plain", "torn", "in_flight", "recovery", "structures", "lives")
+"""What was checked at crash points; `structures` are walks of the workload's structures, `lives`
+uses of the machine after a recovery."""
+
+Verdict: TypeAlias = Literal["kept", "violated", "refused"]
+"""`refused`: the design did not go on as configured, so that nothing is known of it."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of a timeline; rows without a cycle belong to the one above.
+
+    Examples:
+        >>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
+        >>> for event in report.violations[0].timeline[-4:]:
+        ...     print(event.cycle, event.who, event.what)
+        155 design enters the buffer: commit of transaction 0 of thread 0
+        155 thread 0 receives the acknowledgement of transaction 0
+        155 power fails (crash point 0)
+        None verdict word w85040 holds 0x0, committed is 0xa5100, and no open transaction wrote it
+    """
+
+    cycle: int | None
+    who: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A guarantee that was broken, and the power failure that shows it.
+
+    Attributes:
+        what: Which guarantee, and a word that shows it.
+        point: Number of the crash point in the program of `replay`, else in the run.
+        failure_mode: `plain`, `torn 0x…`, `in-flight …` or `recovery …`.
+        cycle: When.
+        seed: The adversary's seed, if it was one of its schedules.
+        timeline: What led to it, what recovery did, and the verdict.
+        left_out: Events that the timeline leaves out, as earlier or unrelated.
+        replay: A litmus program that replays it, if it could be made.
+
+    Examples:
+        >>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
+        >>> violation = report.violations[0]
+        >>> violation.what
+        'word 0x1000 holds 0x0, committed is 0xa5100, and no open transaction wrote it'
+        >>> violation.cycle, violation.failure_mode, len(violation.timeline)
+        (155, 'plain', 8)
+
+        The program that replays it, on its design and on one that keeps what it guarantees:
+
+        >>> replayed = graven.litmus(violation.replay, "fwb-literal,fwb")
+        >>> [(result.design, result.verdict) for result in replayed.results]
+        [('fwb-literal', 'violated'), ('fwb', 'kept')]
+    """
+
+    what: str
+    point: int
+    failure_mode: str
+    cycle: int
+    seed: int | None
+    timeline: tuple[Event, ...] = field(repr=False)
+    left_out: int
+    replay: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Report:
+    """What is the same in all reports.
+
+    Attributes:
+        design: The design.
+        guarantee: What it guarantees: `none`, `prefix` or `durable`.
+        safe: Whether it guarantees anything.
+        sound: Whether it does, and is not known to break it.
+        crash_points: Changes of the durable state.
+        recoveries: Power failures that were checked.
+        failure_modes: The same by failure mode, and how often structures were walked.
+        violations: Guarantees that were broken.
+        covered: How often each state worth reaching was covered, by name.
+        runs: Programs that were run.
+        refused: Those that the design refused to go on with, as configured.
+        refusal: Its reason, the first time.
+
+    Examples:
+        >>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
+        >>> isinstance(report, graven.Report)
+        True
+        >>> report.verdict, report.is_refused
+        ('violated', False)
+
+        How often each failure mode was checked, and states that were not reached:
+
+        >>> report.failure_modes["plain"], report.failure_modes["torn"]
+        (1, 1)
+        >>> report.not_covered[:3]
+        ('back-to-back', 'bit-came-along', 'buffer-full')
+
+        What led to the violation, as a picture and its data, and everything as a document:
+
+        >>> [path.name for path in report.plot().save("counterexample.svg")]
+        ['counterexample.svg', 'counterexample.csv']
+        >>> report.to_dict()["violations"][0]["cycle"]
+        155
+    """
+
+    design: str
+    guarantee: str
+    safe: bool
+    sound: bool
+    crash_points: int
+    recoveries: int
+    failure_modes: Mapping[str, int]
+    violations: tuple[Violation, ...]
+    covered: Mapping[str, int]
+    runs: int
+    refused: int
+    refusal: str | None
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}: {self._what()}: {self.verdict}, "
+            f"{counted(self.recoveries, 'power failure')}>"
+        )
+
+    def _what(self) -> str:
+        """What was tried, as `repr` says it."""
+        return self.design
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came out."""
+        if self.violations:
+            return "violated"
+        return "refused" if self.is_refused else "kept"
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether so much was refused that nothing can be said."""
+        return self.refused > 0
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """States of which this report says nothing."""
+        return tuple(name for name, count in self.covered.items() if count == 0)
+
+    def plot(
+        self,
+        violation: int = 0,
+        *,
+        width: str | float = "column",
+        theme: str = "light",
+        style: object = None,
+    ) -> Picture:
+        """A picture of what led to a violation: who did what, and when.
+
+        Args:
+            violation: Which of the violations.
+            width: `column` (3.3 in), `text` (7 in), or inches.
+            theme: `light` or `dark`.
+            style: A style of matplotlib that applies on top: a file, a name, or settings.
+
+        Raises:
+            ConfigError: there is no such violation, or an argument is not allowed.
+        """
+        return backend().picture(self, width, theme, style, violation=violation)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document."""
+        document = asdict(self)
+        document["not_covered"] = list(self.not_covered)
+        return document
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Campaign(Report):
+    """What `crash` and `adversary` have in common.
+
+    Attributes:
+        workload: The workload; `adversary` if programs were drawn.
+        machine: The machine; the adversary draws from it.
+        mutant: The mutant that was in force, if any.
+        variant: The name of the variant that the design was with these settings, if it has one.
+        settings: Configuration that was set, by `SECTION.KEY`.
+        version: Graven's.
+        seconds: Host time that it took, over all host threads.
+    """
+
+    workload: str
+    machine: str
+    mutant: str | None
+    settings: Mapping[str, str]
+    version: str = __version__
+    seconds: float
+    variant: str | None = None
+
+    def _what(self) -> str:
+        return f"{self._tried} on {self.workload}, machine {self.machine}"
+
+    @property
+    def _tried(self) -> str:
+        return self.called if self.mutant is None else f"{self.called} with mutant {self.mutant}"
+
+    @property
+    def called(self) -> str:
+        """The design's name, or that of the variant."""
+        return self.variant or self.design
+
+    @property
+    def claims_safety(self) -> bool:
+        """Whether a violation is news: the design is sound, and nothing was mutated."""
+        return self.sound and self.mutant is None
+
+    @property
+    def name(self) -> str:
+        """How messages and files call it."""
+        mutant = "" if self.mutant is None else f"-{self.mutant}"
+        return f"{self.called}{mutant}-{self.workload}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document; `seconds`, the only part that differs from run to run, comes last."""
+        document = super().to_dict()
+        if self.variant is None:
+            del document["variant"]
+        first = {"design": self.design, "workload": self.workload}
+        return (
+            first
+            | {k: v for k, v in document.items() if k != "seconds"}
+            | {"seconds": self.seconds}
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CrashReport(Campaign):
+    """A run that was crashed at its crash points.
+
+    Attributes:
+        threads: Program threads.
+        transactions: Transactions over all threads.
+        seed: Seed of the workload, and of what is torn and what lands.
+        every: Power failed at every n-th crash point.
+        shares: How often the more expensive failure modes were checked.
+        lives: So many lives in a row might follow a recovery.
+        garbage: Whether the log region held noise at first.
+        words_stored_outside: Words that the program stored to outside transactions: until a
+            transaction stored to one, it was only held to what had been stored to it.
+
+    Examples:
+        >>> report = graven.crash("silo", "queue", machine="cramped", transactions=50, seed=3)
+        >>> report
+        <CrashReport: silo on queue, machine cramped: kept, 2,108 power failures>
+        >>> report.crash_points, report.threads, report.every
+        (1252, 8, 1)
+        >>> report.name, report.called, report.claims_safety
+        ('silo-queue', 'silo', True)
+        >>> report.to_dict()["shares"]
+        {'torn': 1, 'in_flight': 4, 'recovery': 256, 'recovery_depth': 2, 'structures': 65536}
+    """
+
+    threads: int
+    transactions: int
+    seed: int
+    every: int
+    shares: Mapping[str, int]
+    lives: int
+    garbage: bool
+    words_stored_outside: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AdversaryReport(Campaign):
+    """Schedules of the adversary, from `first_seed` up to before `next_seed`.
+
+    Attributes:
+        first_seed: The first one.
+        seeds: How many were asked for.
+        next_seed: Where to go on.
+        draws: Bounds of what was drawn, by name.
+
+    Examples:
+        >>> report = graven.adversary("silo", seeds=5)
+        >>> report
+        <AdversaryReport: silo, 5 schedules: kept, 56,028 power failures>
+        >>> report.schedules, report.next_seed, report.is_refused
+        (5, 6, False)
+        >>> report.name, report.called, report.claims_safety
+        ('silo-adversary', 'silo', True)
+
+        A mutant, which is a design with one rule broken, is found out by the first schedules:
+
+        >>> report = graven.adversary("silo", seeds=5, mutant="undo-oldest-first")
+        >>> report.verdict, report.violations[0].seed
+        ('violated', 2)
+    """
+
+    first_seed: int
+    seeds: int
+    next_seed: int
+    draws: Mapping[str, int]
+
+    def _what(self) -> str:
+        return f"{self._tried}, {counted(self.schedules, 'schedule')}"
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether all were; that some do not fit is in the nature of what is drawn."""
+        return self.refused > 0 and self.recoveries == 0
+
+    @property
+    def schedules(self) -> int:
+        """Schedules that were tried."""
+        return self.next_seed - self.first_seed
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LitmusResult(Report):
+    """A litmus program on one design.
+
+    Attributes:
+        expected: `kept` or `violated`, as the program says.
+        as_expected: Whether it came out so.
+
+    Examples:
+        >>> kept, lost = graven.litmus("any/atomic", "silo,ideal").results
+        >>> lost
+        <LitmusResult: ideal: violated, 1 power failure>
+        >>> lost.verdict, lost.expected, lost.as_expected
+        ('violated', 'violated', True)
+        >>> kept.recoveries, kept.is_refused
+        (20, False)
+    """
+
+    expected: str
+    as_expected: bool
+
+
+@dataclass(frozen=True)
+class LitmusReport:
+    """A litmus program on its designs.
+
+    Examples:
+        >>> report = graven.litmus("any/atomic", "silo,fwb,ideal")
+        >>> report.title
+        'all of a transaction or nothing, wherever power fails'
+        >>> [(result.design, result.verdict) for result in report.results]
+        [('silo', 'kept'), ('fwb', 'kept'), ('ideal', 'violated')]
+
+        Of the design without any logging, the program says that it loses data:
+
+        >>> report.as_expected
+        True
+        >>> report.to_dict()["results"][2]["expected"]
+        'violated'
+    """
+
+    file: str
+    title: str
+    results: tuple[LitmusResult, ...] = field(repr=False)
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether all designs did what the program says."""
+        return all(result.as_expected for result in self.results)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document."""
+        results = [result.to_dict() for result in self.results]
+        return {"file": self.file, "title": self.title, "results": results}
+
+
+def _violation(raw: Mapping[str, Any]) -> Violation:
+    timeline = tuple(Event(row["cycle"], row["who"], row["what"]) for row in raw["timeline"])
+    return Violation(**{**raw, "timeline": timeline})
+
+
+def parse_violations(text: str) -> tuple[Violation, ...]:
+    """The violations in the engine's JSON of a run."""
+    return tuple(_violation(item) for item in json.loads(text)["violations"])
+
+
+def _known(kind: type[Report], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a kind of report, of what the engine gives or `to_dict` gave."""
+    names = {item.name for item in fields(kind)}
+    values = {name: value for name, value in raw.items() if name in names}
+    return values | {"violations": tuple(_violation(item) for item in raw["violations"])}
+
+
+def parse_crash_report(text: str, **known: Any) -> CrashReport:  # noqa: ANN401 - fields
+    """Reads the engine's JSON of a run; `known` are the fields that the engine does not give."""
+    return CrashReport(**_known(CrashReport, json.loads(text)) | known)
+
+
+def parse_adversary_report(
+    raw: Mapping[str, Any],
+    **known: Any,  # noqa: ANN401 - fields
+) -> AdversaryReport:
+    """Reads the engine's object of some schedules; the same for `known`."""
+    return AdversaryReport(**_known(AdversaryReport, raw) | known)
+
+
+def parse_litmus_report(text: str, file: str) -> LitmusReport:
+    """Reads the engine's JSON of a litmus program."""
+    raw = json.loads(text)
+    results = (LitmusResult(**_known(LitmusResult, item)) for item in raw["results"])
+    return LitmusReport(file, raw["title"], tuple(results))

@@ -1,5 +1,0 @@
-"""The report: one HTML file that shows a comparison, and opens without a network."""
-
-from graven.report.page import render
-
-__all__ = ["render"]

@@ -1,0 +1,395 @@
+"""The pool: tasks of the engine that run on threads of this process, as far as memory goes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from graven import _engine
+from graven.basics.errors import OutputError, StoreError
+from graven.running.host_memory import Budget, refusal
+
+POLL_SECONDS = 0.1
+"""How often a waiting experiment looks at its simulations; also the longest wait after Ctrl-C."""
+
+EARLY_SECONDS = 60.0
+"""How long the pace of less than a hundredth of an experiment says nothing."""
+
+GRACE_SECONDS = 2.0
+"""How long a cancelled simulation may take to stop before it is left behind."""
+
+
+class Task(Protocol):
+    """What the engine runs: a simulation, a replay of a trace, a campaign of the laboratory."""
+
+    def run(self) -> str:
+        """Runs to the end."""
+
+    def cancel(self) -> None:
+        """Makes `run` raise `Cancelled`."""
+
+    def progress(self) -> tuple[int, int]:
+        """Done, and in all."""
+
+
+def memory_need(task: Task) -> int:
+    """Memory of the host that a task needs, at most, in bytes; 0 if it does not say."""
+    say: Callable[[], int] | None = getattr(task, "memory_bytes", None)
+    return 0 if say is None else say()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A simulation that did not end well."""
+
+    label: str
+    message: str
+    error: BaseException
+
+
+def failures_text(failures: Sequence[Failure]) -> str:
+    """One line for each failure."""
+    return "\n".join(f"{failure.label}: {failure.message}" for failure in failures)
+
+
+def kind_of(failures: Sequence[Failure], *others: type[Exception]) -> type[Exception]:
+    """What is raised for failures: the kind that all are of, or `SimulationError`.
+
+    Args:
+        failures: What did not end well.
+        others: Kinds that are raised as they are, beside those of files and stores.
+    """
+    kinds: tuple[type[Exception], ...] = (OutputError, StoreError, *others)
+    for kind in kinds:
+        if all(isinstance(failure.error, kind) for failure in failures):
+            return kind
+    return _engine.SimulationError
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """How far an experiment is.
+
+    Attributes:
+        done: Tasks that are done, in the units that the experiment counts in.
+        total: All of them.
+        fraction: How much is done, with a share of what is running.
+        running: What is running.
+        elapsed_seconds: Since it began or went on.
+        fraction_before: How much was done then.
+        checked: Power failures checked since then, where power fails.
+        minimising: How many of those running have a violation, whose program they minimise.
+    """
+
+    done: int
+    total: int
+    fraction: float
+    running: tuple[str, ...]
+    elapsed_seconds: float
+    fraction_before: float = 0.0
+    checked: int | None = None
+    minimising: int = 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate from the pace so far; `None` before there is one."""
+        came = self.fraction - self.fraction_before
+        if came <= 0.0 or (came < 0.01 and self.elapsed_seconds < EARLY_SECONDS):
+            return None
+        return self.elapsed_seconds * (1.0 - self.fraction) / came
+
+
+Observer = Callable[[Snapshot], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an experiment: texts by position, failures, and whether it was interrupted."""
+
+    texts: Mapping[int, str]
+    failures: tuple[Failure, ...]
+    interrupted: bool
+
+
+WAITING_MOST = 64
+"""So many tasks that wait for memory are passed over for one that fits."""
+
+
+@dataclass
+class Pool:
+    """Runs tasks on a fixed number of threads; `tasks` may make each when it is taken.
+
+    As one begins, those that come next are made, one for each thread: simulations that begin alike
+    share what they begin with as long as one of them is there that has not begun.
+
+    A task that says how much memory it needs begins when that is there, and others go before it as
+    long as it is not. One that does not fit even alone is refused, and the others go on.
+
+    Attributes:
+        tasks: What progress calls each, and the task.
+        workers: How many threads.
+        budget: How much memory those that run may take together.
+        costs: How long each takes, about, in any unit; all the same if nothing is said.
+    """
+
+    tasks: Sequence[tuple[str, Task]]
+    workers: int
+    budget: Budget = field(default_factory=Budget)
+    costs: Sequence[float] = ()
+    _cost_over: float = 0.0
+    _next: int = 0
+    _made: int = 0
+    _stopping: bool = False
+    _waiting: dict[int, tuple[str, Task, int]] = field(default_factory=dict)
+    _running: dict[int, tuple[str, Task]] = field(default_factory=dict)
+    _needs: dict[int, int] = field(default_factory=dict)
+    _texts: dict[int, str] = field(default_factory=dict)
+    _failures: dict[int, Failure] = field(default_factory=dict)
+    _working: int = 0
+    _idle: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Condition = field(default_factory=threading.Condition)
+
+    def run(self, observe: Observer | None = None) -> Outcome:
+        """Runs all tasks, or those that finish before an interrupt (Ctrl-C)."""
+        started = time.monotonic()
+        count = max(1, min(self.workers, len(self.tasks)))
+        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
+        self._working = count
+        interrupted = False
+        try:
+            self._start(threads)
+            # Not by joining them: a join that is interrupted takes its thread for ended.
+            idle = False
+            while not idle:
+                idle = self._idle.wait(POLL_SECONDS)
+                if observe is not None:
+                    observe(self._snapshot(started))
+        except KeyboardInterrupt:
+            interrupted = True
+            self._stop()
+        with self._lock:
+            failures = tuple(self._failures[index] for index in sorted(self._failures))
+            return Outcome(dict(sorted(self._texts.items())), failures, interrupted)
+
+    def _start(self, threads: Sequence[threading.Thread]) -> None:
+        """Starts as many threads as there is memory for; without any nothing can run."""
+        for started, thread in enumerate(threads):
+            try:
+                thread.start()
+            except RuntimeError as error:
+                with self._lock:
+                    self._working -= len(threads) - started
+                    if started == 0:
+                        for index, (label, _) in enumerate(self.tasks):
+                            self._failed(index, Failure(label, f"out of memory: {error}", error))
+                    if self._working == 0:
+                        self._idle.set()
+                return
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._stopping = True
+            self._lock.notify_all()
+            running = list(self._running.values())
+        for _, task in running:
+            task.cancel()
+        try:
+            self._idle.wait(GRACE_SECONDS)
+        except KeyboardInterrupt:
+            return  # asked twice: do not even wait
+
+    def _work(self) -> None:
+        try:
+            self._work_off()
+        finally:
+            with self._lock:
+                self._working -= 1
+                if self._working == 0:
+                    self._idle.set()
+
+    def _work_off(self) -> None:
+        while (taken := self._take()) is not None:
+            index, label, task = taken
+            text: str | None = None
+            failure: Failure | None = None
+            try:
+                text = task.run()
+            except _engine.Cancelled:
+                pass
+            except (_engine.SimulationError, _engine.ConfigError, _engine.TraceError) as error:
+                failure = Failure(label, str(error), error)
+            except (OutputError, StoreError) as error:
+                failure = Failure(label, str(error), error)
+            except MemoryError as error:
+                failure = Failure(label, "out of memory", error)
+            except BaseException as error:  # a panic in the engine is not an `Exception`
+                failure = Failure(label, f"internal error of the engine: {error}", error)
+            with self._lock:
+                self._running.pop(index, None)
+                self._needs.pop(index, None)
+                self._lock.notify_all()
+                if text is not None:
+                    self._texts[index] = text
+                    self._cost_over += self._cost(index)
+                if failure is not None:
+                    self._failed(index, failure)
+
+    def _take(self) -> tuple[int, str, Task] | None:
+        """The next task that fits, once there is one; `None` if there will be no more."""
+        with self._lock:
+            while not self._stopping:
+                found = next((index for index in self._looked_at() if self._fits(index)), None)
+                if found is not None:
+                    label, task, need = self._waiting.pop(found)
+                    self._running[found] = label, task
+                    self._needs[found] = need
+                    self._make_ahead()
+                    return found, label, task
+                if not self._waiting:
+                    return None
+                if not self._running:
+                    self._refuse(next(iter(self._waiting)))
+                else:
+                    # Whoever ends makes room; what others leave on the host is not told.
+                    self._lock.wait(POLL_SECONDS)
+            return None
+
+    def _looked_at(self) -> Iterator[int]:
+        """The tasks that wait for memory, then others, each made when it is looked at."""
+        yield from tuple(self._waiting)
+        while self._next < len(self.tasks) and len(self._waiting) < WAITING_MOST:
+            index = self._next
+            self._next += 1
+            label, task = self.tasks[index]
+            self._waiting[index] = label, task, memory_need(task)
+            yield index
+
+    def _make_ahead(self) -> None:
+        """Has those made that come next, each once: a task is made when it says what it needs."""
+        first, end = max(self._next, self._made), self._next + self.workers
+        for _, task in self.tasks[first:end]:
+            memory_need(task)
+        self._made = max(self._made, end)
+
+    def _fits(self, index: int) -> bool:
+        _, _, need = self._waiting[index]
+        return need == 0 or self.budget.lacks(need, sum(self._needs.values())) is None
+
+    def _refuse(self, index: int) -> None:
+        """Refuses a task that does not fit alone, unless it does by now."""
+        label, task, _ = self._waiting[index]
+        need = memory_need(task)
+        self._waiting[index] = label, task, need
+        lacking = self.budget.lacks(need, 0)
+        if lacking is not None:
+            del self._waiting[index]
+            message = refusal(need, lacking)
+            self._failed(index, Failure(label, message, _engine.ConfigError(message)))
+
+    @cached_property
+    def _cost_of_all(self) -> float:
+        return sum(self.costs) if self.costs else float(len(self.tasks))
+
+    def _failed(self, index: int, failure: Failure) -> None:
+        self._failures[index] = failure
+        self._cost_over += self._cost(index)
+
+    def _cost(self, index: int) -> float:
+        return self.costs[index] if self.costs else 1.0
+
+    def _snapshot(self, started: float) -> Snapshot:
+        with self._lock:
+            running = dict(self._running)
+            done = len(self._texts) + len(self._failures)
+            over = self._cost_over
+        parts = ((self._cost(index), *task.progress()) for index, (_, task) in running.items())
+        over += sum(cost * part / whole for cost, part, whole in parts if whole > 0)
+        total = len(self.tasks)
+        return Snapshot(
+            done,
+            total,
+            min(1.0, over / self._cost_of_all) if self._cost_of_all else 1.0,
+            tuple(label for label, _ in running.values()),
+            time.monotonic() - started,
+        )
+
+
+class Timed:
+    """A task with the host's time that it took, in seconds."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.host_s: float | None = None
+
+    def run(self) -> str:
+        """Runs to the end."""
+        started = time.monotonic()
+        text = self._task.run()
+        self.host_s = time.monotonic() - started
+        return text
+
+    def cancel(self) -> None:
+        """Makes `run` raise `Cancelled`."""
+        self._task.cancel()
+
+    def progress(self) -> tuple[int, int]:
+        """Done, and in all."""
+        return self._task.progress()
+
+    def memory_bytes(self) -> int:
+        """Memory of the host that it needs, at most."""
+        return memory_need(self._task)
+
+
+class Deferred:
+    """A task that is made when it is looked at: what the engine has of a simulation is 20 KB."""
+
+    def __init__(self, make: Callable[[], Task]) -> None:
+        self._make = make
+        self._task: Task | None = None
+        self._is_cancelled = False
+
+    def _made(self) -> Task:
+        if self._task is None:
+            self._task = self._make()
+        return self._task
+
+    def run(self) -> str:
+        """Makes the task if it has not been, and runs it to the end."""
+        task = self._made()
+        if self._is_cancelled:
+            task.cancel()
+        try:
+            return task.run()
+        finally:
+            self._task = None
+
+    def cancel(self) -> None:
+        """Makes `run` raise `Cancelled`."""
+        self._is_cancelled = True
+        if (task := self._task) is not None:
+            task.cancel()
+
+    def progress(self) -> tuple[int, int]:
+        """Done, and in all; nothing of nothing while there is no task."""
+        return (0, 0) if (task := self._task) is None else task.progress()
+
+    def memory_bytes(self) -> int:
+        """Memory of the host that it needs, at most; nothing if the engine refuses it."""
+        try:
+            return memory_need(self._made())
+        except (_engine.ConfigError, _engine.TraceError):
+            return 0  # it is refused as it is run
+
+
+def host_cores() -> int:
+    """Host cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
