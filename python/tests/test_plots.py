@@ -26,7 +26,7 @@ from graven.drawing.figures.bars import Bars, Panel
 from graven.drawing.figures.comparisons import KINDS, Asked, chart
 from graven.drawing.figures.counterexample import Counterexample
 from graven.drawing.figures.lines import Lines
-from graven.drawing.figures.parts import titled, wrapped
+from graven.drawing.figures.marks import titled, wrapped
 from graven.drawing.figures.rows import Pairs, Sensitivities
 from graven.drawing.figures.timeline import CAUSES, WORK, Lanes, Timeline, packed
 from graven.drawing.figures.values import Number, Source, stat
@@ -921,7 +921,7 @@ def test_the_page_has_each_picture_of_the_gallery_with_its_commands():
 
 def test_lines_of_text_fit():
     with Look.of().applied():
-        from graven.drawing.figures.parts import text_width
+        from graven.drawing.figures.marks import text_width
 
         for text in ("a long-winded title of an axis", "transactionlatencycyclesmean"):
             lines = wrapped(text, 7, 50).split("\n")

@@ -18,7 +18,7 @@ from graven.capture.recipes import recipes
 from graven.papers import files, plan, programs, rules, verdicts
 from graven.papers.reproduction import Reproduction, Results, Tried
 from graven.results.record import Record
-from graven.store.keeping import digest
+from graven.store.keeper import digest
 
 ROOT = Path(__file__).parents[2]
 

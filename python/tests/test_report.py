@@ -19,7 +19,7 @@ from graven.drawing.pages.charts import (
     _draw_narrow,
     _draw_wide,
 )
-from graven.drawing.pages.drawing import NARROW, WIDE, look
+from graven.drawing.pages.svg import NARROW, WIDE, look
 from graven.drawing.palette import design_styles
 from graven.engine.catalogue import catalogue
 from graven.engine.machine import Machine

@@ -16,7 +16,7 @@ from conftest import ENVIRONMENT, HERE, await_file
 
 import graven as package
 from graven.store import Store, segments
-from graven.store.keeping import request_of
+from graven.store.keeper import request_of
 from graven.store.upkeep import verify
 
 RUN = ("run", "--design", "silo", "--workload", "btree", "--transactions", "10")
@@ -106,15 +106,15 @@ def test_an_edited_engine_does_not_meet_old_results(quick):
 
 
 def test_a_module_of_ones_own_is_part_of_the_build(monkeypatch, tmp_path):
-    from graven.store import keeping
+    from graven.store import keeper
 
     module = type(sys)("my_engine")
     module.__file__ = str(tmp_path / "my_engine.so")
-    monkeypatch.setitem(sys.modules, keeping.STOCK, module)
+    monkeypatch.setitem(sys.modules, keeper.STOCK, module)
     builds = []
     for content in (b"one", b"another one"):
         (tmp_path / "my_engine.so").write_bytes(content)
-        builds.append(keeping.build())
+        builds.append(keeper.build())
     assert len(set(builds)) == 2
     assert all("my_engine" in build for build in builds)
 

@@ -30,8 +30,8 @@ import graven as package
 from graven._engine import ConfigError
 from graven.basics.errors import StoreError
 from graven.serve.app import FILES, PAGES, Explorer
+from graven.serve.contents import Stock, settings_of, settings_text
 from graven.serve.server import listen
-from graven.serve.stock import Stock, settings_of, settings_text
 from graven.serve.view import View
 from graven.store import Store
 from graven.store.running import EXPIRES_SECONDS, FOLDER, Announcement, Running, running
@@ -362,7 +362,7 @@ def test_nothing_is_simulated(client, monkeypatch):
 
 
 def test_what_is_added_put_together_or_dropped_is_shown(graven, tmp_path, monkeypatch):
-    monkeypatch.setattr("graven.serve.stock.REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr("graven.serve.contents.REFRESH_SECONDS", 0.0)
     folder = tmp_path / "graven-results" / "store"
     for design in ("base", "silo"):
         graven("compare", "--designs", design, "--workloads", "array,btree", "--no-report")
@@ -380,7 +380,7 @@ def test_what_is_added_put_together_or_dropped_is_shown(graven, tmp_path, monkey
 
 
 def test_results_are_read_while_writers_add_some(tmp_path, monkeypatch):
-    monkeypatch.setattr("graven.serve.stock.REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr("graven.serve.contents.REFRESH_SECONDS", 0.0)
     folder = tmp_path / "store"
     package.compare("base", "array", transactions=10, threads=1, store=folder)
     client = Client(Explorer(Stock(folder)))
@@ -414,7 +414,7 @@ def test_results_are_read_while_writers_add_some(tmp_path, monkeypatch):
 
 
 def test_a_store_that_is_not_there_appears_when_it_is_made(tmp_path, monkeypatch):
-    monkeypatch.setattr("graven.serve.stock.REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr("graven.serve.contents.REFRESH_SECONDS", 0.0)
     folder = tmp_path / "store"
     client = Client(Explorer(Stock(folder)))
     for address in PAGES:
@@ -449,7 +449,7 @@ def test_a_folder_that_is_something_else_is_refused(quick, tmp_path):
 
 def test_results_of_another_build_are_shown_as_such(folder, monkeypatch):
     monkeypatch.setattr("graven.serve.view.build", lambda: "f" * 16)
-    monkeypatch.setattr("graven.serve.stock.build", lambda: "f" * 16)
+    monkeypatch.setattr("graven.serve.contents.build", lambda: "f" * 16)
     client = Client(Explorer(Stock(folder)))
     text = text_of(client.get("/plot?design=ideal&design=silo&threads=4&set="))
     assert "They are of another build than the one in use" in text

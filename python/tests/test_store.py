@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from graven.basics.errors import OutputError, StoreError
 from graven.store import DamagedRecord, Request, Store, StoredRecord, disk
 from graven.store.index import QueryError
-from graven.store.records import SCHEMA, NewerRecord, digest_of
 from graven.store.store import ABOUT, SEGMENTS
+from graven.store.stored import SCHEMA, NewerRecord, digest_of
 from graven.store.upkeep import clean, merge, verify
 
 HERE = Path(__file__).parent
@@ -393,7 +393,7 @@ def test_an_index_of_another_version_is_made_anew(tmp_path):
 
 def test_a_record_of_a_newer_schema_is_left_alone(tmp_path, monkeypatch):
     filled(tmp_path, [1])
-    monkeypatch.setattr("graven.store.records.SCHEMA", SCHEMA + 1)
+    monkeypatch.setattr("graven.store.stored.SCHEMA", SCHEMA + 1)
     filled(tmp_path, [2])
     monkeypatch.undo()
     assert held(tmp_path, [1, 2]) == {1}
@@ -401,7 +401,7 @@ def test_a_record_of_a_newer_schema_is_left_alone(tmp_path, monkeypatch):
     with pytest.raises(NewerRecord, match="schema is 2; this version knows 1"):
         StoredRecord.parse(newer.read_bytes())
     clean(Store(tmp_path))
-    monkeypatch.setattr("graven.store.records.SCHEMA", SCHEMA + 1)
+    monkeypatch.setattr("graven.store.stored.SCHEMA", SCHEMA + 1)
     for index in tmp_path.glob("index-*"):
         index.unlink()
     assert held(tmp_path, [1, 2]) == {1, 2}, "cleaning keeps what it does not know"

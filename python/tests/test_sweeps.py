@@ -29,7 +29,7 @@ from graven.results.formats import json_text, write_records
 from graven.running.job import Job
 from graven.running.pool import Deferred
 from graven.running.work import Work
-from graven.store.records import Request
+from graven.store.stored import Request
 
 SMALL = """
 designs = ["base", "silo"]

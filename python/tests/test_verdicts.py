@@ -19,7 +19,7 @@ from graven.papers.reproduction import Reproduction, Results, Tried
 from graven.papers.samples import Sample, compare
 from graven.results.record import Record
 from graven.store import Store
-from graven.store.keeping import digest, request_of
+from graven.store.keeper import digest, request_of
 
 PAPER = """
 title = "A paper"

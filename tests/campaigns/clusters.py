@@ -35,7 +35,7 @@ from graven.api.sweeps import Sweep
 from graven.executors.dispatch import Dispatcher
 from graven.executors.shards import Shard
 from graven.store import Store
-from graven.store.keeping import Keeper, digest
+from graven.store.keeper import Keeper, digest
 
 RESULTS = Path(__file__).parent / "clusters.csv"
 PAGE = ROOT / "docs" / "sweeps.md"

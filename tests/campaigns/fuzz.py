@@ -271,7 +271,7 @@ _IN_STORE = {
 def _make_store(folder: Path) -> None:
     from graven.laboratory.adversary import AdversaryCampaign
     from graven.store import Store
-    from graven.store.keeping import request_of_schedules
+    from graven.store.keeper import request_of_schedules
 
     for seed in range(3):
         graven.run("silo", "hash", transactions=4, seed=seed, store=folder)
@@ -356,7 +356,7 @@ def read_check(path: Path) -> object:
 def read_store(which: str, path: Path) -> object:
     """A store with that file in it: everything that is done with one."""
     from graven.store import Store
-    from graven.store.keeping import request_of_schedules
+    from graven.store.keeper import request_of_schedules
     from graven.store.upkeep import clean, merge, verify
 
     folder = path.with_name("store")

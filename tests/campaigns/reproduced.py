@@ -29,8 +29,8 @@ from tests.campaigns.tables import ROOT, STATES, Row, read_rows, table_of, write
 from graven.papers.answers import Outcome
 from graven.papers.counts import MEASURED
 from graven.papers.data import Paper
-from graven.papers.drawn import Point, drawn
 from graven.papers.files import papers
+from graven.papers.panels import Point, drawn
 from graven.papers.plan import AUTHORS, DEFAULT, READINGS, Wanted
 from graven.papers.reproduction import Reproduction, collect, needed, run
 from graven.papers.rules import AGREES, DIRECTION

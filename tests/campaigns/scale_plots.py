@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from graven.drawing.pages.drawing import look
+from graven.drawing.pages.svg import look
 from graven.drawing.palette import SOFT
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from graven.drawing.pages.drawing import WIDE, as_files, axes_of, look, text_width
+from graven.drawing.pages.svg import WIDE, as_files, axes_of, look, text_width
 from graven.drawing.palette import INK, RULE, SOFT
 
 from .comparison import TOLERANCE

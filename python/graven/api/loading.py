@@ -98,7 +98,7 @@ def simulation_of(record: StoredRecord) -> Record:
 
 def _stored(folder: Path) -> list[Record]:
     from graven.store import Store
-    from graven.store.keeping import SIMULATION, build
+    from graven.store.keeper import SIMULATION, build
 
     store = Store(folder, lambda text: warnings.warn(text, RuntimeWarning, stacklevel=4))
     if not store.is_there:

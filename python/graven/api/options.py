@@ -94,7 +94,7 @@ def keeper_of(store: Folder, *, fresh: bool) -> Keep | None:
     if store is None:
         return None
     from graven.store import Store
-    from graven.store.keeping import Keeper
+    from graven.store.keeper import Keeper
 
     is_default = isinstance(store, EllipsisType)
     folder = store_folder() if is_default else Path(arguments.path("store", store))

@@ -15,8 +15,8 @@ from graven.basics import arguments
 from graven.basics.folders import REPRODUCED
 from graven.basics.numbers import MISSING, Value, counted, ratio, scaled
 from graven.drawing.figures.plotted import Plotted
-from graven.papers.drawn import Drawn, drawn
 from graven.papers.files import claim_of, paper
+from graven.papers.panels import Drawn, drawn
 from graven.papers.plan import READINGS, Wanted, jobs_of
 from graven.papers.reproduction import by_digest, collect, needed, run
 from graven.papers.sensitivity import alternatives_of, sensitivity

@@ -402,7 +402,7 @@ def replay_requests(
     if not path.is_file():
         keep = None  # a pipe, which is read once
     elif keep is not None:
-        from graven.store.keeping import content_of
+        from graven.store.keeper import content_of
 
         spec["trace_sha256"] = content_of(path)
     asked = [Asked("memory", trace, replay, spec)]

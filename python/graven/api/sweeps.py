@@ -34,7 +34,7 @@ from graven.running.experiment import CHECKED_WHOLE, best_of_aliases, counted_si
 from graven.running.job import Job, chosen, covering
 from graven.running.pool import Deferred, Observer, failures_text, kind_of
 from graven.running.work import HERE, Ended, Executor, Work
-from graven.store.keeping import Keeper, digest
+from graven.store.keeper import Keeper, digest
 
 SEEN_SECONDS = 60.0
 """How long a shared file system may take to show what another host has written."""
@@ -504,7 +504,7 @@ def sweep(
         ['sweep.pdf', 'sweep.csv']
     """
     from graven.api.sweeps import Sweep
-    from graven.store.keeping import Keeper
+    from graven.store.keeper import Keeper
 
     found = Sweep.read(arguments.path("file", file))
     executor = executor_of(on, jobs)

@@ -13,7 +13,7 @@ from graven.api.options import sound_designs
 from graven.basics import signals
 from graven.basics.numbers import exact
 from graven.cli import options
-from graven.cli.keeping import go_on, keeper, say_found, watched
+from graven.cli.storing import go_on, keeper, say_found, watched
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.laboratory.check import Bound, Check, Checked, LifeBound, go_on_from

@@ -13,7 +13,7 @@ from graven.api.loading import load
 from graven.api.options import choose
 from graven.basics import output, signals
 from graven.cli import completions, options
-from graven.cli.keeping import keeper, say_found, watched
+from graven.cli.storing import keeper, say_found, watched
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.engine.machine import Machine
 from graven.engine.variants import Variant

@@ -19,7 +19,7 @@ from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SCHEDULES_MAX
 from graven.basics.errors import OutputError
 from graven.basics.numbers import exact, scaled
 from graven.cli import completions, options
-from graven.cli.keeping import InFile, State, UnderWay, keeper, say_found, watched
+from graven.cli.storing import InFile, State, UnderWay, keeper, say_found, watched
 from graven.cli.terminal import (
     REFUSED,
     complain,
@@ -38,7 +38,7 @@ from graven.results.formats import json_text
 from graven.running.job import matrix
 from graven.running.pool import Failure, Observer, Snapshot, failures_text
 from graven.running.work import Executor, Local
-from graven.store.keeping import Keeper
+from graven.store.keeper import Keeper
 
 RESULTS = Path("graven-results")
 """The folder of programs that replay violations."""

@@ -29,7 +29,7 @@ from graven.results.differences import Difference, of_configuration, of_identity
 from graven.results.formats import json_text
 from graven.results.record import Record, parse_record
 from graven.running.job import Job
-from graven.store.keeping import SIMULATION
+from graven.store.keeper import SIMULATION
 
 HELP = """Show in what A and B differ: two results of simulations, two sets of them, two machines.
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from graven.api.options import sound_designs
 from graven.basics import signals
 from graven.cli import options
-from graven.cli.keeping import go_on, keeper, say_found, watched
+from graven.cli.storing import go_on, keeper, say_found, watched
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
 from graven.laboratory.faults import Fate, FaultReport, survey

@@ -12,7 +12,7 @@ from graven import _engine
 from graven.api.options import design_names
 from graven.basics import signals
 from graven.cli import completions, options
-from graven.cli.keeping import go_on, keeper, say_found, watched
+from graven.cli.storing import go_on, keeper, say_found, watched
 from graven.cli.terminal import (
     REFUSED,
     complain,

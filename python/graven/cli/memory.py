@@ -11,7 +11,7 @@ import click
 from graven.api import simulations
 from graven.basics.numbers import scaled
 from graven.cli import options
-from graven.cli.keeping import keeper, say_found, watched
+from graven.cli.storing import keeper, say_found, watched
 from graven.cli.terminal import note, results_console
 from graven.engine.machine import Machine
 from graven.results.formats import json_text

@@ -14,7 +14,7 @@ from rich.console import Console
 from graven.basics import signals
 from graven.basics.numbers import exact
 from graven.cli import completions, options
-from graven.cli.keeping import go_on, keeper, say_found, watched
+from graven.cli.storing import go_on, keeper, say_found, watched
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
 from graven.laboratory.crashes import CampaignResult

@@ -281,7 +281,7 @@ def _stored(jobs: dict[int, list[Job]], folder: Path, settings: Mapping[str, str
     Raises:
         ConfigError: one is not in the store; the message has the commands that make them.
     """
-    from graven.store.keeping import Keeper
+    from graven.store.keeper import Keeper
 
     store = Store(folder, note)
     every = [job for of_seed in jobs.values() for job in of_seed]
@@ -521,7 +521,7 @@ def of_crash(
     """Draw the newest violation that `graven crash` has found: who did what, and when."""
     from graven.drawing.figures.counterexample import Counterexample
     from graven.laboratory.reports import parse_violations
-    from graven.store.keeping import CRASH, build
+    from graven.store.keeper import CRASH, build
 
     words = ["graven", "crash", "--design", design, "--workload", workload, "--machine", machine]
     maker = shlex.join([*words, "--store", str(folder)])

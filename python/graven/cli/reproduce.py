@@ -16,17 +16,17 @@ from graven.basics import output
 from graven.basics.numbers import counted, ratio, scaled
 from graven.cli import completions, options
 from graven.cli.claims import print_beside, print_claims, print_counts
-from graven.cli.keeping import watched
 from graven.cli.programs import CAPTURES, capture_programs, check_readings, print_programs
+from graven.cli.storing import watched
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.engine.catalogue import catalogue
 from graven.executors.estimates import seconds
 from graven.laboratory.crashes import CrashJob
 from graven.papers.data import Figure, Paper
-from graven.papers.drawn import Drawn, Point, drawn, shows
 from graven.papers.files import paper, papers
 from graven.papers.laboratory import findings
+from graven.papers.panels import Drawn, Point, drawn, shows
 from graven.papers.plan import READINGS, Wanted, jobs_of
 from graven.papers.reproduction import Reproduction, collect, needed, run
 from graven.papers.verdicts import Verdict, to_csv, to_json, unexplained, verdicts
@@ -36,7 +36,7 @@ from graven.running.pool import failures_text, host_cores
 from graven.running.progress import duration
 from graven.running.work import Executor, Local
 from graven.store import Store
-from graven.store.keeping import Keeper
+from graven.store.keeper import Keeper
 
 HELP = """Reproduce what the papers measured: figures, tables, and every claim.
 

@@ -25,7 +25,7 @@ from graven.results import formats
 from graven.results.formats import json_text
 from graven.store import Store, StoredRecord
 from graven.store.index import Answer, QueryError
-from graven.store.keeping import SIMULATION, build
+from graven.store.keeper import SIMULATION, build
 from graven.store.upkeep import clean, merge, verify
 
 F = TypeVar("F", bound=Callable[..., Any])

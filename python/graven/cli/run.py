@@ -12,7 +12,7 @@ import click
 from graven._engine import ConfigError
 from graven.basics import output, signals
 from graven.cli import options
-from graven.cli.keeping import keeper, say_found, watched
+from graven.cli.storing import keeper, say_found, watched
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.engine.machine import Machine
 from graven.results import formats

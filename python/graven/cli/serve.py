@@ -56,8 +56,8 @@ SOON_READ_BYTES = 64 << 20
 @options.store
 def serve(host: str, port: int, opens: bool, folder: Path) -> int:
     """Listens until Ctrl-C."""
+    from graven.serve.contents import Stock
     from graven.serve.server import listen
-    from graven.serve.stock import Stock
     from graven.store.store import unindexed_bytes
 
     if (size := unindexed_bytes(folder)) > SOON_READ_BYTES:

@@ -13,7 +13,7 @@ from graven.api.sweeps import Sweep
 from graven.basics import output, signals
 from graven.basics.numbers import exact, scaled
 from graven.cli import options
-from graven.cli.keeping import keeper, say_found, watched
+from graven.cli.storing import keeper, say_found, watched
 from graven.cli.terminal import Refusal, complain, note, refusing, results_console
 from graven.executors import estimates
 from graven.executors.shards import Shard
@@ -23,7 +23,7 @@ from graven.results.formats import write_json_list, write_records
 from graven.results.record import Record
 from graven.running.pool import failures_text, host_cores
 from graven.running.progress import duration
-from graven.store.keeping import Keeper
+from graven.store.keeper import Keeper
 
 HELP = """Run all that SWEEP.toml asks for, on this host or on a cluster.
 

@@ -26,7 +26,7 @@ from graven.executors.dispatch import TRIES, Dispatcher
 from graven.executors.units import Shared, Unit
 from graven.running.pool import POLL_SECONDS, Failure, Observer, Snapshot
 from graven.running.work import Ended, Keep, Sink, Work
-from graven.store.keeping import Keeper
+from graven.store.keeper import Keeper
 
 if TYPE_CHECKING:
     from distributed import Client, Future

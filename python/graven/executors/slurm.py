@@ -39,7 +39,7 @@ from graven.executors.units import Shared, Unit
 from graven.running.pool import Failure, Observer, Snapshot
 from graven.running.work import Ended, Keep, Sink, Work
 from graven.store import Store
-from graven.store.keeping import Keeper
+from graven.store.keeper import Keeper
 
 JOBS = "jobs"
 """The folder of a store that has what was submitted, a folder for each array."""

@@ -21,9 +21,9 @@ from graven.running.pool import Failure, Task
 from graven.running.requests import Asked
 from graven.running.work import Work
 from graven.store import Store
-from graven.store.keeping import CRASH, SIMULATION, build, content_of, request_of
-from graven.store.records import Request
+from graven.store.keeper import CRASH, SIMULATION, build, content_of, request_of
 from graven.store.store import identity_of
+from graven.store.stored import Request
 
 
 class Misplaced(Exception):

@@ -14,7 +14,7 @@
 | `samples` | a number with one value for each seed |
 | `measures` | numbers of results: values, orders, trends |
 | `needs` | which simulations a number needs, and which alternatives bear on it |
-| `drawn` | figures: what came out, arranged as in the paper, with what it prints |
+| `panels` | figures: what came out, arranged as in the paper, with what it prints |
 | `rules` | when a number, an order or a trend is as a paper says, and what readings make of it |
 | `costs` | items of `graven cost` that answer claims |
 | `laboratory` | power failures of a paper's designs |

@@ -16,7 +16,7 @@ from graven.laboratory.reports import CrashReport
 from graven.papers.data import Paper
 from graven.running.job import Job
 from graven.store import Store
-from graven.store.keeping import digest
+from graven.store.keeper import digest
 
 MACHINE, WORKLOAD, TRANSACTIONS = "cramped", "btree", 60
 THREADS = 4

@@ -15,7 +15,7 @@ from graven.running.job import Job
 from graven.running.pool import Failure, Observer
 from graven.running.work import HERE, Executor, Work, run_all
 from graven.store import Store
-from graven.store.keeping import Keeper, digest
+from graven.store.keeper import Keeper, digest
 
 
 @dataclass(frozen=True)

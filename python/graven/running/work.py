@@ -18,7 +18,7 @@ from graven.running.pool import (
 
 
 class Keep(Protocol):
-    """What keeps results, and finds those that are there (`graven.store.keeping.Keeper`)."""
+    """What keeps results, and finds those that are there (`graven.store.keeper.Keeper`)."""
 
     def found(self, job: Any) -> tuple[str, float | None] | None:  # noqa: ANN401 - any kind of job
         """The result of a job, if it is there, and how long it took, in seconds."""

@@ -31,10 +31,10 @@ from graven.drawing.pages.simulation import simulation_page
 from graven.engine.catalogue import catalogue
 from graven.results.comparison import METRICS
 from graven.running.progress import duration, percent
-from graven.serve.drawn import DATA, TYPES, Found, charted, encoded, tables_of
-from graven.serve.stock import Stock, narrowed
+from graven.serve.contents import Stock, narrowed
+from graven.serve.pictures import DATA, TYPES, Found, charted, encoded, tables_of
 from graven.serve.view import ABSOLUTE, OFFERED, View, check_names, choices
-from graven.store.keeping import SIMULATION, build
+from graven.store.keeper import SIMULATION, build
 from graven.store.running import running
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from graven._engine import ConfigError
 from graven.serve.app import Explorer
-from graven.serve.stock import Stock
+from graven.serve.contents import Stock
 
 NAMES_OF_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """Names under which a browser of this host asks for it."""

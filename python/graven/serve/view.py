@@ -15,8 +15,8 @@ from graven.drawing.figures.comparisons import KINDS
 from graven.drawing.figures.style import THEMES, WIDTHS, Look
 from graven.engine.catalogue import catalogue
 from graven.running.job import is_trace
-from graven.serve.stock import Entry, Part, Stock, counts, narrowed, preferred_build, settings_of
-from graven.store.keeping import build
+from graven.serve.contents import Entry, Part, Stock, counts, narrowed, preferred_build, settings_of
+from graven.store.keeper import build
 
 ABSOLUTE = "absolute"
 """In place of a baseline: values with their units."""

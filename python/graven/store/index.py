@@ -20,8 +20,8 @@ from typing import Any
 
 from graven.results.record import region_of
 from graven.store import segments
-from graven.store.records import DamagedRecord, NewerRecord, StoredRecord
 from graven.store.segments import Place
+from graven.store.stored import DamagedRecord, NewerRecord, StoredRecord
 
 VERSION = 2
 """Of the tables below; an index of another version is made anew."""

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from graven.basics.errors import OutputError
 from graven.store import disk
-from graven.store.records import StoredRecord
+from graven.store.stored import StoredRecord
 
 ENDING = ".tsv"
 """How the name of a segment ends."""

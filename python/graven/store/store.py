@@ -14,8 +14,8 @@ from graven.basics import output
 from graven.basics.errors import OutputError, StoreError
 from graven.store import disk, segments
 from graven.store.index import Index, file_of
-from graven.store.records import SCHEMA, DamagedRecord, NewerRecord, Request, StoredRecord
 from graven.store.segments import Place, Writer
+from graven.store.stored import SCHEMA, DamagedRecord, NewerRecord, Request, StoredRecord
 
 ABOUT = "store.json"
 """The file that says that a folder is a store, and of which schema."""

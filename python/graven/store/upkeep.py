@@ -10,9 +10,9 @@ from pathlib import Path
 
 from graven.basics.errors import OutputError, StoreError
 from graven.store import disk, segments
-from graven.store.records import DamagedRecord, NewerRecord, StoredRecord
 from graven.store.segments import ENDING, Place
 from graven.store.store import SEGMENTS, Store
+from graven.store.stored import DamagedRecord, NewerRecord, StoredRecord
 
 TOGETHER = 256
 """How many segments are put together in one at most: so many files are open then."""

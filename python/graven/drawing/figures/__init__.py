@@ -1,7 +1,7 @@
 """Pictures for papers: figures of matplotlib, as PDF, SVG and PNG, with their data as CSV.
 
 `style` has the look, `picture` what a picture is and how it is saved, `values` the numbers over
-seeds, `parts` what pictures are put together from; each other module draws one kind.
+seeds, `marks` what pictures are put together from; each other module draws one kind.
 """
 
 from graven.drawing.figures.picture import FORMATS, Picture, save

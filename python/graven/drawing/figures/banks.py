@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from graven._engine import ConfigError
 from graven.basics.numbers import Scale, scale
-from graven.drawing.figures.parts import line_height, number_axis, text_size, wrapped
+from graven.drawing.figures.marks import line_height, number_axis, text_size, wrapped
 from graven.drawing.figures.picture import Picture, Rows
 from graven.drawing.figures.style import Look
 

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from graven.basics.numbers import Scale, Value, scale
-from graven.drawing.figures.parts import (
+from graven.drawing.figures.marks import (
     SMALL,
     UNSAFE_MARK,
     UNSAFE_NOTE,

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from graven._engine import ConfigError
 from graven.basics.numbers import exact
-from graven.drawing.figures.parts import text_size, widest, wrapped
+from graven.drawing.figures.marks import text_size, widest, wrapped
 from graven.drawing.figures.picture import Picture, Rows
 from graven.drawing.figures.style import PRINTED, Look
 from graven.laboratory.reports import Event, Report, Violation

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from graven.basics.numbers import Scale, Value, scale
-from graven.drawing.figures.parts import (
+from graven.drawing.figures.marks import (
     UNSAFE_MARK,
     UNSAFE_NOTE,
     Legend,

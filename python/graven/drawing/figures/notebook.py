@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from graven._engine import ConfigError
 from graven.basics.numbers import exact, ratio, scaled, with_spread
 from graven.drawing.figures.comparisons import Asked, chart, is_one_of_each, place_caption
-from graven.drawing.figures.parts import UNSAFE_MARK, UNSAFE_NOTE
+from graven.drawing.figures.marks import UNSAFE_MARK, UNSAFE_NOTE
 from graven.drawing.figures.picture import Picture
 from graven.drawing.figures.style import Look
 from graven.drawing.figures.values import Number, Source, stat

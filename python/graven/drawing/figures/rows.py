@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from graven.basics.numbers import Scale, ratio
-from graven.drawing.figures.parts import (
+from graven.drawing.figures.marks import (
     Legend,
     line_height,
     log_axis,

@@ -22,7 +22,7 @@ from matplotlib.patches import Patch
 from graven._engine import ConfigError
 from graven.basics.arguments import path as path_text
 from graven.basics.numbers import exact, scale
-from graven.drawing.figures.parts import (
+from graven.drawing.figures.marks import (
     Legend,
     line_height,
     number_axis,

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from graven.basics.numbers import ratio, scaled
-from graven.drawing.pages.drawing import (
+from graven.drawing.pages.svg import (
     NARROW,
     POINTS,
     PRINTED,

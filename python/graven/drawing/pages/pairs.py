@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from graven.basics.numbers import ratio
-from graven.drawing.pages.drawing import (
+from graven.drawing.pages.svg import (
     NARROW,
     PRINTED,
     WIDE,

@@ -24,9 +24,9 @@ from graven.engine.catalogue import catalogue
 from graven.engine.machine import Machine
 from graven.papers.counts import CLASSES, COLUMNS, by_class, share, tally, three_counts
 from graven.papers.data import Figure, NumberAnswer, OpenKey, Paper
-from graven.papers.drawn import Drawn, Panel, Point, drawn, shows
 from graven.papers.laboratory import Finding, command
 from graven.papers.measures import brief
+from graven.papers.panels import Drawn, Panel, Point, drawn, shows
 from graven.papers.plan import Wanted
 from graven.papers.readings import Question, Reading
 from graven.papers.reproduction import Reproduction

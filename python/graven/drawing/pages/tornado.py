@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from graven.basics.numbers import ratio
-from graven.drawing.pages.drawing import WIDE, as_files, axes_of, look, text_width
+from graven.drawing.pages.svg import WIDE, as_files, axes_of, look, text_width
 from graven.drawing.palette import INK, RULE, SOFT
 from graven.papers.data import NumberAnswer
 from graven.papers.sensitivity import APART, Sensitivity

@@ -21,8 +21,8 @@ from graven.engine.native import STOCK
 from graven.running.job import Job, is_trace
 from graven.running.pool import Task, Timed
 from graven.running.requests import Asked
-from graven.store.records import Request, one_line
 from graven.store.store import Store
+from graven.store.stored import Request, one_line
 
 if TYPE_CHECKING:
     from graven.laboratory.adversary import AdversaryRequest

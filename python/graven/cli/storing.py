@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graven.laboratory.adversary import AdversaryRequest
     from graven.running.pool import Observer, Snapshot
     from graven.store import Request
-    from graven.store.keeping import Keeper
+    from graven.store.keeper import Keeper
 
 
 def keeper(folder: Path, *, no_store: bool, fresh: bool, results: int) -> Keeper | None:
@@ -36,7 +36,7 @@ def keeper(folder: Path, *, no_store: bool, fresh: bool, results: int) -> Keeper
     if no_store:
         return None
     from graven.store import Store
-    from graven.store.keeping import Keeper
+    from graven.store.keeper import Keeper
 
     store = Store(folder, note)
     with refusing("--store: "):
@@ -144,7 +144,7 @@ class UnderWay:
 
     @cached_property
     def _request(self) -> Request:
-        from graven.store.keeping import request_of_schedules
+        from graven.store.keeper import request_of_schedules
 
         return request_of_schedules(self.plan)
 

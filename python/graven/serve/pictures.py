@@ -16,7 +16,7 @@ from graven.drawing.pages.page import Cell, NumberTable, TableRow
 from graven.engine.catalogue import catalogue
 from graven.results.command_line import compare_command
 from graven.results.comparison import Comparison
-from graven.serve.stock import Entry, Run, Stock, run, settings_of
+from graven.serve.contents import Entry, Run, Stock, run, settings_of
 from graven.serve.view import ABSOLUTE, View
 
 NAMED = 12

@@ -17,7 +17,7 @@ from graven.api.loading import set_in, simulation_of
 from graven.results.record import Record
 from graven.running.job import is_trace
 from graven.store import Store, StoredRecord
-from graven.store.keeping import SIMULATION, build
+from graven.store.keeper import SIMULATION, build
 from graven.store.store import REFRESH_SECONDS, Warn
 
 CACHED = 1024
