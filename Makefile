@@ -145,7 +145,7 @@ campaigns: install clusters ## What takes hours: mutants, full sizes of all pape
 	$(MAKE) soak
 
 soak: install ## Hours of the adversary on all sound designs; after an interrupt it goes on where it was
-	$(BIN)/graven crash --adversary --seeds 1000000 --state graven-results/soak.json
+	$(BIN)/graven adversary --schedules 1000000 --state graven-results/soak.json
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target python/graven/_engine*.so $(PLUGIN)

@@ -371,7 +371,7 @@ def test_a_crash_campaign_says_what_it_needs(real):
     assert "needs up to" in done.stderr
 
 
-ADVERSARY = ("crash", "--adversary", "--no-store", "--jobs")
+ADVERSARY = ("adversary", "--no-store", "--jobs")
 
 
 @needs_proc
@@ -386,7 +386,7 @@ def test_what_is_not_even_imported_ends_with_an_error(megabytes, tmp_path):
 @pytest.mark.engine
 @pytest.mark.parametrize("megabytes", [24, 64, 200, 450])
 def test_schedules_that_do_not_fit_are_refused_before_they_start(megabytes, tmp_path):
-    words = (*ADVERSARY, "2", "--design", "silo,hoop,lsm", "--seeds", "500")
+    words = (*ADVERSARY, "2", "--design", "silo,hoop,lsm", "--schedules", "500")
     done = under_limit(megabytes, *words, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     for text in ("a schedule of the adversary needs up to", "ulimit -v", LIMIT_VARIABLE):
@@ -397,7 +397,7 @@ def test_schedules_that_do_not_fit_are_refused_before_they_start(megabytes, tmp_
 @pytest.mark.engine
 def test_schedules_take_as_many_workers_as_fit(tmp_path):
     # Two would need more address space than there is; one does not.
-    words = (*ADVERSARY, "2", "--design", "silo", "--seeds", "250")
+    words = (*ADVERSARY, "2", "--design", "silo", "--schedules", "250")
     done = under_limit(700, *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -420,7 +420,7 @@ finally:
 @pytest.mark.long
 @pytest.mark.parametrize("design", ["silo", "hoop", "lsm", "osp"])
 def test_schedules_take_no_more_memory_than_is_said(design, tmp_path):
-    words = (*ADVERSARY, "1", "--design", design, "--seeds", "1500")
+    words = (*ADVERSARY, "1", "--design", design, "--schedules", "1500")
     refused = under_limit(4000, *words, cwd=tmp_path, **{LIMIT_VARIABLE: "1 MB"})
     most = size_of(re.search(r"needs up to ([\d.]+ MB)", refused.stderr)[1])
     done = subprocess.run(

@@ -138,12 +138,7 @@ def record(
 
 @trace.command(help=REPLAY, short_help="Run a trace.")
 @_trace_argument
-@click.option(
-    "--design",
-    metavar="NAME",
-    shell_complete=completions.design,
-    help="See `graven list designs`.  [default: recorded]",
-)
+@options.design("See `graven list designs`.  [default: recorded]", required=False)
 @click.option(
     "--machine",
     metavar="PRESET|FILE",
