@@ -376,12 +376,12 @@ def test_from_python():
     assert (report.crash_points, report.every, report.settings) == (30, 2, {"pm.write_ns": "5"})
     assert report.violations[0].timeline[0].who == "thread 0"
     assert report.to_dict()["violations"][0]["left_out"] == 4
-    found = package.adversary("silo", seeds=600, jobs=2)
+    found = package.adversary("silo", schedules=600, jobs=2)
     assert (found.verdict, found.schedules) == ("kept", 600)
     with pytest.raises(package.ConfigError, match="unknown mutant"):
-        package.adversary("silo", seeds=10, mutant="nope")
-    with pytest.raises(package.ConfigError, match="seeds: 0"):
-        package.adversary("silo", seeds=0)
+        package.adversary("silo", schedules=10, mutant="nope")
+    with pytest.raises(package.ConfigError, match="schedules: 0"):
+        package.adversary("silo", schedules=0)
 
 
 def test_a_failure_raises(monkeypatch):

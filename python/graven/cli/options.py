@@ -563,7 +563,9 @@ class Seeds(click.ParamType[tuple[int, ...]]):
                 param,
                 ctx,
             )
-        return tuple(dict.fromkeys(numbers))
+        if len(set(numbers)) < len(numbers):
+            self.fail(f"`{value}` has a seed twice", param, ctx)
+        return tuple(numbers)
 
 
 def seeds(command: F) -> F:
