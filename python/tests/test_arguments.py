@@ -89,7 +89,11 @@ def test_numpy_paths_and_enumerations_are_taken(tmp_path):
         (graven.crash, {"garbage": 1}, "garbage: 1 is neither True nor False"),
         (graven.adversary, {"schedules": 0}, "schedules: 0 is not allowed"),
         (graven.adversary, {"schedules": 1, "first_seed": -1}, "first_seed: -1 is not allowed"),
-        (graven.adversary, {"schedules": 1, "draws": {"threads": "8"}}, "draws, threads: '8' is not"),
+        (
+            graven.adversary,
+            {"schedules": 1, "draws": {"threads": "8"}},
+            "draws, threads: '8' is not",
+        ),
         (graven.litmus, {"program": 3}, "program: 3 is not a path"),
         (graven.memory, {"trace": 3}, "trace: 3 is not a path"),
         (graven.cost, {"design": 3}, "design: 3 is not a text"),

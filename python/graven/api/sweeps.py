@@ -2,7 +2,7 @@
 
 A file in TOML names designs, workloads, machines, threads, transactions, seeds, settings, and what
 is varied; all combinations are run. `[[part]]` tables each are a sweep of their own that has what
-the file says besides them, but for what they say themselves. docs/sweeps.md has the keys.
+the file says besides them, but for what they say themselves. docs/guides/sweeps.md has the keys.
 """
 
 from __future__ import annotations
@@ -472,7 +472,7 @@ def sweep(
     store: Folder = ...,
     fresh: bool = False,
 ) -> list[Record] | list[CrashReport]:
-    """Runs all that a file asks for, as `graven sweep` does (docs/sweeps.md).
+    """Runs all that a file asks for, as `graven sweep` does (docs/guides/sweeps.md).
 
     Args:
         file: A sweep in TOML.

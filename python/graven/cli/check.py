@@ -31,7 +31,7 @@ depart from it at most so often: a dirty line is evicted, a write is late, a thr
 chooses another order. Power failures: at every change of the durable state, with any part of the
 newest write, any set of writes under way that their order allows, and after any write of recovery,
 to any depth; then a second life, and the same there. What an earlier failure has found is counted
-and not judged again (docs/laboratory.md says why that is sound).
+and not judged again (docs/explanation/laboratory.md says why that is sound).
 
 \b
 Examples:

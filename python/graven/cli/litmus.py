@@ -28,7 +28,7 @@ HELP = """Run litmus programs: what they do, where power fails, and what may be 
 
 A program names the designs that must keep their guarantee in it, and those that
 must violate it.
-docs/laboratory.md describes the format by example; `graven crash` writes such programs.
+docs/explanation/laboratory.md describes the format by example; `graven crash` writes such programs.
 What is no file or folder is the name of programs that come with Graven: `graven list litmus`.
 
 \b
