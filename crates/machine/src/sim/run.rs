@@ -473,23 +473,6 @@ impl Simulation {
         self.control.report(committed.min(self.spec.expected_transactions()))
     }
 
-    pub(super) fn deadlock(&self) -> SimError {
-        SimError::Deadlock {
-            cycle: self.machine.now(),
-            design: self.spec.design.name,
-            waiting: self.waiting(),
-        }
-    }
-
-    /// What each thread and memory wait for.
-    pub fn waiting(&self) -> String {
-        let of =
-            |t: &Thread| format!("thread {} is {:?} with store head {:?}", t.id, t.state, t.head);
-        let threads = self.threads.iter().map(of);
-        let memory = if self.machine.memory.is_idle() { "idle" } else { "at work" };
-        threads.chain([format!("memory is {memory}")]).collect::<Vec<_>>().join("; ")
-    }
-
     /// Delivers everything that is pending at this instant.
     #[inline]
     pub(super) fn settle<O: Observer>(&mut self, observer: &mut O) -> Result<(), SimError> {
