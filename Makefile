@@ -80,7 +80,7 @@ test-all: install $(VENV)/.rust ## The same and the longer tests, those of Rust 
 	$(call logged,python-long) $(PYTEST) --numprocesses 0 -m long $(SLURM)
 	$(call logged,python-long) $(PYTEST) --dist loadgroup -m long --ignore $(SLURM) python/tests
 	$(BIN)/python -m tests.budget check $(BUDGET)/*.log
-	$(PYTEST) tests/recorded tests/counts tests/budget release
+	$(PYTEST) tests/recorded tests/counts tests/budget tests/prose release
 	$(BIN)/python -m tests.counts check --short --jobs 2
 	$(MAKE) examples
 	$(BIN)/python -m tests.recorded check --quick --jobs 2
@@ -118,13 +118,14 @@ release: $(VENV)/.release ## Make a release and check it: target/release-VERSION
 containers: $(VENV)/.release ## Check the file that containers are built from
 	$(BIN)/hadolint Containerfile
 
-lint: install ## Check format, lints and types, Rust and Python
+lint: install ## Check format, lints, types and prose, Rust and Python
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tests.prose
 
 format: install ## Format all sources
 	cargo fmt --all
