@@ -65,10 +65,10 @@ def _check(found: Sequence[Finding], root: Path, table: Path) -> int:
                 each for each in found if (baseline.unit(each.path), each.rule) == (name, rule)
             ]
             _show(of_unit, baseline.new_lines(root, name, table), name)
-            print(f"{name}: {count} findings ({rule}), at most {limit}")
+            print(f"{name}: {rule}: {count} found, {limit} allowed")
         elif count < limit:
             fallen = True
-            print(f"{name}: {count} findings ({rule}), {limit} in the baseline", file=sys.stderr)
+            print(f"{name}: {rule}: {count} found, {limit} in the baseline", file=sys.stderr)
     if fallen:
         print("lower the baseline: python -m tests.prose --update", file=sys.stderr)
     return 1 if risen else 0
@@ -94,7 +94,7 @@ def _update(found: Sequence[Finding], table: Path) -> int:
         was, count = before.get((name, rule), 0), now.get((name, rule), 0)
         if count != was:
             change = "risen" if count > was else "fallen"
-            print(f"{name}: {count} findings ({rule}), {change} from {was}")
+            print(f"{name}: {rule}: {count} found, {change} from {was}")
     baseline.write(now, table)
     return 0
 

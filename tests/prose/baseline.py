@@ -61,6 +61,9 @@ def new_lines(root: Path, name: str, table: Path) -> set[tuple[str, int]]:
     if not since:
         return set()
     found: set[tuple[str, int]] = set()
+    for path in _git(root, "ls-files", "--others", "--exclude-standard", "--", name).splitlines():
+        lines = (root / path).read_text(encoding="utf-8").splitlines()
+        found.update((path, number) for number in range(1, len(lines) + 1))
     path = ""
     for line in _git(root, "diff", "--unified=0", "--no-color", since, "--", name).splitlines():
         if line.startswith("+++ "):

@@ -1,5 +1,7 @@
 """Rules, passages of Markdown, Python and Rust, and the check as a whole."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -195,7 +197,31 @@ def test_the_check_fails_when_a_count_rises(checkout, capsys):
     assert main([], root, table) == 1
     printed = capsys.readouterr().out
     assert "crates/base/src/lib.rs:4: begins with `Which`; begin with a noun or a verb" in printed
-    assert "crates/base: 2 findings (first-word), at most 1" in printed
+    assert "crates/base: first-word: 2 found, 1 allowed" in printed
+
+
+def git(root, *arguments):
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(("git", *identity, *arguments), cwd=root, check=True, capture_output=True)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_findings_that_are_newer_than_the_baseline_are_shown_alone(checkout, capsys):
+    root, source, table = checkout
+    git(root, "init", "--quiet")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "--message", "first")
+    source.write_text(source.read_text() + "\n/// Which it has.\nstruct Two;\n")
+    assert main([], root, table) == 1
+    printed = capsys.readouterr().out
+    assert "lib.rs:4:" in printed
+    assert "lib.rs:1:" not in printed
+    source.with_name("new.rs").write_text("/// Where it is.\n")
+    assert main([], root, table) == 1
+    printed = capsys.readouterr().out
+    assert "lib.rs:4:" in printed
+    assert "new.rs:1:" in printed
+    assert "lib.rs:1:" not in printed
 
 
 def test_a_page_without_findings_has_no_allowance(checkout, capsys):
@@ -211,7 +237,7 @@ def test_a_count_that_has_fallen_is_to_be_lowered(checkout, capsys):
     assert main([], root, table) == 0
     assert "python -m tests.prose --update" in capsys.readouterr().err
     assert main(["--update"], root, table) == 0
-    assert "crates/base: 0 findings (first-word), fallen from 1" in capsys.readouterr().out
+    assert "crates/base: first-word: 0 found, fallen from 1" in capsys.readouterr().out
     assert baseline.read(table) == {}
 
 
