@@ -28,6 +28,8 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from tests.campaigns.tables import wrapped
+
 from graven import _engine
 from graven.basics import output
 from graven.cli.programs import CAPTURES, capture_programs
@@ -220,7 +222,8 @@ def counts_table(found: Mapping[str, Sequence[Row]]) -> list[str]:
             parts.append(_cells(*first, count.name, *map(str, cells)))
     restated = [c.id for _, of in every for c in of if c.id in found and c.restates is not None]
     said = "; ".join(COUNTS)
-    return [*parts, f"\n{said[0].upper()}{said[1:]}: {', '.join(f'`{n}`' for n in restated)}.\n"]
+    names = ", ".join(f"`{name}`" for name in restated)
+    return [*parts, "", wrapped(f"{said[0].upper()}{said[1:]}: {names}."), ""]
 
 
 def counted(claims: Sequence[tuple[Claim, Sequence[Row]]]) -> list[Count]:
@@ -258,8 +261,11 @@ def _programs_table(paper: Paper, rows: Sequence[Row], defaults: Mapping[str, Ro
         of_reading = [row for row in rows if row["reading"] == reading.name]
         if of_reading:
             parts += [
-                f"With *{reading.name}* in place of the paper's, which decide no verdict "
-                f"({', '.join(reading.programs)}):\n",
+                wrapped(
+                    f"With *{reading.name}* in place of the paper's programs; these results "
+                    f"decide no verdict. Programs: {', '.join(reading.programs)}."
+                ),
+                "",
                 "| claim | paper | ours, by default | real programs | outcome | each |",
                 "|---|---|---|---|---|---|",
                 *(_programs_line(row, defaults[row["claim"]]) for row in of_reading),

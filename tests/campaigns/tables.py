@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -63,6 +64,18 @@ def page_with(page: str, *shown: str) -> str:
 def write_page(page: Path, *shown: str) -> None:
     """Has a page show these."""
     output.write(page, page_with(page.read_text(encoding="utf-8"), *shown).encode())
+
+
+def wrapped(text: str, *, indent: str = "") -> str:
+    """Prose in lines of 100 columns.
+
+    Args:
+        text: A paragraph or an item of a list.
+        indent: What every line but the first begins with.
+    """
+    return textwrap.fill(
+        text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def table_of(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
