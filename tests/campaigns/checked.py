@@ -21,6 +21,7 @@ from tests.campaigns.tables import (
     replaced,
     state_file,
     table_of,
+    wrapped,
     write_page,
     write_rows,
 )
@@ -84,8 +85,10 @@ def shown(rows: list[Row]) -> str:
             for row in of_bound
         )
         out += [
-            f"**{str(bound)[0].upper()}{str(bound)[1:]}** (`{command}`): "
-            f"{failures} power failures, {lives} second lives.",
+            wrapped(
+                f"**{str(bound)[0].upper()}{str(bound)[1:]}** (`{command}`): "
+                f"{failures} power failures, {lives} second lives."
+            ),
             "",
             table_of(head, cells),
         ]

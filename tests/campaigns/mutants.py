@@ -7,8 +7,8 @@
 Each mutant of a design, its own and those of the mutation operators, meets schedules of the
 adversary from seed 1 on; what survives them meets the litmus programs that are for it, and then all
 small programs. The table is replaced after each design, so that an interrupted campaign goes on
-with the next; `--anew` begins again. Why a mutant may survive is said in `survivors.toml`; the
-command fails if one does of which nothing is said there.
+with the next; `--anew` begins again. `survivors.toml` explains why mutants survive; the command
+fails if one survives without an explanation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, write_rows
+from tests.campaigns.tables import (
+    ROOT,
+    Row,
+    read_rows,
+    table_of,
+    wrapped,
+    write_page,
+    write_rows,
+)
 
 from graven.api.options import sound_designs
 from graven.basics.numbers import exact
@@ -126,12 +134,15 @@ def page_of(rows: Sequence[Row], reasons: dict[tuple[str, str], str]) -> str:
     """What the page shows."""
     by_reason: dict[str, dict[str, list[str]]] = {}
     for design, mutant in survivors(rows):
-        why = reasons.get((design, mutant), "Nothing is known yet.")
+        why = reasons.get((design, mutant), "Not explained yet.")
         by_reason.setdefault(why, {}).setdefault(mutant, []).append(design)
     lines = []
     for why, mutants in by_reason.items():
-        of = "; ".join(f"`{mutant}` of {', '.join(of)}" for mutant, of in mutants.items())
-        lines.append(f"- {of}. {why}")
+        by_designs: dict[str, list[str]] = {}
+        for mutant, designs in mutants.items():
+            by_designs.setdefault(", ".join(designs), []).append(f"`{mutant}`")
+        of = "; ".join(f"{', '.join(names)} of {designs}" for designs, names in by_designs.items())
+        lines.append(wrapped(f"- {of}. {why}", indent="  "))
     return "\n".join(
         [
             "## By design",

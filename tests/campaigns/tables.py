@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,9 @@ BEGIN, END = "<!-- table -->", "<!-- end of table -->"
 """Between these a page shows its tables."""
 
 Row = Mapping[str, str]
+
+_NO_BREAK = "\0"
+"""In place of a space at which no line ends."""
 
 
 def state_file(name: str) -> Path:
@@ -67,15 +71,17 @@ def write_page(page: Path, *shown: str) -> None:
 
 
 def wrapped(text: str, *, indent: str = "") -> str:
-    """Prose in lines of 100 columns.
+    """Prose in lines of 100 columns, in which code is not broken.
 
     Args:
         text: A paragraph or an item of a list.
-        indent: What every line but the first begins with.
+        indent: The beginning of every line but the first.
     """
-    return textwrap.fill(
-        text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    joined = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", _NO_BREAK), text)
+    lines = textwrap.wrap(
+        joined, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
+    return "\n".join(lines).replace(_NO_BREAK, " ")
 
 
 def table_of(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
