@@ -1,15 +1,14 @@
-"""Regions in steady state against 400,000 transactions: do comparisons say what those say?
+"""Regions in steady state against 400,000 transactions: do the stated intervals hold?
 
     python -m tests.campaigns.steady [--workloads NAMES] [--designs NAMES] [--jobs N]
     python -m tests.campaigns.steady --stored   write the page from the table
 
-Every design is compared with `base` on every workload three times on Silo's machine: as `graven
-compare` does it by default, in a region whose length precision decides; in a region of `LONG`
-transactions; and in whole runs of as many from empty caches on. A structure that grows is another
-one in a long region. There seven seeds are measured, and the regions of six, which are as many
-transactions at the same size, say of each one whether the interval that it states holds. The
-ratios, and half of the interval that the comparison states, are rows of `steady.csv`, and
-`docs/results/steady.md` shows them.
+The campaign compares every design with `base` on every workload three times on Silo's machine: as
+`graven compare` does by default, in a region whose length precision decides; in a region of `LONG`
+transactions; and in whole runs of `LONG` transactions from empty caches on. A structure that grows
+is larger in a long region, so seven seeds are measured there: the regions of the other six, with as
+many transactions at the same size, judge the interval of each. `steady.csv` has the ratios and half
+of the stated intervals, and `docs/results/steady.md` shows them.
 
 The campaign keeps results in the store `graven-results/steady`, and simulates only what is missing
 there after an interrupt. It writes a workload's rows when all its designs are through.
@@ -30,6 +29,7 @@ from tests.campaigns.tables import (
     read_rows,
     replaced,
     table_of,
+    wrapped,
     write_page,
     write_rows,
 )
@@ -189,11 +189,13 @@ def counted(rows: Sequence[Row]) -> str:
         }
         growing = sum(bool(row["others"]) for row in steady)
         said.append(
-            f"{title.capitalize()}: {len(steady)} of {len(of)} regions are in steady state. With "
-            f"all seeds they state {seeds} intervals, and {inside} ({100 * inside / seeds:.0f} %) "
-            f"have the value of many more transactions in them. Of seed 1, {near['long']} are "
-            f"within {share} of the long region, {near['others']} of {growing} within {share} of "
-            f"the other seeds, and {near['whole']} within {share} of the whole run."
+            wrapped(
+                f"{title.capitalize()}: {len(steady)} of {len(of)} regions are in steady state. "
+                f"Of the {seeds} intervals of all seeds {inside} ({100 * inside / seeds:.0f} %) "
+                f"contain the value of many more transactions. With seed 1, {near['long']} are "
+                f"within {share} of the long region, {near['others']} of {growing} within {share} "
+                f"of the other seeds, and {near['whole']} within {share} of the whole run."
+            )
         )
     return "\n\n".join(said)
 

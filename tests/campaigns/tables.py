@@ -71,13 +71,13 @@ def write_page(page: Path, *shown: str) -> None:
 
 
 def wrapped(text: str, *, indent: str = "") -> str:
-    """Prose in lines of 100 columns, in which code is not broken.
+    """Prose in lines of 100 columns, broken neither within code nor before a percent sign.
 
     Args:
         text: A paragraph or an item of a list.
         indent: The beginning of every line but the first.
     """
-    joined = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", _NO_BREAK), text)
+    joined = re.sub(r"`[^`]*`|\d %", lambda found: found[0].replace(" ", _NO_BREAK), text)
     lines = textwrap.wrap(
         joined, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
