@@ -308,11 +308,11 @@ def _parts(by_name: dict[str, Row]) -> str:
     for name, aim in (each for benchmark in BENCHMARKS for each in benchmark.aims.items()):
         found = by_name.get(f"benchmark/{name}")
         if found is not None:
-            unit = "M elements" if found["unit"] == "elements" else "MB"
-            scale = 1e6 if found["unit"] == "elements" else 1 << 20
-            cells = (figure(rate(found) / scale), "" if aim is None else figure(aim / scale))
-            lines.append((f"`{name}`", unit, *cells))
-    return table_of(("benchmark", "what", "in a second", "aim"), lines, texts=2)
+            unit, scale = ("M", 1e6) if found["unit"] == "elements" else ("MB", 1 << 20)
+            rates = (rate(found), aim)
+            cells = ("" if each is None else f"{figure(each / scale)} {unit}" for each in rates)
+            lines.append((f"`{name}`", *cells))
+    return table_of(("benchmark", "in a second", "aim"), lines)
 
 
 def _champsim(by_name: dict[str, Row]) -> str:

@@ -9,6 +9,7 @@ Traces are in `graven-results`, and made once. Tables keep a row until it is mad
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -193,7 +194,7 @@ def _percent(text: str) -> str:
 
 def shown(captured: list[Row], compared: list[Row], crashed: list[Row]) -> str:
     """What the page shows."""
-    out = ["## What they are like", ""]
+    out = ["## Properties", ""]
     head = (
         "program", "transactions", "of several words", "words stored outside", "stores each",
         "99 % below",
@@ -206,8 +207,8 @@ def shown(captured: list[Row], compared: list[Row], crashed: list[Row]) -> str:
     )
     unexplained = exact(sum(int(row["unexplained"]) for row in captured))
     out += [
-        f"Each proves itself: {loads} loads found what the trace has there, {compared_bytes} B of "
-        f"files compared at the end; unexplained: {unexplained}.",
+        f"Captures are verified: {loads} loads returned the value that the trace has, and "
+        f"{compared_bytes} B of files were compared at the end; {unexplained} are unexplained.",
         "",
     ]
     for machine in MACHINES:
@@ -224,42 +225,57 @@ def shown(captured: list[Row], compared: list[Row], crashed: list[Row]) -> str:
         "of these kept with the repair", "refused",
     )  # fmt: skip
     out.append(table_of(head, (_crashed_cells(name, crashed) for name in names)))
-    out += _violated(crashed)
-    out += _refused(crashed)
+    out += [_violated(crashed), *_refused(crashed), ""]
     return "\n".join(out)
 
 
-def _violated(rows: Sequence[Row]) -> list[str]:
-    """Each conviction, and what became of the same design with its repair."""
+def _violated(rows: Sequence[Row]) -> str:
+    """The table of convictions, and of the same designs with their repairs."""
     repaired = {(row["program"], row["design"]): row for row in rows if row["repair"]}
-    out = []
+    lines = []
     for row in rows:
-        if not row["violation"] or row["repair"]:
-            continue
-        line = f"- `{row['design']}` on {row['program']}, as printed: violated: {row['violation']}"
-        again = repaired.get((row["program"], row["design"]))
-        if again is not None:
-            found = again["violation"] or again["refusal"]
-            failures = exact(int(again["recoveries"]))
-            line += (
-                f"; with `{again['repair']}`: {again['verdict']}, in {failures} power failures"
-                f"{f': {found}' if found else ''}"
-            )
-        out.append(line)
-    return out
+        if row["violation"] and not row["repair"]:
+            cells = [row["program"], f"`{row['design']}`", row["violation"], "", ""]
+            again = repaired.get((row["program"], row["design"]))
+            if again is not None:
+                found = again["violation"] or again["refusal"]
+                failures = exact(int(again["recoveries"]))
+                verdict = f"{again['verdict']}, in {failures} power failures"
+                cells[3:] = [f"`{again['repair']}`", f"{verdict}{f': {found}' if found else ''}"]
+            lines.append(cells)
+    head = ("program", "design", "violation as printed", "repair", "verdict with the repair")
+    return table_of(head, lines, texts=len(head)) if lines else ""
+
+
+VARYING = (
+    (re.compile(r"(?:a transaction|transaction \d+) of thread \d+"), "a transaction"),
+    (re.compile(r"\bthread \d+ stores to 0x[0-9a-f]+"), "a thread stores"),
+    (re.compile(r"\bthe program stores to 0x[0-9a-f]+"), "the program stores"),
+)
+"""Parts of reasons that differ from program to program, and the words that stand for them."""
 
 
 def _refused(rows: Sequence[Row]) -> list[str]:
-    """Why designs refuse programs: each reason once, with who gives it."""
-    reasons: dict[tuple[str, str], list[str]] = {}
+    """Reasons why designs refuse programs: each once, with the designs and their programs."""
+    reasons: dict[str, dict[str, list[str]]] = {}
     for row in rows:
         why = row["refusal"].removeprefix(f"design {row['design']}: ")
+        for pattern, words in VARYING:
+            why = pattern.sub(words, why)
         if why:
-            reasons.setdefault((row["program"], why), []).append(f"`{row['design']}`")
-    return [
-        f"- {program}, {', '.join(dict.fromkeys(designs))}: {why}"
-        for (program, why), designs in reasons.items()
-    ]
+            programs = reasons.setdefault(why, {}).setdefault(row["design"], [])
+            programs += [] if row["program"] in programs else [row["program"]]
+    lines = []
+    for why, of in reasons.items():
+        designs: dict[tuple[str, ...], list[str]] = {}
+        for design, programs in of.items():
+            designs.setdefault(tuple(programs), []).append(f"`{design}`")
+        who = (
+            f"{', '.join(names)} {'refuses' if len(names) == 1 else 'refuse'} {', '.join(of)}"
+            for of, names in designs.items()
+        )
+        lines.append(f"- {'; '.join(who)}: {why}")
+    return lines
 
 
 def _captured_cells(row: Row) -> list[str]:

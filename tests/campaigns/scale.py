@@ -39,7 +39,6 @@ from tests.campaigns.tables import (
     write_page,
     write_rows,
 )
-from tests.counts.callgrind import Count
 from tests.counts.table import Table
 
 from graven import _engine
@@ -333,14 +332,20 @@ def figure(value: float) -> str:
 
 
 def table(axis: Axis, series: Series) -> str:
-    """The table of an axis: time, time for each unit of work, actions for each, memory."""
+    """The table of an axis: time for each unit of work, actions for each, memory.
+
+    The time itself is in it where the work grows with the size.
+    """
     head = [axis.title.split(",")[0]]
+    shows_seconds = {
+        name: len({row[work_of(row)] for row in of}) > 1 for name, of in series.items()
+    }
     for name in series:
         populating = name.endswith("populating")
         unit = "MB" if populating else axis.unit
-        per = "ms" if populating else "µs"
-        head += [f"{name}: s", f"{per}/{unit}"]
-        head += ["MB"] if populating else [f"actions/{unit}", "MB"]
+        columns = ["s"] if shows_seconds[name] else []
+        columns += [f"ms/{unit}", "MB"] if populating else [f"µs/{unit}", f"actions/{unit}", "MB"]
+        head += [f"{name}: {columns[0]}", *columns[1:]]
     lines = []
     for size in sorted({int(row["size"]) for rows in series.values() for row in rows}):
         cells = [size_text(axis, size)]
@@ -348,11 +353,12 @@ def table(axis: Axis, series: Series) -> str:
             row = next((row for row in rows if int(row["size"]) == size), None)
             populating = name.endswith("populating")
             if row is None:
-                cells += [""] * (3 if populating else 4)
+                cells += [""] * (3 - populating + shows_seconds[name])
                 continue
             work = int(row[work_of(row)])
             each = 1e3 * MB * time_of(row) / work if populating else 1e6 * time_of(row) / work
-            cells += [figure(time_of(row)), figure(each)]
+            cells += [figure(time_of(row))] if shows_seconds[name] else []
+            cells.append(figure(each))
             cells += [] if populating else [figure(int(row["actions"]) / work)]
             cells.append(figure(megabytes(row)))
         lines.append(cells)
@@ -369,7 +375,7 @@ def growth(series: Series) -> str:
 def block(axis: Axis, rows: Sequence[Row]) -> str:
     """What the page shows of an axis."""
     series = by_series(rows, axis)
-    plot = f"![Host time and memory against {axis.title}](performance/{axis.name}.svg)"
+    plot = f"![Host time and memory against {axis.title}](../performance/{axis.name}.svg)"
     return f"{plot}\n\n{table(axis, series)}\n{growth(series)}\n"
 
 
@@ -378,20 +384,48 @@ BEFORE = ROOT / "benches/counts-before.toml"
 
 
 def instructions(counts: Table, before: Table) -> str:
-    """What the page shows of the counts of host instructions, beside what they were."""
-    head = ("benchmark", "for each", "before", "now", "now / before")
-    cells = [
-        [f"`{name}`", count.unit, *_beside(count, before.counts.get(name))]
-        for name, count in sorted(counts.counts.items())
+    """Counts of host instructions, beside those before: ranges of groups, then each workload."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, count in sorted(counts.counts.items()):
+        groups.setdefault((name.split("/")[0], count.unit), []).append(name)
+    lines = [
+        (f"`{group}`", unit, exact(len(names)), *_ranges(counts, before, names))
+        for (group, unit), names in groups.items()
     ]
-    return table_of(head, cells, texts=2)
+    ranges = table_of(("benchmarks", "for each", "number", "now", "now / before"), lines, texts=2)
+    names = [name.split("/") for name in counts.counts if name.startswith("workload/")]
+    designs = sorted({design for _, _, design in names})
+    cells = [
+        (f"`{each}`", *(_beside(counts, before, f"workload/{each}/{name}") for name in designs))
+        for each in sorted({workload for _, workload, _ in names})
+    ]
+    return f"{ranges}\n{table_of(('`workload`', *(f'`{each}`' for each in designs)), cells)}"
 
 
-def _beside(now: Count, before: Count | None) -> tuple[str, str, str]:
-    count = exact(round(now.per_unit))
-    if before is None:
-        return "", count, ""
-    return exact(round(before.per_unit)), count, f"{now.per_unit / before.per_unit:.2f}"
+def _ranges(counts: Table, before: Table, names: Sequence[str]) -> tuple[str, str]:
+    """The least and the greatest count, and ratio to the one before."""
+    found = sorted(counts.counts[name].per_unit for name in names)
+    changes = (_change(counts, before, name) for name in names)
+    ratios = sorted(change for change in changes if change is not None)
+    return _span([exact(round(each)) for each in found]), _span([f"{each:.2f}" for each in ratios])
+
+
+def _span(texts: Sequence[str]) -> str:
+    return " to ".join(dict.fromkeys((texts[0], texts[-1]))) if texts else ""
+
+
+def _change(counts: Table, before: Table, name: str) -> float | None:
+    was = before.counts.get(name)
+    return None if was is None else counts.counts[name].per_unit / was.per_unit
+
+
+def _beside(counts: Table, before: Table, name: str) -> str:
+    """A count, and in brackets its ratio to the one before."""
+    count = counts.counts.get(name)
+    if count is None:
+        return ""
+    ratio = _change(counts, before, name)
+    return exact(round(count.per_unit)) + ("" if ratio is None else f" ({ratio:.2f})")
 
 
 def blocks(rows: Sequence[Row]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from . import champsim, dramsim
@@ -16,37 +16,57 @@ HEADINGS = {
     "cycles": "cycles",
     "read_mean": "mean latency of reads",
     "read_p99": "99th percentile",
-    "row_hits": "row hits",
 }
+"""Quantities of NVMain and DRAMsim3 in the tables. Row hits are not: they are equal, or few."""
 
-
-CHAMPSIM_HEADINGS = {
-    "cycles": "cycles",
+COUNTS = {
     "l1_hits": "L1 hits",
     "l1_misses": "lines from the L2",
-    "l2_misses": "from the LLC",
-    "llc_misses": "from memory",
+    "l2_misses": "lines from the LLC",
+    "llc_misses": "lines from memory",
     "l2_writebacks": "dirty lines to the LLC",
-    "llc_writebacks": "to memory",
+    "llc_writebacks": "dirty lines to memory",
 }
+"""Quantities of ChampSim in the table of counts."""
+
+APART = 0.01
+"""Share by which a count must differ to be in that table."""
 
 
 def champsim_markdown(ratios: Sequence[Ratio[champsim.Run]]) -> str:
-    """One table for each core model: the peer's value, and Graven's over it."""
-    cores: dict[str, Rows] = {}
+    """A table of the cycles of both core models, and one of the counts that differ."""
+    cycles: Rows = {}
+    counts = ["| program | core | count | value |", "|---|---|---|---|"]
     for each in ratios:
-        rows = cores.setdefault(each.run.core, {})
-        rows.setdefault(each.run.program, {})[each.quantity] = each
-    return "\n\n".join(_table(core, CHAMPSIM_HEADINGS, rows) for core, rows in cores.items())
+        if each.quantity == "cycles":
+            cycles.setdefault(each.run.program, {})[each.run.core] = each
+        elif abs(each.value - 1) > APART:
+            cells = (each.run.program, each.run.core, COUNTS[each.quantity], _cell(each))
+            counts.append(f"| {' | '.join(cells)} |")
+    cores = {each.run.core: each.run.core for each in ratios}
+    return "\n\n".join([_table("cycles", cores, cycles), "\n".join(counts)])
 
 
 def markdown(ratios: Sequence[Ratio[Run]]) -> str:
-    """One table for each machine and scheduler: the peer's value, and Graven's over it."""
-    groups: dict[str, Rows] = {}
+    """One table for each machine and scheduler: the peer's value, and Graven's over it.
+
+    Rows of a machine's later scheduler that repeat those of an earlier one are left out.
+    """
+    groups: dict[tuple[str, str], Rows] = {}
     for each in ratios:
-        rows = groups.setdefault(f"{each.run.machine}, {each.run.scheduler}", {})
+        rows = groups.setdefault((each.run.machine, each.run.scheduler), {})
         rows.setdefault(each.run.trace, {})[each.quantity] = each
-    return "\n\n".join(_table(name, HEADINGS, rows) for name, rows in groups.items())
+    shown: set[tuple[str, str]] = set()
+    tables = []
+    for (machine, scheduler), rows in groups.items():
+        new = {
+            trace: of
+            for trace, of in rows.items()
+            if (machine, _row(HEADINGS, trace, of)) not in shown
+        }
+        shown.update((machine, _row(HEADINGS, trace, of)) for trace, of in new.items())
+        tables.append(_table(f"{machine}, {scheduler}", HEADINGS, new))
+    return "\n\n".join(tables)
 
 
 def dramsim_markdown(ratios: Sequence[Ratio[dramsim.Run]]) -> str:
@@ -63,10 +83,12 @@ def _table(name: str, headings: Mapping[str, str], rows: Rows) -> str:
     shown = [each for each in headings if any(each in found for found in rows.values())]
     heading = " | ".join(headings[each] for each in shown)
     lines = [f"| {name} | {heading} |", "|---" * (len(shown) + 1) + "|"]
-    for of, found in rows.items():
-        cells = " | ".join(_cell(found.get(each)) for each in shown)
-        lines.append(f"| {of} | {cells} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(_row(shown, of, found) for of, found in rows.items())])
+
+
+def _row(shown: Iterable[str], name: str, found: Mapping[str, Ratio[Any]]) -> str:
+    """The row of a trace or program, with these quantities."""
+    return f"| {name} | {' | '.join(_cell(found.get(each)) for each in shown)} |"
 
 
 def _cell(ratio: Ratio[Any] | None) -> str:

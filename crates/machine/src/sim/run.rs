@@ -33,7 +33,6 @@ use crate::trace_event::TraceEvent;
 use crate::workload::{Workload, WorkloadConfig};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
-use graven_base::host;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Image, LineAddr, WordSet};
 use graven_base::stats::{CounterSet, Counts};
@@ -167,7 +166,6 @@ impl Simulation {
         populated: Populated,
         again: Option<Option<&[u64]>>,
     ) -> Result<Simulation, ConfigError> {
-        host::require(spec.built_bytes());
         let context = spec.context();
         let mut design = (spec.design.build)(&context)?.into_inner();
         if let Some(Some(registers)) = again {

@@ -1,0 +1,1 @@
+"""Linter of prose: Markdown, docstrings, help texts, and doc comments in Rust."""
