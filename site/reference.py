@@ -10,7 +10,7 @@ import graven
 from graven.basics import errors
 from graven.basics.numbers import exact
 from graven.cli.group import COMMANDS, cli
-from graven.engine.catalogue import Named, Parameter, catalogue
+from graven.engine.catalogue import MachineValue, Named, Parameter, catalogue
 from graven.laboratory.programs import own_programs
 
 
@@ -137,8 +137,8 @@ def rust() -> str:
     ]
     return (
         "# Rust\n\n"
-        "[Designs](../designs.md) and [Workloads](../workloads.md) say what to implement; the "
-        "documentation of every type is here, crate by crate.\n\n"
+        "[Designs](../guides/designs.md) and [Workloads](../explanation/workloads.md) say what to "
+        "implement; the documentation of every type is here, crate by crate.\n\n"
         + table(("crate", "what it has"), rows)
     )
 
@@ -147,7 +147,7 @@ def rust() -> str:
 
 GUARANTEES = {
     "none": "nothing",
-    "prefix": "the first so-many transactions in commit order are there",
+    "prefix": "a prefix of the transactions in commit order is there",
     "durable": "every acknowledged transaction is there",
 }
 
@@ -194,7 +194,7 @@ def workloads() -> str:
 
 def machines() -> str:
     """Every value of every preset, with where it is from."""
-    parts = ["# Machines\n", "What `graven list machines --verbose` shows.\n"]
+    parts = ["# Machines\n", "What `graven list machines --verbose` shows.\n", _side_by_side()]
     for machine in catalogue().machines:
         parts.append(f"## {machine.name}\n\n{cell(machine.title)}\n")
         rows = []
@@ -202,10 +202,35 @@ def machines() -> str:
             origin = value.source or "Graven's default"
             if value.assumed is not None:
                 origin = f"assumed: {value.assumed}"
-            shown = str(value.value).lower() if isinstance(value.value, bool) else value.value
-            rows.append((code(value.key), code(shown), value.unit, cell(origin)))
+            rows.append((code(value.key), code(_shown(value)), value.unit, cell(origin)))
         parts.append(table(("key", "value", "unit", "where it is from"), rows))
     return "\n".join(parts)
+
+
+def _shown(value: MachineValue) -> object:
+    """A value as machine files have it."""
+    return str(value.value).lower() if isinstance(value.value, bool) else value.value
+
+
+def _side_by_side() -> str:
+    """What the machines of papers set, one column for each."""
+
+    def set_by_paper(value: MachineValue) -> str:
+        if value.assumed is not None:
+            return f"*{cell(_shown(value))}*"
+        return cell(_shown(value)) if value.source is not None else ""
+
+    papers = [machine for machine in catalogue().machines if machine.file.startswith("papers/")]
+    rows = []
+    for values in zip(*(machine.values for machine in papers), strict=True):
+        cells = [set_by_paper(value) for value in values]
+        if any(cells):
+            rows.append((code(values[0].key), values[0].unit, *cells))
+    return (
+        "## Machines of papers side by side\n\n"
+        "Assumed values are in italics. An empty cell stands for Graven's default.\n\n"
+        + table(("key", "unit", *(machine.name for machine in papers)), rows)
+    )
 
 
 def parameters() -> str:
@@ -225,7 +250,8 @@ def statistics() -> str:
     """Every statistic, under its heading."""
     parts = [
         "# Statistics\n",
-        "What `graven list stats` shows; [what they mean](../statistics.md) says more.\n",
+        "What `graven list stats` shows; [Statistics](../explanation/statistics.md) explains what "
+        "they mean.\n",
     ]
     groups: dict[str, list[tuple[str, ...]]] = {}
     for item in catalogue().stats:
@@ -244,7 +270,8 @@ def litmus() -> str:
     parts = [
         "# Litmus programs\n",
         f"The {exact(len(programs))} programs that `graven litmus all` runs; "
-        "[the crash laboratory](../laboratory.md#litmus-programs) has their language.\n",
+        "[the crash laboratory](../explanation/laboratory.md#litmus-programs) has their "
+        "language.\n",
     ]
     for program in programs:
         parts.append(f"## {program.name}\n\n```text\n{program.text.rstrip()}\n```\n")

@@ -16,7 +16,7 @@ from graven import __version__
 
 ROOT = HERE.parent.parent
 
-TUTORIAL = "## A design in a repository of one's own"
+TUTORIAL = "## Start with a crate"
 
 
 # The crates that a new one depends on are those beside the package.

@@ -907,13 +907,13 @@ def test_plot_sensitivity_draws_what_explain_has_kept(quick, tmp_path):
 def test_the_page_has_each_picture_of_the_gallery_with_its_commands():
     from tests.campaigns.gallery import GALLERY, PICTURES
 
-    page = (GALLERY.parent / "plots.md").read_text()
+    page = (GALLERY.parent / "guides/plots.md").read_text()
     commands = {
         " ".join(line.split()) for line in page.splitlines() if line.startswith("    graven ")
     }
     for shown in PICTURES:
         assert f"graven plot {shown.plot} --out {shown.name}.svg" in commands
-        assert f"](gallery/{shown.name}.svg)" in page
+        assert f"](../gallery/{shown.name}.svg)" in page
         picture = (GALLERY / f"{shown.name}.svg").read_text()
         assert "</text>" in picture
         assert len(picture) < 200_000

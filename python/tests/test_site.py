@@ -68,7 +68,7 @@ def test_every_link_leads_to_something():
     ("name", "heading", "text"),
     [
         ("index.html", "Graven", "A crash laboratory lets power fail"),
-        ("start.html", "Five minutes", "graven run --design silo"),
+        ("tutorials/start.html", "Five minutes", "graven run --design silo"),
         ("reference/command-line.html", "graven adversary", "--schedules"),
         ("reference/python.html", "compare", "Runs"),
         ("reference/designs.html", "silo-literal", "silo.log_buffer_entries"),
@@ -86,7 +86,7 @@ def test_pages_have_what_they_are_for(page, name, heading, text):
 
 
 def test_a_file_that_a_page_links_to_is_shown(page):
-    opened(page, "architecture.html")
+    opened(page, "explanation/architecture.html")
     with page.expect_navigation():
         page.click("a[href*='source/crates/base/src/memory/image.rs']")
     assert "pub struct Image" in page.inner_text("body")
@@ -94,7 +94,7 @@ def test_a_file_that_a_page_links_to_is_shown(page):
 
 def test_a_phone_shows_the_menu_and_no_page_is_wider(browser):
     page = browser.new_page(viewport={"width": 390, "height": 800})
-    for name in ("index.html", "start.html", "claims.html", "reference/designs.html"):
+    for name in ("index.html", "tutorials/start.html", "results/claims.html", "reference/designs.html"):
         opened(page, name)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.is_visible(".md-header label[for='__drawer']")
@@ -105,9 +105,9 @@ def test_a_phone_shows_the_menu_and_no_page_is_wider(browser):
     ("name", "width", "scheme"),
     [
         ("index.html", 390, "light"),
-        ("start.html", 1280, "light"),
-        ("start.html", 390, "dark"),
-        ("designs.html", 1280, "dark"),
+        ("tutorials/start.html", 1280, "light"),
+        ("tutorials/start.html", 390, "dark"),
+        ("guides/designs.html", 1280, "dark"),
     ],
 )
 def test_pages_can_be_read_by_everyone(browser, name, width, scheme):

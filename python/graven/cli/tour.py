@@ -79,7 +79,7 @@ STEPS = (
     ),
     Step(
         "The text of the paper taken literally loses data. The program that shows it is made as "
-        "small as it gets, and the timeline says who did what. It ends with exit code 1.",
+        "small as it gets, and the timeline says who did what.",
         "graven adversary --design silo-literal --schedules 1000",
     ),
     Step(
