@@ -77,11 +77,7 @@ class Side:
     metavar="FILE",
     help="Of two sets of results: a page with what changed, one HTML file.",
 )
-@click.option(
-    "--metrics",
-    metavar="NAME,...",
-    help="Of two sets of results: the statistics that are compared (`graven list stats`).",
-)
+@options.metrics("five; only of two sets of results")
 @options.store
 @options.form("table", "json")
 def diff(
