@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,10 @@ from graven.cli.terminal import (
 from graven.cli.verdicts import print_campaigns
 from graven.engine.machine import Machine
 from graven.engine.variants import Variant
+from graven.laboratory import checker
 from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks
 from graven.laboratory.crashes import TRANSACTIONS, CrashCampaign, CrashJob, Shares
-from graven.laboratory.reports import Campaign
+from graven.laboratory.reports import Campaign, CrashReport
 from graven.laboratory.state_file import StateFile
 from graven.results.formats import json_text
 from graven.running.job import matrix
@@ -46,8 +47,9 @@ RESULTS = Path("graven-results")
 ROOM = 4 << 20
 """Room to ask for before a campaign, for a program or a state."""
 
-VERIFY_EVERY = 64
-"""Of so many plain power failures, one has its recovered files verified."""
+VERIFY_EVERY = 61
+"""Of so many plain power failures, one has its recovered files verified. A prime: transactions that
+are alike have as many crash points each, and the same one of each would be taken otherwise."""
 
 SAVE_SECONDS = 5.0
 """How much work of a campaign with `--state` may be lost."""
@@ -84,7 +86,7 @@ during its run, 130 for an interrupt.
 
 RUN_ONLY = (
     "workloads", "machine", "threads", "transactions", "seed", "sample", "failure_modes",
-    "recovery_depth", "lives", "garbage", "verify", "variants",
+    "recovery_depth", "lives", "garbage", "verify", "verify_limit", "at", "variants",
 )  # fmt: skip
 ADVERSARY_ONLY = ("seeds", "first_seed", "draws", "state")
 
@@ -187,6 +189,19 @@ class Forms(click.ParamType[dict[str, int]]):
     "first file, {folder} where all are. An exit code other than 0 is a violation.",
 )
 @click.option(
+    "--verify-limit",
+    type=click.FloatRange(0, checker.SECONDS_MAX, min_open=True),
+    metavar="SECONDS",
+    help="How long COMMAND of --verify may take on the files of one failure; one that takes longer "
+    f"has found them bad.  [default: {checker.SECONDS:g}]",
+)
+@click.option(
+    "--at",
+    type=click.IntRange(min=0),
+    metavar="POINT",
+    help="Let power fail at this crash point only, and only plainly: that of a violation.",
+)
+@click.option(
     "--recovery-depth",
     type=click.IntRange(1, RECOVERY_DEPTH_MAX),
     default=Shares.recovery_depth,
@@ -197,11 +212,10 @@ class Forms(click.ParamType[dict[str, int]]):
 @click.option(
     "--lives",
     type=click.IntRange(0, LIVES_MAX),
-    default=CrashJob.lives,
-    show_default=True,
     metavar="N",
     help="After some recoveries the workload begins again on what is there, with an eighth of the "
-    "transactions, and is crashed, too; so many times in a row at most.",
+    "transactions, and is crashed, too; so many times in a row at most.  "
+    f"[default: {CrashJob.lives}; with --verify 0]",
 )
 @click.option(
     "--garbage/--no-garbage",
@@ -260,8 +274,10 @@ def crash(
     sample: int,
     failure_modes: dict[str, int],
     verify: str | None,
+    verify_limit: float | None,
+    at: int | None,
     recovery_depth: int,
-    lives: int,
+    lives: int | None,
     garbage: bool,
     violations: int,
     adversary: bool,
@@ -322,12 +338,16 @@ def crash(
             failure_modes.get("structures", 0),
         )
         campaigns = len(runs)
-        campaign = CrashCampaign.prepare(
-            [
-                CrashJob(run, mutant, sample, shares, lives, garbage, violations, verify)
-                for run in runs
-            ]
-        )
+        if verify is None and verify_limit is not None:
+            raise click.UsageError("--verify-limit needs --verify")
+        if verify is not None and lives is None:
+            note(checker.NO_LIVES)
+        lives = checker.lives_of(lives, verify, CrashJob.lives)
+        how = (mutant, sample, shares, lives, garbage, violations, verify, verify_limit, None, at)
+        asked = [CrashJob(run, *how) for run in runs]
+        if verify is not None:
+            asked = [replace(job, keep=str(checker.folder_of(job, RESULTS))) for job in asked]
+        campaign = CrashCampaign.prepare(asked)
         keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(runs))
         task = _Runs(campaign, keep)
     if replay is not None:
@@ -342,12 +362,16 @@ def crash(
     with watched(keep, task.noun) as display:
         done = task.run(executor, display)
     seconds = time.monotonic() - started
+    recovered: dict[int, checker.Kept] = {}
     try:
+        if isinstance(task, _Runs):
+            runs_done = [report for report in done.reports if isinstance(report, CrashReport)]
+            recovered = checker.keep_replays(task.campaign.jobs, runs_done)
         replays = _write(done.reports, replay)
     except OutputError:
-        _print(done.reports, {}, form)
+        _print(done.reports, {}, recovered, form)
         raise
-    _print(done.reports, replays, form)
+    _print(done.reports, replays, recovered, form)
     if done.checked:
         note(
             f"{exact(done.checked)} power failures in {seconds:.2f} s of host time: "
@@ -516,11 +540,16 @@ def _write(reports: Sequence[Campaign], replay: Path | None) -> dict[int, Path]:
     return written
 
 
-def _print(reports: Sequence[Campaign], replays: Mapping[int, Path], form: str) -> None:
+def _print(
+    reports: Sequence[Campaign],
+    replays: Mapping[int, Path],
+    kept: Mapping[int, checker.Kept],
+    form: str,
+) -> None:
     if form == "json":
         sys.stdout.write(json_text([report.to_dict() for report in reports]))
     else:
-        print_campaigns(results_console(), reports, replays)
+        print_campaigns(results_console(), reports, replays, kept)
     sys.stdout.flush()
 
 
