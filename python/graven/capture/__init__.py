@@ -157,17 +157,16 @@ def run(request: Request, trace: Path, observe: Observer | None = None) -> Captu
         left = Left.read(folder, request)
         try:
             left.check(request, ended.words())
-        except CaptureError:
+        except CaptureError as error:
             # What is missing may have come later.
-            if ended.interrupted is not None:
-                raise ended.interrupted from None
-            raise
+            raise ended.interrupted or error from None
         spec = left.spec(request, place)
         outcome = Pool([(trace.name, _engine.CaptureAssembly(spec))], workers=1).run(observe)
         if outcome.interrupted:
             raise KeyboardInterrupt
         for failure in outcome.failures:
-            raise CaptureError(failure.message) from failure.error
+            refused = CaptureError(f"{failure.message}{ended.words()}")
+            raise ended.interrupted or refused from failure.error
         if 0 not in outcome.texts:
             raise Cancelled("it was cancelled")
         report = json.loads(outcome.texts[0])
