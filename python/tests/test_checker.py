@@ -238,6 +238,13 @@ def test_a_checker_that_goes_away_convicts_nobody(real, ledger, script, tmp_path
     assert "VIOLATED" not in done.stdout
 
 
+def test_a_checker_that_has_judged_nothing_is_told(real, ledger):
+    done = crash(real, *ledger, modes="structures=100000")
+    assert done.returncode == 0
+    assert "silo-ledger-40: the checker has judged no recovered file" in done.stderr
+    assert "judged no" not in crash(real, *ledger).stderr
+
+
 def test_power_may_fail_at_one_point_only(real, ledger):
     trace, checker = ledger
     done = crash(real, trace, checker, "--at", "5", "--format", "json")

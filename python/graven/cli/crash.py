@@ -377,6 +377,10 @@ def crash(
             f"{exact(done.checked)} power failures in {seconds:.2f} s of host time: "
             f"{scaled(done.checked / seconds)}/s"
         )
+    if verify is not None:
+        text = checker.unjudged(r for r in done.reports if isinstance(r, CrashReport))
+        if text is not None:
+            note(text)
     return _status(done, mutant)
 
 

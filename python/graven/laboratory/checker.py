@@ -130,6 +130,21 @@ def of_threads(count: int) -> str:
     )
 
 
+def unjudged(reports: Iterable[CrashReport]) -> str | None:
+    """What is to be said of runs that had a checker, and were too short for it to look at."""
+    never = [
+        report.name
+        for report in reports
+        if report.verdict == "kept" and not report.failure_modes["structures"]
+    ]
+    if not never:
+        return None
+    return (
+        f"{', '.join(never)}: the checker has judged no recovered file, since there were so few "
+        "power failures; --failure-modes structures=1 lets it judge all"
+    )
+
+
 def name_of(job: CrashJob) -> str:
     """How messages and files call a run, as `CrashReport.name`."""
     mutant = "" if job.mutant is None else f"-{job.mutant}"
