@@ -19,19 +19,22 @@ EXAMPLES := $(wildcard examples/*/Cargo.toml)
 .PHONY: help install dev optimised demo demo-real captures prepare test test-all examples recorded counts browser clusters site release containers lint format bench campaigns soak clean
 
 # Without benchmarks, so that what tests and the native module share is compiled once.
-CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
+TESTED := --locked --workspace --exclude graven-benches
+# Each test is a process: tests of all crates share the processors, and it is known what each takes.
+NEXTEST := $(BIN)/cargo-nextest nextest run $(TESTED) --no-fail-fast --show-progress none --status-level fail \
+	--final-status-level fail --config "target.'cfg(all())'.runner = ['$(CURDIR)/tests/budget/measured']"
+# CPU seconds of tests: a log for each tier of the table in tests/budget.
+BUDGET := target/budget
+logged = GRAVEN_CPU_LOG=$(CURDIR)/$(BUDGET)/$(1).log
 # Crates whose documentation is in the site: `graven`, and `graven-…`.
 DOCUMENTED := graven $(addprefix graven-,base machine designs workloads trace lab python)
-# Tests that run with checks of overflow, too: of simulations, and of power failures in the contract of designs. Campaigns of
-# the laboratory are the same simulations many times.
-CHECKED := $(addprefix --test ,designs machine project traces)
 # Tests of a Slurm that is killed and restarted; nothing else may take the processors from it.
 SLURM := python/tests/test_clusters.py
 # Packages that commands import: compiled once, since an environment may keep Python from doing so by itself. Nobody imports
 # their tests.
 IMPORTED := PIL click contourpy cycler dateutil fontTools jinja2 kiwisolver markupsafe matplotlib mpl_toolkits numpy packaging \
 	pyarrow pyparsing rich werkzeug
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+PYTEST := $(BIN)/python -m pytest -p tests.budget.plugin --numprocesses auto --dist worksteal
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,19 +63,24 @@ captures: install ## Build, run, capture and verify all real programs: captures/
 		$(BIN)/graven capture --recipe $$name --to captures/$$name.gvt; \
 	done
 
-prepare: ## Compile the tests of `make test`, and run nothing
-	$(CARGO_TEST) --release --no-run --quiet
+prepare: ## Compile the tests of `make test-all`, and run nothing
+	cargo test $(TESTED) --profile checked --no-run --quiet
 
-test: install ## What every edit runs: all designs, workloads and commands; 7 minutes on two cores, more on busy ones
-	$(CARGO_TEST) --release
+test: install $(VENV)/.rust ## What every edit runs: all designs, workloads and commands; 6 minutes on two cores, more on busy ones
+	$(NEXTEST) --cargo-profile release
+	cargo test $(TESTED) --release --doc --quiet
 	$(PYTEST) -m "not long" python/tests
 
-test-all: test ## The longer tests too, and simulations with checks of overflow; an hour on two cores
-	$(CARGO_TEST) --release --tests -- --ignored
-	cargo test --locked --package graven $(CHECKED)
-	$(PYTEST) --numprocesses 0 -m long $(SLURM)
-	$(PYTEST) --dist loadgroup -m long --ignore $(SLURM) python/tests
-	$(PYTEST) tests/recorded tests/counts release
+test-all: install $(VENV)/.rust ## The same and the longer tests, those of Rust with checks of overflow; an hour on two cores
+	@mkdir -p $(BUDGET) && rm -f $(BUDGET)/*.log
+	$(call logged,rust-edit) $(NEXTEST) --cargo-profile checked
+	cargo test $(TESTED) --profile checked --doc --quiet
+	$(call logged,python-edit) $(PYTEST) -m "not long" python/tests
+	$(call logged,rust-long) $(NEXTEST) --cargo-profile checked --run-ignored only
+	$(call logged,python-long) $(PYTEST) --numprocesses 0 -m long $(SLURM)
+	$(call logged,python-long) $(PYTEST) --dist loadgroup -m long --ignore $(SLURM) python/tests
+	$(BIN)/python -m tests.budget check $(BUDGET)/*.log
+	$(PYTEST) tests/recorded tests/counts tests/budget release
 	$(BIN)/python -m tests.counts check --short --jobs 2
 	$(MAKE) examples
 	$(BIN)/python -m tests.recorded check --quick --jobs 2
@@ -145,7 +153,7 @@ campaigns: install clusters ## What takes hours: mutants, full sizes of all pape
 	$(MAKE) soak
 
 soak: install ## Hours of the adversary on all sound designs; after an interrupt it goes on where it was
-	$(BIN)/graven crash --adversary --seeds 1000000 --state graven-results/soak.json
+	$(BIN)/graven adversary --schedules 1000000 --state graven-results/soak.json
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target python/graven/_engine*.so $(PLUGIN)
@@ -168,6 +176,10 @@ $(VENV)/.python:
 $(REQUIREMENTS): $(VENV)/.python python/requirements.lock
 	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --requirement python/requirements.lock
 	@$(BIN)/python -m compileall -q -j 2 -x '/tests?/' $(addprefix $(VENV)/lib/python3*/site-packages/,$(IMPORTED))
+	@touch $@
+
+$(VENV)/.rust: $(REQUIREMENTS) python/requirements-rust.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-rust.lock
 	@touch $@
 
 $(VENV)/.browser: $(REQUIREMENTS) python/requirements-browser.lock

@@ -1,1 +1,1 @@
-"""Makes a release and checks it: `python -m release`; docs/releasing.md says more."""
+"""Makes a release and checks it: `python -m release`; docs/guides/releasing.md says more."""

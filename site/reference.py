@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 import graven
+from graven.basics import errors
 from graven.basics.numbers import exact
 from graven.cli.group import COMMANDS, cli
 from graven.engine.catalogue import Named, Parameter, catalogue
@@ -105,10 +106,12 @@ def _path(name: str, item: object) -> str:
     """Where a public name is documented."""
     if not callable(item):
         return f"graven.{graven._HOMES[name]}.{name}"
-    # Errors of the native module are said to be the package's; its stub documents them. Where the
-    # module of a function has its name, both have the same path.
-    module = "graven._engine" if item.__module__ == "graven" else item.__module__
-    return f"{module}.{name}"
+    # Errors are said to be the package's. They are documented where they are defined, those of the
+    # native module in its stub.
+    if item.__module__ == "graven":
+        own = hasattr(errors, name)
+        return f"graven.basics.errors.{name}" if own else f"graven._engine.{name}"
+    return f"{item.__module__}.{name}"
 
 
 RUST = "rust"

@@ -86,7 +86,7 @@ def test_what_is_shown_of_results_is_one_short_line():
         graven.catalogue(),
         graven.cost("silo"),
         graven.crash("ideal", "array", machine="cramped", transactions=10),
-        graven.adversary("silo", seeds=2),
+        graven.adversary("silo", schedules=2),
         *graven.litmus("graven litmus 1\ndesign silo").results,
     ]
     for item in shown:

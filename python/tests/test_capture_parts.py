@@ -199,7 +199,8 @@ def test_a_function_may_have_several_roles():
 def test_presets_say_what_their_transactions_are(real, name):
     about = " ".join(KNOWN[name].about.split())
     assert (
-        f"| `{name}` | {about}" in Path(__file__).parents[2].joinpath("docs/capture.md").read_text()
+        f"| `{name}` | {about}"
+        in Path(__file__).parents[2].joinpath("docs/guides/capture.md").read_text()
     )
     shown = "".join(real("capture", "--help").stdout.split())
     assert f"{name}:{about}.".replace(" ", "") in shown

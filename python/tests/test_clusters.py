@@ -121,7 +121,7 @@ def test_dask_workers_that_do_not_see_the_store_send_results_back(real, tmp_path
             "compare", "--designs", "base,silo", "--workloads", "hash", "--transactions", "200",
             "--from-start", "--format", "json", "--store", "compared", *on,
         )  # fmt: skip
-        adversary = ("crash", "--adversary", "--design", "silo,fwb", "--seeds", "600")
+        adversary = ("adversary", "--design", "silo,fwb", "--schedules", "600")
         drawn = real(*adversary, "--format", "json", "--store", "drawn", *on)
         programs = ("check", "silo", "--transactions", "2", "--departures", "1", "--format", "json")
         checked = real(*programs, "--store", "checked", *on)

@@ -21,7 +21,7 @@ import graven as package
 from graven.laboratory.state_file import sealed
 
 RUN = ("crash", "--design", "silo", "--workload", "btree")
-SCHEDULES = ("crash", "--adversary", "--design", "silo", "--seeds", "1000")
+SCHEDULES = ("adversary", "--design", "silo", "--schedules", "1000")
 
 
 @pytest.fixture
@@ -149,9 +149,9 @@ def test_lives_are_of_runs_and_said_in_their_reports(graven):
         [found] = reports(graven(*RUN, *given, "--format", "json"))
         assert found["lives"] == lives
     assert "0<=x<=8" in graven(*RUN, "--lives", "9").stderr
-    done = graven("crash", "--adversary", "--lives", "2")
+    done = graven("adversary", "--lives", "2")
     assert done.returncode == 2
-    assert "--lives does not go with --adversary" in done.stderr
+    assert "No such option '--lives'" in done.stderr
 
 
 def test_the_replay_may_go_elsewhere(graven, tmp_path):
@@ -185,19 +185,33 @@ def test_a_replay_that_cannot_be_written_keeps_what_was_found(graven, tmp_path):
         (["--failure-modes", "torn=0"], "`torn=0` is no failure mode"),
         (["--replay", "x.litmus"], "--replay is for one design and one workload"),
         (["--design", "silo", "--workload", "hash", "--replay", "no/x"], "cannot write into no"),
-        (["--seeds", "5"], "--seeds needs --adversary"),
-        (["--state", "x"], "--state needs --adversary"),
-        (["--adversary", "--workload", "hash"], "--workload does not go with --adversary"),
-        (["--adversary", "--machine", "cramped"], "--machine does not go with --adversary"),
-        (["--adversary", "--threads", "2"], "--threads does not go with --adversary"),
-        (["--adversary", "--transactions", "2"], "--transactions does not go with --adversary"),
-        (["--adversary", "--sample", "2"], "--sample does not go with --adversary"),
-        (["--adversary", "--seeds", "0"], "--seeds"),
-        (["--adversary", "--set", "pm.nope=1"], "unknown key `pm.nope`"),
+        (["--schedules", "5"], "No such option '--schedules'"),
+        (
+            ["--adversary", "--design", "silo", "--seeds", "5"],
+            "a command of its own: graven adversary --design silo --schedules 5",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(graven, tmp_path, arguments, message):
-    done = graven("crash", *arguments, FAKE_SECONDS="60")
+    _refused(graven("crash", *arguments, FAKE_SECONDS="60"), tmp_path, message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--design", "nope"], "unknown design `nope`"),
+        (["--workload", "hash"], "No such option '--workload'"),
+        (["--schedules", "0"], "--schedules"),
+        (["--set", "pm.nope=1"], "unknown key `pm.nope`"),
+        (["--mutant", "no-tuple"], "--mutant no-tuple is of one design"),
+        (["--replay", "x.litmus"], "--replay is for one design"),
+    ],
+)
+def test_bad_input_of_the_adversary_is_too(graven, tmp_path, arguments, message):
+    _refused(graven("adversary", *arguments, FAKE_SECONDS="60"), tmp_path, message)
+
+
+def _refused(done, tmp_path, message):
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
@@ -206,7 +220,7 @@ def test_bad_input_is_one_line_and_exit_code_2(graven, tmp_path, arguments, mess
 
 
 def test_a_table_of_schedules(graven, tmp_path):
-    done = graven("crash", "--adversary", "--design", "silo,ideal", "--seeds", "600")
+    done = graven("adversary", "--design", "silo,ideal", "--schedules", "600")
     assert done.returncode == 0, done.stderr
     for text in ("schedules", "600", "kept", "VIOLATED", "seed 1, crash point 2", "steal"):
         assert text in done.stdout
@@ -214,13 +228,13 @@ def test_a_table_of_schedules(graven, tmp_path):
 
 
 def test_a_chunk_that_fails_is_a_failure_and_the_rest_is_kept(graven):
-    done = graven("crash", "--adversary", "--design", "lad,silo", "--seeds", "500", FAKE_FAIL="lad")
+    done = graven("adversary", "--design", "lad,silo", "--schedules", "500", FAKE_FAIL="lad")
     assert done.returncode == 1
     assert "lad: cycle 1234" in done.stderr
     assert "silo" in done.stdout
 
 
-REAL = ("crash", "--adversary", "--design", "osp,silo-literal", "--seeds", "600")
+REAL = ("adversary", "--design", "osp,silo-literal", "--schedules", "600")
 """A sound design and one that is violated."""
 
 
@@ -242,7 +256,7 @@ def test_schedules_are_added_up_the_same_on_any_number_of_threads(real):
 
 @pytest.mark.engine
 def test_a_campaign_goes_on_where_it_was_interrupted(real, tmp_path):
-    seeds = ("crash", "--adversary", "--design", "osp,silo-literal", "--seeds", "2000")
+    seeds = ("adversary", "--design", "osp,silo-literal", "--schedules", "2000")
     arguments = (*seeds, "--state", "deep/state.json", "--format", "json")
     # It is saved as soon as there is anything, which is long before its end.
     script = "from graven.cli import crash, main; crash.SAVE_SECONDS = 0.0; main()"
@@ -299,7 +313,7 @@ def test_another_state_is_refused(real, tmp_path):
         assert "; give what it was begun with, or another file" in done.stderr
         assert state.read_text() == text
     state.write_text(sealed(whole))
-    done = real("crash", "--adversary", "--design", "osp", *REAL[4:], "--state", "state.json",
+    done = real("adversary", "--design", "osp", *REAL[3:], "--state", "state.json",
                 "--set", "pm.banks=2")  # fmt: skip
     assert done.returncode == 2
     message = "--design was osp,silo-literal, is osp; --set was not given, is pm.banks=2"
@@ -310,8 +324,8 @@ def test_another_state_is_refused(real, tmp_path):
 
 def test_an_interrupt_keeps_the_designs_that_have_finished(tmp_path):
     slow = {"FAKE_SECONDS": "600", "FAKE_SLOW": "silo", "FAKE_STARTED": str(tmp_path)}
-    arguments = ("--design", "base,silo", "--seeds", "600", "--format", "json")
-    process = start(tmp_path, "crash", "--adversary", *arguments, **slow)
+    arguments = ("--design", "base,silo", "--schedules", "600", "--format", "json")
+    process = start(tmp_path, "adversary", *arguments, **slow)
     await_file(tmp_path / "silo-1")
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
@@ -362,12 +376,12 @@ def test_from_python():
     assert (report.crash_points, report.every, report.settings) == (30, 2, {"pm.write_ns": "5"})
     assert report.violations[0].timeline[0].who == "thread 0"
     assert report.to_dict()["violations"][0]["left_out"] == 4
-    found = package.adversary("silo", seeds=600, jobs=2)
+    found = package.adversary("silo", schedules=600, jobs=2)
     assert (found.verdict, found.schedules) == ("kept", 600)
     with pytest.raises(package.ConfigError, match="unknown mutant"):
-        package.adversary("silo", seeds=10, mutant="nope")
-    with pytest.raises(package.ConfigError, match="seeds: 0"):
-        package.adversary("silo", seeds=0)
+        package.adversary("silo", schedules=10, mutant="nope")
+    with pytest.raises(package.ConfigError, match="schedules: 0"):
+        package.adversary("silo", schedules=0)
 
 
 def test_a_failure_raises(monkeypatch):

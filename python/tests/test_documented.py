@@ -260,12 +260,12 @@ def test_docstrings_of_all_kinds_are_found():
 ROOT = HERE.parents[1]
 PAGES = sorted(
     str(page.relative_to(ROOT))
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     if page.exists() and "```python" in page.read_text()
 )
 
 
-FIGURES = {"docs/plots.md", "docs/usage.md"}
+FIGURES = {"docs/guides/plots.md", "docs/guides/comparing.md"}
 """Pages that have papers' figures simulated, which takes minutes."""
 
 SMALL = {"transactions": 200, "workload__footprint_bytes": "1 MB"}

@@ -215,8 +215,8 @@ def test_a_machine_of_the_users_own_can_be_replayed(real, tmp_path):
 
 
 def test_the_adversary_violates_the_literal_design_and_not_the_repaired_one(real):
-    designs = ("--design", "silo-literal,silo", "--seeds", "50", "--format", "json")
-    done = real("crash", "--adversary", *designs)
+    designs = ("--design", "silo-literal,silo", "--schedules", "50", "--format", "json")
+    done = real("adversary", *designs)
     assert done.returncode == 0, done.stderr
     literal, repaired = documents(done.stdout)
     [violation] = literal["violations"]
@@ -283,14 +283,12 @@ def test_mutants_that_help_texts_name_are_there(real):
 
 def test_an_operator_is_a_mutant(real):
     done = real(
-        "crash", "--adversary", "--design", "silo", "--mutant", "recovery-skips(home,all)",
-        "--seeds", "20", "--format", "json",
+        "adversary", "--design", "silo", "--mutant", "recovery-skips(home,all)",
+        "--schedules", "20", "--format", "json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert documents(done.stdout)[0]["violations"]
-    unknown = real(
-        "crash", "--adversary", "--design", "silo", "--mutant", "unordered(", "--seeds", "2"
-    )
+    unknown = real("adversary", "--design", "silo", "--mutant", "unordered(", "--schedules", "2")
     assert unknown.returncode == 2
     assert "mutation operator" in unknown.stderr
 

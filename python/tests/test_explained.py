@@ -57,7 +57,7 @@ def test_the_page_shows_what_the_file_has():
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    page = (ROOT / "docs/claims.md").read_text()
+    page = (ROOT / "docs/results/claims.md").read_text()
     assert page.endswith(done.stdout.rstrip("\n") + "\n")
 
 

@@ -125,38 +125,23 @@ class Need:
         return self.need
 
 
-def test_what_does_not_fit_waits_and_what_fits_goes_before_it():
+def test_what_does_not_fit_waits_and_what_never_fits_is_refused():
     log: list[str] = []
     over, go = threading.Event(), threading.Event()
     go.set()
     needs = {"a": (60, over), "b": (50, go), "c": (40, go), "d": (0, go), "e": (101, go)}
     tasks = [(name, Need(need, log, name, until)) for name, (need, until) in needs.items()]
+    looks = iter(range(3))
+    # `a` runs until the pool has been looked at some times, in which nothing else has begun.
     pool = Pool(tasks, 2, Budget(lambda: Limit(100, "a test")))
-
-    def observe(_: object) -> None:
-        # `a` runs until all that fits beside it has ended.
-        if {"c ends", "d ends"} <= set(log):
-            over.set()
-
-    outcome = pool.run(observe)
+    outcome = pool.run(lambda _: over.set() if next(looks, None) is None else None)
     assert list(outcome.texts.items()) == [(0, "a"), (1, "b"), (2, "c"), (3, "d")]
-    assert log.index("b") > log.index("a ends") > log.index("c ends")
+    assert log.index("b") > log.index("a ends")
     [failure] = outcome.failures
     assert failure.label == "e"
     assert isinstance(failure.error, ConfigError)
     for text in ("needs up to 0.0 MB", "a test leaves", "footprint_bytes", LIMIT_VARIABLE):
         assert text in failure.message
-
-
-def test_what_is_refused_may_fit_once_others_begin_no_longer_alike():
-    log: list[str] = []
-    go = threading.Event()
-    go.set()
-    task = Need(200, log, "a", go)
-    needs = iter([200, 90])
-    task.memory_bytes = lambda: next(needs)  # type: ignore[method-assign]
-    outcome = Pool([("a", task)], 1, Budget(lambda: Limit(100, "a test"))).run()
-    assert outcome.texts == {0: "a"}
 
 
 def test_a_budget_is_what_was_left_before_anything_ran():
@@ -322,31 +307,27 @@ def test_what_does_not_fit_is_refused_before_it_starts(tmp_path):
 
 @needs_proc
 @pytest.mark.engine
-@pytest.mark.parametrize("megabytes", [20, 60, 100, 150, 200, 400, 700, 1000, 1500, 2000, 2150])
-def test_memory_that_is_refused_ends_a_simulation_and_not_the_process(megabytes, tmp_path):
-    done = under_limit(megabytes, *RUN, "--workload", "array", *LARGE, cwd=tmp_path, **TRY_ANYWAY)
-    assert done.returncode in (0, 1), done.stderr
-    assert done.returncode == 0 or "out of memory" in done.stderr, done.stderr
-    assert done.returncode == 1 or megabytes > 1500
+def test_an_image_that_the_host_refuses_ends_a_simulation_and_not_the_process(tmp_path):
+    done = under_limit(1000, *RUN, "--workload", "array", *LARGE, cwd=tmp_path, **TRY_ANYWAY)
+    assert done.returncode == 1, done.stderr
+    assert "out of memory" in done.stderr
 
 
 @needs_proc
 @pytest.mark.engine
-@pytest.mark.parametrize("environment", [{}, TRY_ANYWAY], ids=["refused", "tried"])
-def test_others_of_a_comparison_go_on_and_are_kept(environment, tmp_path):
+def test_others_of_a_comparison_go_on_and_are_kept(tmp_path):
     done = under_limit(
         900,
         *("compare", "--designs", "base,silo", "--workloads", "array", "--threads", "2"),
         *("--transactions", "300", "--vary", "workload.footprint_bytes=1 MB,4 GB,2 MB"),
         *("--format", "json", "--no-report", "--jobs", "2", "--out", "out.json"),
         cwd=tmp_path,
-        **environment,
     )
     assert done.returncode == 1, done.stderr
     records = documents((tmp_path / "out.json").read_text())
     sizes = [(r["design"], r["config"]["workload"]["footprint_bytes"]) for r in records]
     assert sizes == [(d, f"{size} MB") for size in (1, 2) for d in ("base", "silo")]
-    assert done.stderr.count("needs up to" if not environment else "out of memory") == 2
+    assert done.stderr.count("needs up to") == 2
 
 
 @needs_proc
@@ -371,22 +352,14 @@ def test_a_crash_campaign_says_what_it_needs(real):
     assert "needs up to" in done.stderr
 
 
-ADVERSARY = ("crash", "--adversary", "--no-store", "--jobs")
+ADVERSARY = ("adversary", "--no-store", "--jobs")
 
 
 @needs_proc
 @pytest.mark.engine
-@pytest.mark.parametrize("megabytes", [2, 4, 8])
-def test_what_is_not_even_imported_ends_with_an_error(megabytes, tmp_path):
-    done = under_limit(megabytes, *ADVERSARY, "2", "--design", "silo", cwd=tmp_path)
-    assert done.returncode in (1, 2), done.stderr
-
-
-@needs_proc
-@pytest.mark.engine
-@pytest.mark.parametrize("megabytes", [24, 64, 200, 450])
+@pytest.mark.parametrize("megabytes", [64, 450])
 def test_schedules_that_do_not_fit_are_refused_before_they_start(megabytes, tmp_path):
-    words = (*ADVERSARY, "2", "--design", "silo,hoop,lsm", "--seeds", "500")
+    words = (*ADVERSARY, "2", "--design", "silo,hoop,lsm", "--schedules", "500")
     done = under_limit(megabytes, *words, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     for text in ("a schedule of the adversary needs up to", "ulimit -v", LIMIT_VARIABLE):
@@ -397,14 +370,14 @@ def test_schedules_that_do_not_fit_are_refused_before_they_start(megabytes, tmp_
 @pytest.mark.engine
 def test_schedules_take_as_many_workers_as_fit(tmp_path):
     # Two would need more address space than there is; one does not.
-    words = (*ADVERSARY, "2", "--design", "silo", "--seeds", "250")
+    words = (*ADVERSARY, "2", "--design", "silo", "--schedules", "250")
     done = under_limit(700, *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
 MEASURED = """
 import sys
-import graven.cli, graven.cli.crash
+import graven.cli, graven.cli.adversary
 def peak(): return next(int(l.split()[1]) for l in open("/proc/self/status") if "VmHWM" in l)
 before = peak()
 sys.argv = ["graven", *sys.argv[1:]]
@@ -420,7 +393,7 @@ finally:
 @pytest.mark.long
 @pytest.mark.parametrize("design", ["silo", "hoop", "lsm", "osp"])
 def test_schedules_take_no_more_memory_than_is_said(design, tmp_path):
-    words = (*ADVERSARY, "1", "--design", design, "--seeds", "1500")
+    words = (*ADVERSARY, "1", "--design", design, "--schedules", "1500")
     refused = under_limit(4000, *words, cwd=tmp_path, **{LIMIT_VARIABLE: "1 MB"})
     most = size_of(re.search(r"needs up to ([\d.]+ MB)", refused.stderr)[1])
     done = subprocess.run(

@@ -116,8 +116,9 @@ def test_a_folder_that_cannot_be_written_is_not_there_in_part(graven, tmp_path):
 
 
 def commands_of(section):
-    """The commands of the first block of a section of docs/designs.md, without their comments."""
-    text = (ROOT / "docs/designs.md").read_text()
+    """The commands of the first block of a section of docs/guides/designs.md, without their
+    comments."""
+    text = (ROOT / "docs/guides/designs.md").read_text()
     block = re.search(rf"{re.escape(section)}\n.*?\n\n((?:    [^\n]*\n)+)", text, re.DOTALL)
     assert block is not None
     return [shlex.split(line, comments=True) for line in block[1].splitlines()]

@@ -17,7 +17,13 @@ from conftest import HERE
 REQUIRED = os.environ.get("GRAVEN_NOTEBOOKS") == "required"
 EXAMPLES = HERE.parent.parent / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
-PAGES = ("README.md", "docs/start.md", "docs/usage.md", "docs/plots.md", "docs/sweeps.md")
+PAGES = (
+    "README.md",
+    "docs/tutorials/start.md",
+    "docs/guides/comparing.md",
+    "docs/guides/plots.md",
+    "docs/guides/sweeps.md",
+)
 """Pages with code of Python."""
 
 NEEDED = {

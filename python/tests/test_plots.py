@@ -808,6 +808,7 @@ def test_plot_of_several_seeds_names_the_command_of_the_missing_one(quick):
         (("--out", "a.pdf", "--width", "page"), "width: `page` is not column, text, or inches"),
         (("--out", "a.pdf", "--style", "no-style"), "style: `no-style` is neither"),
         (("--out", "a.pdf", "--seeds", "1,x"), "`1,x` is neither a number of seeds"),
+        (("--out", "a.pdf", "--seeds", "2,2"), "`2,2` has a seed twice"),
         (("--out", "a.pdf", "--baseline", "lad"), "`lad` is not among the designs compared"),
         (("--out", "a.pdf", "--absolute", "--baseline", "base"), "exclude each other"),
         ((), "Missing option '--out'"),

@@ -190,7 +190,7 @@ def test_what_has_finished_is_kept_when_a_signal_stops_it(tmp_path, number, code
 
 @pytest.mark.engine
 def test_schedules_go_on_where_they_were(real, tmp_path):
-    adversary = ("crash", "--adversary", "--design", "silo", "--seeds", "20", "--format", "json")
+    adversary = ("adversary", "--design", "silo", "--schedules", "20", "--format", "json")
     first = real(*adversary)
     again = real(*adversary)
     assert (again.returncode, first.returncode) == (0, 0)

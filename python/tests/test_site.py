@@ -69,7 +69,7 @@ def test_every_link_leads_to_something():
     [
         ("index.html", "Graven", "A crash laboratory lets power fail"),
         ("start.html", "Five minutes", "graven run --design silo"),
-        ("reference/command-line.html", "graven crash", "--adversary"),
+        ("reference/command-line.html", "graven adversary", "--schedules"),
         ("reference/python.html", "compare", "Runs"),
         ("reference/designs.html", "silo-literal", "silo.log_buffer_entries"),
         ("reference/statistics.html", "Transactions", "throughput_tx_per_s"),

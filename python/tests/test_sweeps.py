@@ -114,6 +114,13 @@ REFUSED = [
     ("threads = [0]", "s.toml: `threads` = [0] is not allowed; whole numbers, at least 1"),
     ("threads = [true]", "s.toml: `threads` = [True] is not allowed"),
     ("transactions = 1.5", "s.toml: `transactions` = 1.5 is not allowed"),
+    ("", "s.toml: it says nothing"),
+    ("# a comment\n", "s.toml: it says nothing"),
+    ("seeds = [1, 1]", "s.toml: `seeds` = [1, 1] is not allowed; each value once"),
+    (
+        "vary = { 'pm.write_ns' = [3, 3] }",
+        "s.toml, vary: `pm.write_ns` = [3, 3] is not allowed; each",
+    ),
     ("seeds = [-1]", "s.toml: `seeds` = [-1] is not allowed; from 0"),
     ("seed = 'a'", "s.toml: `seed` = 'a' is not allowed; from 0"),
     ("seed = 1\nseeds = [1]", "not beside `seeds`"),

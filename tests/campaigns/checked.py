@@ -31,7 +31,7 @@ from graven.laboratory.check import Bound, Check, Checked
 from graven.laboratory.state_file import StateFile
 
 TABLE = Path(__file__).parent / "checked.csv"
-PAGE = ROOT / "docs/checked.md"
+PAGE = ROOT / "docs/results/checked.md"
 
 BOUNDS = {
     "2": Bound(transactions=2),

@@ -7,7 +7,7 @@ Runs the same sweep on this host, on four workers of Dask that are killed at ran
 replaced), and on a Slurm of one node whose jobs are killed and requeued at random, and compares
 what each writes, byte for byte. Then the scheduler alone, with times that are drawn: a million
 simulations on a thousand workers that die now and then. Figures are in `clusters.csv`, and in
-docs/sweeps.md. Both clusters are started here, on the loopback address, and stopped.
+docs/guides/sweeps.md. Both clusters are started here, on the loopback address, and stopped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from graven.store import Store
 from graven.store.keeper import Keeper, digest
 
 RESULTS = Path(__file__).parent / "clusters.csv"
-PAGE = ROOT / "docs" / "sweeps.md"
+PAGE = ROOT / "docs/guides/sweeps.md"
 
 COLUMNS = ("what", "figure", "value", "unit")
 

@@ -47,7 +47,7 @@ from graven.basics import output
 from graven.engine.catalogue import MachinePreset, catalogue
 
 TABLE = Path(__file__).parent / "corners.csv"
-PAGE = ROOT / "docs/corners.md"
+PAGE = ROOT / "docs/results/combinations.md"
 
 SLOW = 10.0
 """Times the median of its workload that no combination may take."""

@@ -10,7 +10,7 @@ one at a time: what `graven explain` does for one claim. Results of simulations 
 with those of `graven reproduce`, and what is there does not run again. `reference.csv`,
 which Graven ships (`graven.papers.reference`), has a line for each claim and alternative, the
 largest effect first (what a reading is and sets is in `papers/*/experiments.toml`);
-`docs/claims.md` has the tables that `--table` prints.
+`docs/results/claims.md` has the tables that `--table` prints.
 
 `--programs` tries the claims that readings with real programs have something to say of by default
 and with these, at quick sizes, and writes `explained-programs.csv`; `reference.csv` stays as it is.
@@ -174,7 +174,7 @@ def stored(table: Path) -> list[Row]:
 
 
 def tables(lines: Sequence[Row], with_programs: Sequence[Row]) -> str:
-    """The tables of `docs/claims.md`, one or two for each paper."""
+    """The tables of `docs/results/claims.md`, one or two for each paper."""
     found: dict[str, list[Row]] = {}
     for line in lines:
         found.setdefault(line["claim"], []).append(line)

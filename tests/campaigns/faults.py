@@ -17,7 +17,7 @@ from graven.cli.faults import cell
 from graven.laboratory.faults import Fate, FaultReport, survey
 
 TABLE = Path(__file__).parent / "faults.csv"
-PAGE = ROOT / "docs/faults.md"
+PAGE = ROOT / "docs/results/faults.md"
 SCHEDULES = 400
 
 COLUMNS = ("design", "schedules", "fault", "kept", "reported", "lost")

@@ -474,7 +474,7 @@ KINDS = (
     Kind("sweep", "s.toml", "*.sweep", read_sweep, ("sweep FILE --dry-run",), TEXT, has_keys=True),
     Kind("litmus program", "p.litmus", "*.litmus", read_litmus, ("litmus FILE --no-store",), TEXT),
     Kind("schedules", "s.json", "*.schedules", read_schedules,
-         ("crash --adversary --design silo --seeds 2 --state FILE",),
+         ("adversary --design silo --schedules 2 --state FILE",),
          (*TEXT, *[sealed_state] * 20)),
     Kind("check", "c.json", "*.check", read_check,
          ("check lad --transactions 1 --departures 0 --state FILE",),

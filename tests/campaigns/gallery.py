@@ -1,4 +1,4 @@
-"""The gallery of pictures in docs/gallery, each made by the commands that docs/plots.md shows.
+"""The gallery of pictures in docs/gallery, each made by a command that the guide to plots shows.
 
     python -m tests.campaigns.gallery [NAME ...] [--to FOLDER] [--theme light|dark] [--form svg|png]
 

@@ -38,7 +38,7 @@ from graven.laboratory.programs import Program, program_files
 
 TABLE = Path(__file__).parent / "mutants.csv"
 REASONS = Path(__file__).parent / "survivors.toml"
-PAGE = ROOT / "docs/mutants.md"
+PAGE = ROOT / "docs/results/mutants.md"
 
 LIBRARY = ROOT / "litmus"
 """Programs of which some are for a mutant."""

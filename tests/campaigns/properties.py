@@ -4,8 +4,8 @@
 
 Each workload of a paper's machine runs once per seed under `ideal`, which adds nothing to what the
 program does. `properties.csv` has the mean over the seeds and the largest difference between two of
-them for every property; `docs/workloads.md` shows the table that `--table` prints. What a paper
-prints is in `PRINTED`, with where it stands; nothing is fitted to it.
+them for every property; `docs/explanation/workloads.md` shows the table that `--table` prints. What
+a paper prints is in `PRINTED`, with where it stands; nothing is fitted to it.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _row(machine: str, workload: str, name: str, values: Sequence[float], transa
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The table of `docs/workloads.md`: workloads down, properties across, printed values below."""
+    """The table of workloads and their properties in `docs/explanation/workloads.md`."""
     lines = [
         "| machine | workload | " + " | ".join(PROPERTIES) + " |",
         "|---|---|" + "---|" * len(PROPERTIES),

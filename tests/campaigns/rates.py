@@ -15,8 +15,8 @@ Three kinds of rates, by their names:
   the trace counts for both; Graven's start, building and shutdown do not.
 
 Nothing else should run on the host. `--only` takes what matches a glob of a name; rows of what was
-not measured stay in `rates.csv`, and `--missing` goes on after an interrupt. `docs/rates.md` shows
-them.
+not measured stay in `rates.csv`, and `--missing` goes on after an interrupt.
+`docs/results/rates.md` shows them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ import graven
 from graven.engine.catalogue import catalogue
 
 TABLE = Path(__file__).parent / "rates.csv"
-PAGE = ROOT / "docs/rates.md"
+PAGE = ROOT / "docs/results/rates.md"
 COLUMNS = ("name", "unit", "amount", "seconds", "actions")
 
 TRANSACTIONS = 20_000

@@ -38,7 +38,7 @@ HERE = Path(__file__).parent
 CAPTURED, COMPARED, CRASHED = (
     HERE / f"real-programs-{name}.csv" for name in ("captured", "compared", "crashed")
 )
-PAGE = ROOT / "docs/real-programs.md"
+PAGE = ROOT / "docs/results/real-programs.md"
 
 MACHINES = ("silo", "morlog", "hoop")
 """Those of papers with programs of their own."""
@@ -58,8 +58,8 @@ REPAIRS = {
     "morlog-slde": {"morlog.dirty_flags": "false"},
     "morlog-dp": {"morlog.dirty_flags": "false"},
 }
-"""What has a design log silent stores (docs/findings.md): those that are convicted as printed are
-crashed once more with it."""
+"""What has a design log silent stores (docs/results/findings.md): those that are convicted as
+printed are crashed once more with it."""
 
 CRASH_TRANSACTIONS = 12
 """Of each program, after those that fill its store."""

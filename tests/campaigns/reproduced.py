@@ -10,8 +10,8 @@ interrupt, and writes two tables, in which rows of papers that were not named st
 `--figures` those of figures whose names do not match and of claims that those do not answer:
 `reproduced.csv` has every number of every figure at both sizes, with the least and the greatest of
 its three seeds at full size and what the paper prints; `reproduced-claims.csv` what came of every
-claim that simulations answer. `docs/full-sizes.md` shows what is in them, and names what a quick
-size says otherwise than the paper's size by more than `APART`.
+claim that simulations answer. `docs/results/full-sizes.md` shows what is in them, and names what a
+quick size says otherwise than the paper's size by more than `APART`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from graven.store import Store
 
 TABLE = Path(__file__).parent / "reproduced.csv"
 CLAIMS = Path(__file__).parent / "reproduced-claims.csv"
-PAGE = ROOT / "docs/full-sizes.md"
+PAGE = ROOT / "docs/results/full-sizes.md"
 
 APART = 0.10
 """The share of the number at full size by which that at the quick size may differ."""

@@ -47,7 +47,7 @@ from graven.basics import output
 from graven.basics.numbers import exact
 
 TABLE = Path(__file__).parent / "scale.csv"
-PAGE = ROOT / "docs/performance.md"
+PAGE = ROOT / "docs/explanation/performance.md"
 PLOTS = ROOT / "docs/performance"
 
 DRIVER = ("cargo", "run", "--quiet", "--locked", "--release", "--package", "graven",

@@ -32,7 +32,7 @@ from graven.laboratory.state_file import StateFile
 from graven.running.progress import Display
 
 TABLE = Path(__file__).parent / "soaked.csv"
-PAGE = ROOT / "docs/soaked.md"
+PAGE = ROOT / "docs/results/soaked.md"
 
 SCHEDULES = 3000
 """Of each design, from seed 1 on."""

@@ -9,7 +9,7 @@ transactions; and in whole runs of as many from empty caches on. A structure tha
 one in a long region. There seven seeds are measured, and the regions of six, which are as many
 transactions at the same size, say of each one whether the interval that it states holds. The
 ratios, and half of the interval that the comparison states, are rows of `steady.csv`, and
-`docs/steady.md` shows them.
+`docs/results/steady.md` shows them.
 
 The campaign keeps results in the store `graven-results/steady`, and simulates only what is missing
 there after an interrupt. It writes a workload's rows when all its designs are through.
@@ -40,7 +40,7 @@ from graven.results.comparison import Normalised
 from graven.results.region import growth
 
 TABLE = Path(__file__).parent / "steady.csv"
-PAGE = ROOT / "docs/steady.md"
+PAGE = ROOT / "docs/results/steady.md"
 STORE = STATES / "steady"
 
 MACHINE = "silo"

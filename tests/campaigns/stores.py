@@ -4,7 +4,7 @@
 
 Keeps so many results of about 8 KB, each of which would survive a power failure before the next is
 kept, in one process and in four at once, on the file system of FOLDER; then finds all of them in a
-new process's place, with and without an index. Prints a table; docs/results.md has one.
+new process's place, with and without an index. Prints a table; docs/guides/store.md has one.
 """
 
 from __future__ import annotations

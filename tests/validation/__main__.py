@@ -38,8 +38,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     for name, command, what in (
         ("check", _check, "run Graven on all traces and compare with the peer's outputs"),
-        ("table", _table, "the same, as the tables of docs/validation.md"),
-        ("plot", _plot, "the times of the same, as the drawings of docs/validation.md"),
+        ("table", _table, "the same, as the tables of docs/explanation/validation.md"),
+        ("plot", _plot, "the times of the same, as the drawings of docs/explanation/validation.md"),
         ("measure", _measure, "run the peer on all traces and write its outputs anew"),
         ("traces", _traces, "write the traces to a folder"),
     ):

@@ -1,4 +1,4 @@
-"""The drawings of docs/validation.md: Graven's time over the peer's, run by run."""
+"""The drawings of docs/explanation/validation.md: Graven's time over the peer's, run by run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of docs/validation.md."""
+"""The tables of docs/explanation/validation.md."""
 
 from __future__ import annotations
 

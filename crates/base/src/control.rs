@@ -65,11 +65,9 @@ impl Control {
         self.is_cancelled()
     }
 
-    /// Whether the computation was asked to stop, or has to because the host has no memory left for it
-    /// ([`crate::host`]).
+    /// Whether the computation was asked to stop.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
-            || host::is_short()
             || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())
     }
 }

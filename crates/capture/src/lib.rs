@@ -9,7 +9,7 @@
 //! | bits of the tag | what |
 //! |---|---|
 //! | 0 and 1 | 0: an access to volatile memory; 1: a load; 2: a store; 3: an event |
-//! | 2 to 4 | of an access, the logarithm of its bytes; to volatile memory, one more |
+//! | 2 to 4 | of an access, the logarithm of its bytes, or 7: their number follows, a byte; to volatile memory, one more |
 //! | 5 | of a store, whether it is non-temporal; of a load, whether it is an atomic instruction's; to volatile memory, whether it stores |
 //! | 2 to 5 | of an event, which ([`Event`]) |
 //! | 6 and 7 | instructions since the record before: 0 to 2; 3: their number follows |

@@ -17,13 +17,16 @@ const EVENT: u8 = 3;
 const SPECIAL: u8 = 1 << 5;
 /// That the number of instructions follows.
 const MANY: u8 = 3;
+/// In the place of the logarithm of an access's bytes, that their number follows.
+const ANY_SIZE: u8 = 7;
 
 /// A load or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Where.
     pub position: u64,
-    /// How many bytes: a power of two.
+    /// How many bytes: a power of two of what an instruction accesses once, and any number up to [`ACCESS_BYTES_MAX`] of what
+    /// it accesses piece by piece.
     pub size: u8,
     /// How many loads ago its address was loaded, 1 the newest; 0: by none.
     pub origin: u16,
@@ -83,7 +86,7 @@ pub enum Record {
 }
 
 /// Writes records, each into bytes that have room for [`RECORD_BYTES_MAX`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Encoder {
     /// Position of the access before.
     position: u64,
@@ -94,8 +97,19 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// A load or store, when so many instructions of the thread have been executed. `bytes`: what was found or stored, a power
-    /// of two of them; `origin`: how many loads ago its address was loaded. Returns how many bytes it takes.
+    /// Instructions up to the record before.
+    #[must_use]
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// Instructions up to this one are no part of what follows.
+    pub fn leave_out_to(&mut self, instructions: u64) {
+        self.instructions = self.instructions.max(instructions);
+    }
+
+    /// A load or store, when so many instructions of the thread have been executed. `bytes`: what was found or stored, up to
+    /// [`ACCESS_BYTES_MAX`] of them; `origin`: how many loads ago its address was loaded. Returns how many bytes it takes.
     #[inline]
     pub fn access(
         &mut self,
@@ -106,8 +120,11 @@ impl Encoder {
         how: Accessed,
         origin: u16,
     ) -> usize {
-        let size = (bytes.len().trailing_zeros() as u8) << 2;
-        let tag = size
+        let size = match bytes.len().is_power_of_two() {
+            true => bytes.len().trailing_zeros() as u8,
+            false => ANY_SIZE,
+        };
+        let tag = size << 2
             | match how {
                 Accessed::Loaded => LOAD,
                 Accessed::LoadedBefore => LOAD | SPECIAL,
@@ -115,6 +132,10 @@ impl Encoder {
                 Accessed::StoredNonTemporally => STORE | SPECIAL,
             };
         let mut at = self.tag(out, tag, instructions);
+        if size == ANY_SIZE {
+            out[at] = bytes.len() as u8;
+            at += 1;
+        }
         at += distance(&mut out[at..], position, &mut self.position);
         at += leb128(&mut out[at..], origin.into());
         match how {
@@ -362,8 +383,15 @@ fn read_origin(rest: &mut &[u8]) -> Option<u16> {
 }
 
 fn read_access(tag: u8, rest: &mut &[u8], position: &mut u64) -> Option<Access> {
-    let size = 1u8 << (tag >> 2 & 7);
-    if usize::from(size) > ACCESS_BYTES_MAX {
+    let size = match tag >> 2 & 7 {
+        ANY_SIZE => {
+            let (&size, behind) = rest.split_first()?;
+            *rest = behind;
+            size
+        }
+        log => 1 << log,
+    };
+    if size == 0 || usize::from(size) > ACCESS_BYTES_MAX {
         return None;
     }
     read_distance(rest, position)?;
@@ -459,28 +487,33 @@ mod tests {
     fn any_record() -> impl Strategy<Value = (u64, Record)> {
         let since = prop_oneof![0u64..4, 0u64..1 << 40];
         let origins = prop_oneof![Just(0), 0..=ORIGIN_MAX];
-        let access =
-            (any::<u64>(), 0u32..7, any::<[u8; 32]>(), any::<[bool; 2]>(), origins.clone())
-                .prop_map(|(position, log, content, [is_store, special], origin)| {
-                    let (size, mut bytes) = (1u8 << log, [0; ACCESS_BYTES_MAX]);
-                    bytes[..32].copy_from_slice(&content);
-                    bytes[size.into()..].fill(0);
-                    let has_check = !is_store && !special;
-                    let check = has_check.then(|| check(&bytes[..size.into()]));
-                    if !is_store {
-                        bytes.fill(0);
-                    }
-                    let is_non_temporal = is_store && special;
-                    Record::Access(Access {
-                        position,
-                        size,
-                        origin,
-                        bytes,
-                        check,
-                        is_store,
-                        is_non_temporal,
-                    })
-                });
+        let access = (
+            any::<u64>(),
+            1..=ACCESS_BYTES_MAX as u8,
+            any::<[u8; 32]>(),
+            any::<[bool; 2]>(),
+            origins.clone(),
+        )
+            .prop_map(|(position, size, content, [is_store, special], origin)| {
+                let mut bytes = [0; ACCESS_BYTES_MAX];
+                bytes[..32].copy_from_slice(&content);
+                bytes[size.into()..].fill(0);
+                let has_check = !is_store && !special;
+                let check = has_check.then(|| check(&bytes[..size.into()]));
+                if !is_store {
+                    bytes.fill(0);
+                }
+                let is_non_temporal = is_store && special;
+                Record::Access(Access {
+                    position,
+                    size,
+                    origin,
+                    bytes,
+                    check,
+                    is_store,
+                    is_non_temporal,
+                })
+            });
         let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
         let bytes = prop::collection::vec(any::<u8>(), 0..PIECE_BYTES_MAX);
         let event = (0..16, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {

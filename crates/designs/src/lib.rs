@@ -1,6 +1,6 @@
 //! Persistence designs of the literature, one folder each, against the interface of [`graven_machine::design`].
 //!
-//! To add a design, write one folder and one line in [`register`]; `docs/designs.md` walks through one.
+//! To add a design, write one folder and one line in [`register`]; `docs/guides/designs.md` walks through one.
 
 pub mod base;
 mod fields;

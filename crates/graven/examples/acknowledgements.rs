@@ -1,4 +1,4 @@
-//! Prints the table of `docs/acknowledgements.md`: what one transaction does under each design.
+//! Prints the table of `docs/explanation/acknowledgements.md`: what one transaction does under each design.
 
 fn main() {
     match graven::acknowledgement::table(&graven::standard()) {

@@ -3,7 +3,7 @@
 //!
 //! This crate puts the others together: the [`Registry`] of all that ships ([`standard`]), machines of the papers, what
 //! is compared on them, cost sheets, the catalogue. Somebody else's design or workload depends on this crate alone; the
-//! modules of the others are here under their names. See `docs/architecture.md` for the picture.
+//! modules of the others are here under their names. See `docs/explanation/architecture.md` for the picture.
 //!
 //! There is no I/O: no files, no terminal, no wall clock.
 

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::checker;
-use crate::explorer::{CrashRun, Expect, Known, NextLife, Outcome, Thoroughness};
+use crate::explorer::{
+    CrashRun, Deadlock, Expect, Known, LivesAfter, NextLife, Outcome, Thoroughness,
+};
 use crate::litmus::{
-    Choices, CrashAt, Departure, Expectation, Layout, LayoutError, Litmus, LitmusWorkload, MACHINE,
-    Step, WORKLOAD, When, Word, crash_steps,
+    Choices, Circle, CrashAt, Departure, Expectation, Layout, LayoutError, Litmus, LitmusWorkload,
+    MACHINE, Step, WORKLOAD, When, Word, crash_steps, waits_with_a_lock,
 };
 use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
@@ -158,21 +160,59 @@ impl Case {
     pub fn run(&self) -> Result<Outcome, SimError> {
         let first = CrashRun::new(&self.specs[0], Some(self.workload(0)), self.how_in(0));
         let outcome = self.run_lives(first.map(CrashRun::counted), 0, false)?;
-        match outcome.violations.first() {
-            Some(violation) if violation.before.is_empty() => self.unless_racy(outcome),
-            _ => Ok(outcome),
-        }
+        let outcome = match outcome.violations.first() {
+            Some(violation) if violation.before.is_empty() => self.unless_at_fault(outcome)?,
+            _ => outcome,
+        };
+        Ok(match &outcome.deadlock {
+            None => outcome,
+            Some(deadlock) => Outcome { refused: Some(self.told(deadlock)), ..outcome },
+        })
     }
 
-    /// A violation is no design's fault if the program races later on: software that logs a word has read it before it is
-    /// stored to.
-    fn unless_racy(&self, outcome: Outcome) -> Result<Outcome, SimError> {
+    /// Runs each life's threads without power failures, if they might wait for each other for ever, and returns whether they do.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`].
+    pub fn rehearse(&self) -> Result<Option<Deadlock>, SimError> {
+        let how = Thoroughness {
+            at: CrashAt::Marked,
+            lives_after: LivesAfter::None,
+            violations_max: usize::MAX,
+            ..self.how.clone()
+        };
+        for (life, spec) in self.specs.iter().enumerate() {
+            if !waits_with_a_lock(self.litmus.threads_of(life)) {
+                continue;
+            }
+            let run = CrashRun::new(spec, Some(self.workload(life)), how.clone());
+            let outcome = self.part_of_parent(run.expect("it was built before")).run(None)?;
+            if let Some(deadlock) = outcome.deadlock {
+                return Ok(Some(Deadlock { lives_later: life, ..deadlock }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The threads of the program that wait for each other, by the names and steps of the program.
+    fn told(&self, deadlock: &Deadlock) -> String {
+        let circle = Circle::of_run(&self.litmus, deadlock.lives_later, &deadlock.threads);
+        circle.map_or_else(|| deadlock.to_string(), |circle| circle.to_string())
+    }
+
+    /// A program that races later on, or whose threads come to wait for each other, is refused whatever was found before:
+    /// software that logs a word has read it before it is stored to, so a race may violate before it is seen.
+    fn unless_at_fault(&self, outcome: Outcome) -> Result<Outcome, SimError> {
         let how = Thoroughness { at: CrashAt::Marked, ..self.how.clone() };
         let run = CrashRun::new(&self.specs[0], Some(self.workload(0)), how);
         let to_the_end = self.part_of_parent(run.expect("it was built before")).run(None)?;
-        match to_the_end.race {
-            Some(race) => Ok(Outcome { refused: Some(race.to_string()), ..Outcome::default() }),
+        let race = to_the_end.race.map(|race| race.to_string());
+        match race.or_else(|| to_the_end.deadlock.as_ref().map(Deadlock::to_string)) {
             None => Ok(outcome),
+            refused => {
+                let deadlock = to_the_end.deadlock;
+                Ok(Outcome { refused, deadlock, ..Outcome::default() })
+            }
         }
     }
 

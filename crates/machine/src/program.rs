@@ -160,6 +160,12 @@ pub trait Program {
     /// The next operation. `value` is what the last [`Op::Load`] returned (0 after any other).
     /// After [`Op::Done`] it is not called again.
     fn next(&mut self, value: u64) -> Op;
+
+    /// The number, from 0, of the step that its last operation comes from, for messages; none of a program that does not
+    /// number its steps.
+    fn step(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Word-granular reading of memory, as searches and checkers need it.

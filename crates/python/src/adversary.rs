@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use graven::host;
 use graven::lab::campaign;
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -35,7 +34,6 @@ impl AdversaryCampaign {
         if self.has_started.swap(true, SeqCst) {
             return Err(has_run());
         }
-        host::begin().map_err(|refused| SimulationError::new_err(refused.to_string()))?;
         let campaign = Arc::clone(&self.campaign);
         let started = Instant::now();
         let clock = move || started.elapsed();

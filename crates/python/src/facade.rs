@@ -162,7 +162,7 @@ impl Task for SimulationTask {
                 (Some(recording), simulation)
             }
         };
-        watch.follow(simulation.control(), self.spec.expected_transactions())?;
+        watch.follow(simulation.control(), self.spec.expected_work())?;
         let is_binary = self.binary_requests;
         let create = |path| RequestTrace::create(path, is_binary);
         let trace = self.request_trace.map(create).transpose()?;

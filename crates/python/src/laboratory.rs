@@ -15,9 +15,9 @@ use graven::lab::campaign::{
 };
 use graven::lab::case::{Case, LitmusError, designs_of};
 use graven::lab::enumeration::{Bound, Enumeration, EnumerationError};
-use graven::lab::explorer::Thoroughness;
+use graven::lab::explorer::{Deadlock, Thoroughness};
 use graven::lab::faults::{FaultKind, survey};
-use graven::lab::litmus::{self, CrashAt, Failure as Failed, Litmus, ParseError};
+use graven::lab::litmus::{self, Circle, CrashAt, Failure as Failed, Litmus, ParseError, Places};
 use graven::lab::mutants::{Mutant, TrialError, mutants_of, try_mutant};
 use graven::memory::Image;
 use graven::sim::{Others, SimError, Simulation, Spec};
@@ -368,21 +368,38 @@ impl Task for AdversaryTask {
 }
 
 struct LitmusTask {
+    /// What the file is called in messages.
+    file: String,
     litmus: Litmus,
+    places: Places,
     designs: Vec<(&'static DesignInfo, bool)>,
 }
 
-/// A litmus program; everything is checked here, nothing runs.
+/// What is wrong in a place of a file, which editors find.
+fn misread(file: &str, error: &ParseError) -> Failure {
+    Failure::Config(format!("{file}:{}:{}: {}", error.line, error.column, error.message))
+}
+
+impl LitmusTask {
+    /// Threads that wait for each other are refused where they wait, as what cannot be read is.
+    fn refusal(&self, deadlock: &Deadlock) -> Failure {
+        match Circle::of_run(&self.litmus, deadlock.lives_later, &deadlock.threads) {
+            Some(circle) => misread(&self.file, &circle.refusal(&self.places)),
+            None => Failure::Config(format!("{}: {deadlock}", self.file)),
+        }
+    }
+}
+
+/// A litmus program; everything is checked here. Nothing runs but programs whose threads might wait for each other for ever,
+/// once and without power failures.
 ///
 /// # Errors
 /// Syntax errors as FILE:LINE:COLUMN, so that editors find the place; names and values that do not exist or fit.
 pub fn litmus_program(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: LitmusSpec = parse(spec_json)?;
     let named = |error: &dyn std::fmt::Display| Failure::Config(format!("{}: {error}", given.file));
-    let misread = |e: ParseError| {
-        Failure::Config(format!("{}:{}:{}: {}", given.file, e.line, e.column, e.message))
-    };
-    let litmus = litmus::parse(&given.text).map_err(misread)?;
+    let (litmus, places) =
+        litmus::parse_placed(&given.text).map_err(|e| misread(&given.file, &e))?;
     let designs = if given.designs.is_empty() {
         designs_of(registry(), &litmus).map_err(|e| named(&e))?
     } else {
@@ -391,10 +408,14 @@ pub fn litmus_program(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         };
         given.designs.iter().map(one).collect::<Result<_, _>>()?
     };
-    for (design, _) in &designs {
-        Case::new(registry(), &litmus, design).map_err(|e| named(&e))?;
+    let task = LitmusTask { file: given.file.clone(), litmus, places, designs };
+    for (design, _) in &task.designs {
+        let case = Case::new(registry(), &task.litmus, design).map_err(|e| named(&e))?;
+        if let Some(deadlock) = case.rehearse()? {
+            return Err(task.refusal(&deadlock));
+        }
     }
-    Ok(Box::new(LitmusTask { litmus, designs }))
+    Ok(Box::new(task))
 }
 
 impl Task for LitmusTask {
@@ -408,6 +429,9 @@ impl Task for LitmusTask {
             }
             let case = Case::new(registry(), &self.litmus, design)?.under(&control);
             let outcome = case.run()?;
+            if let Some(deadlock) = &outcome.deadlock {
+                return Err(self.refusal(deadlock));
+            }
             let mut report = Report::new(design);
             report.add(&outcome);
             checked += report.tally.recoveries();

@@ -5,7 +5,6 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `allocator` | what happens when the system refuses memory |
 //! | `task` | Python's handle of what runs once |
 //! | `adversary` | Python's handle of an adversary's campaign |
 //! | `seam` | failures, tasks, machines and specifications as JSON |
@@ -19,7 +18,6 @@
 //! This file has the module's exceptions, classes and functions.
 
 mod adversary;
-mod allocator;
 mod capture;
 mod checker_command;
 mod facade;
@@ -31,7 +29,7 @@ mod seam;
 mod task;
 mod verification;
 
-use graven::{Registry, host};
+use graven::Registry;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -233,9 +231,6 @@ fn cost(spec_json: &str) -> PyResult<String> {
 /// # Errors
 /// Python's.
 pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> PyResult<()> {
-    // What is asked of the engine before anything runs has it, too.
-    allocator::fill_reserve();
-    host::set_refill(allocator::set_reserve);
     seam::set_registry(make);
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -49,6 +49,8 @@ impl From<SimError> for Failure {
     fn from(error: SimError) -> Failure {
         match error {
             SimError::Cancelled => Failure::Cancelled,
+            // No design can run it: what was given is wrong.
+            refused @ SimError::ProgramDeadlock(_) => Failure::Config(refused.to_string()),
             failed => Failure::Simulation(failed.to_string()),
         }
     }

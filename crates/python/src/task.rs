@@ -5,12 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
 use graven::control::ended_text;
-use graven::host;
 use pyo3::PyClass;
 use pyo3::prelude::*;
 
 use crate::SimulationError;
-use crate::seam::{Failure, Task, TaskControl};
+use crate::seam::{Task, TaskControl};
 
 /// What simulations, replays and campaigns have in common: each runs once, on the thread that calls `run`.
 #[pyclass(name = "Task", frozen, subclass, module = "graven._engine")]
@@ -42,7 +41,7 @@ impl TaskHandle {
         let taken = self.task.lock().expect("nothing panics while holding this lock").take();
         let Some(task) = taken else { return Err(has_run()) };
         // The task is consumed, so nothing that a panic left half done can be seen afterwards.
-        Ok(py.detach(|| unbroken(|| with_reserve(|| task.run(&self.control))))??)
+        Ok(py.detach(|| unbroken(|| task.run(&self.control)))??)
     }
 
     /// Memory of the host that `run` needs, at most, in bytes; 0 if it has run, or nothing is known of it.
@@ -73,17 +72,6 @@ pub fn has_run() -> PyErr {
 /// # Errors
 /// It has panicked.
 pub fn unbroken<T>(call: impl FnOnce() -> T) -> PyResult<T> {
-    let result = catch_unwind(AssertUnwindSafe(call));
-    host::take_shortage();
-    result.map_err(|panic| SimulationError::new_err(ended_text(panic.as_ref())))
-}
-
-/// Calls what may end because the host has no memory left for it, in which case it is not cancelled, but has failed.
-fn with_reserve<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    host::begin().map_err(|refused| Failure::Simulation(refused.to_string()))?;
-    let result = call();
-    match (result, host::take_shortage()) {
-        (Err(Failure::Cancelled), Some(refused)) => Err(Failure::Simulation(refused.to_string())),
-        (result, _) => result,
-    }
+    catch_unwind(AssertUnwindSafe(call))
+        .map_err(|panic| SimulationError::new_err(ended_text(panic.as_ref())))
 }

@@ -7,6 +7,7 @@ use graven_capture::{ACCESS_BYTES_MAX, Accessed, Event, shared_place};
 use crate::guest::bytes_at;
 use crate::instruction::Kind;
 use crate::qemu;
+use crate::repeated::Place;
 use crate::thread::{Thread, thread};
 use crate::tracer::tracer;
 
@@ -22,9 +23,21 @@ const ATOMIC: u64 = 2 << NUMBER_BITS;
 /// The bit that says that threads synchronise by it.
 const ORDERED: u64 = 4 << NUMBER_BITS;
 
-/// What QEMU is to call for each access of an instruction, the one of this number in its block, and what to hand over.
-pub fn hook(kind: Kind, number: u64) -> (qemu::AccessHook, u64) {
+/// What a repeated instruction's hook is handed. It lives as long as the process, like the code that QEMU makes of it.
+struct Repeated {
+    /// The instruction's number in its block.
+    number: u64,
+    address: u64,
+}
+
+/// What QEMU is to call for each access of an instruction, the one of this number in its block, at this address, and what to hand
+/// over.
+pub fn hook(kind: Kind, number: u64, address: u64) -> (qemu::AccessHook, u64) {
     match kind {
+        Kind::Repeated => {
+            let data = Box::leak(Box::new(Repeated { number, address }));
+            (repeats, std::ptr::from_mut(data) as u64)
+        }
         Kind::NonTemporal => (accesses, number | NON_TEMPORAL),
         Kind::Atomic => (accesses, number | ATOMIC),
         Kind::Ordered => (accesses, number | ORDERED),
@@ -35,12 +48,25 @@ pub fn hook(kind: Kind, number: u64) -> (qemu::AccessHook, u64) {
 }
 
 extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    let (size, is_store) = size_and_direction(info);
+    let is_both = qemu::is_load_and_store(info);
+    accessed::<false>(thread(vcpu), (address, size), is_store, is_both, data as u64);
+}
+
+extern "C" fn repeats(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    // SAFETY: it was leaked when the instruction was translated.
+    let repeated = unsafe { &*data.cast::<Repeated>() };
+    let (size, is_store) = size_and_direction(info);
     let thread = thread(vcpu);
+    thread.repeats(repeated.address);
+    accessed::<true>(thread, (address, size), is_store, false, repeated.number);
+}
+
+/// How many bytes an access has, and whether it stores.
+#[inline(always)]
+fn size_and_direction(info: u32) -> (usize, bool) {
     // SAFETY: `info` is QEMU's own, of this access.
-    let (size, is_store) = unsafe {
-        (1usize << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info))
-    };
-    accessed(thread, (address, size), is_store, qemu::is_load_and_store(info), data as u64);
+    unsafe { (1 << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info)) }
 }
 
 extern "C" fn loads_exclusively(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
@@ -83,11 +109,12 @@ unsafe extern "C" fn will_store_exclusively(vcpu: c_uint, _data: *mut c_void) {
 /// An instruction, the one of this number in its block, has stored so many bytes: a power of two of them, and no more than
 /// [`ACCESS_BYTES_MAX`].
 pub fn stored(thread: &mut Thread, address: u64, size: usize, number: u64) {
-    accessed(thread, (address, size), true, false, number);
+    accessed::<false>(thread, (address, size), true, false, number);
 }
 
+/// An access, of a repeated instruction or of another.
 #[inline(always)]
-fn accessed(
+fn accessed<const IS_REPEATED: bool>(
     thread: &mut Thread,
     (address, size): (u64, usize),
     is_store: bool,
@@ -102,9 +129,9 @@ fn accessed(
     }
     let volatile = |thread: &mut Thread| {
         if is_both {
-            thread.volatile(instruction, address, size as u8, false);
+            volatile_memory::<IS_REPEATED>(thread, instruction, (address, size), false);
         }
-        thread.volatile(instruction, address, size as u8, is_store);
+        volatile_memory::<IS_REPEATED>(thread, instruction, (address, size), is_store);
     };
     if !regions.are_looked_at(address, size as u64) {
         volatile(thread);
@@ -130,7 +157,7 @@ fn accessed(
         if is_both {
             thread.access(instruction, position, bytes, Accessed::LoadedBefore);
         }
-        thread.access(instruction, position, bytes, how);
+        persistent_memory::<IS_REPEATED>(thread, instruction, position, bytes, how);
         if has_threads {
             thread.closes_access();
         }
@@ -147,16 +174,45 @@ fn accessed(
     for (address, position, bytes) in regions.parts(address, size as u64) {
         for byte in 0..bytes {
             // SAFETY: as before.
-            thread.access(
-                instruction,
-                position + byte,
-                unsafe { bytes_at(address + byte, 1) },
-                how,
-            );
+            let bytes = unsafe { bytes_at(address + byte, 1) };
+            persistent_memory::<IS_REPEATED>(thread, instruction, position + byte, bytes, how);
         }
     }
     if has_threads {
         thread.closes_access();
+    }
+}
+
+/// An access to persistent memory.
+#[inline(always)]
+fn persistent_memory<const IS_REPEATED: bool>(
+    thread: &mut Thread,
+    instruction: u64,
+    position: u64,
+    bytes: &[u8],
+    how: Accessed,
+) {
+    if IS_REPEATED {
+        let place = Place::Persistent(position);
+        thread.repeated(instruction, place, bytes, how == Accessed::Stored);
+    } else {
+        thread.access(instruction, position, bytes, how);
+    }
+}
+
+/// An access to other memory.
+#[inline(always)]
+fn volatile_memory<const IS_REPEATED: bool>(
+    thread: &mut Thread,
+    instruction: u64,
+    (address, size): (u64, usize),
+    is_store: bool,
+) {
+    if IS_REPEATED {
+        let bytes = &[0; ACCESS_BYTES_MAX][..size];
+        thread.repeated(instruction, Place::Volatile(address), bytes, is_store);
+    } else {
+        thread.volatile(instruction, address, size as u8, is_store);
     }
 }
 

@@ -195,7 +195,7 @@ unsafe fn translates_instruction(
     if let Some(hook) = accesses::hook_before(kind) {
         execute(hook, 0);
     }
-    let (hook, data) = accesses::hook(kind, number);
+    let (hook, data) = accesses::hook(kind, number, address);
     // SAFETY: as before.
     unsafe {
         qemu::qemu_plugin_register_vcpu_mem_cb(

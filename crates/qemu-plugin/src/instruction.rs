@@ -24,6 +24,8 @@ pub enum Kind {
     Zeroes(u8),
     /// It says where the thread's own variables are: what this register has.
     ThreadPointer(u8),
+    /// It loads or stores a string, element by element, as often as a register says.
+    Repeated,
     /// It does nothing, in a loop that waits for others.
     Pause,
     /// Nothing of this.

@@ -12,6 +12,7 @@
 //! | `architecture` | what is different between programs for x86-64 and for AArch64 |
 //! | `hooks` | what QEMU calls: blocks, instructions, system calls, threads |
 //! | `accesses` | loads and stores |
+//! | `repeated` | accesses of repeated string instructions, word by word |
 //! | `exclusive` | what a thread has loaded exclusively |
 //! | `afterwards` | instructions of which something is known only when they are done |
 //! | `instruction` | what an instruction is, as far as that matters here |
@@ -55,6 +56,7 @@ mod qemu;
 mod ranges;
 mod regions;
 mod registers;
+mod repeated;
 mod setup;
 mod stream;
 mod synchronised;

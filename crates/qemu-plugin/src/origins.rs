@@ -61,7 +61,22 @@ impl Origins {
     /// How many loads ago the address of an access was loaded, 1 the newest; 0: by none, or so long ago that it is there.
     #[inline]
     pub fn of(&self, instruction: u64, is_store: bool) -> u16 {
-        self.distance(self.load_of_address(instruction, is_store))
+        distance(self.loads, self.load_of_address(instruction, is_store))
+    }
+
+    /// Loads so far that are recorded.
+    pub fn loads(&self) -> u64 {
+        self.loads
+    }
+
+    /// Blocks so far, the present one included.
+    pub fn blocks(&self) -> u64 {
+        self.block
+    }
+
+    /// An instruction has loaded more of what the newest load loads.
+    pub fn loaded_more(&mut self, instruction: u64) {
+        self.note(instruction, self.loads);
     }
 
     /// An instruction has loaded something, and that is recorded.
@@ -83,8 +98,9 @@ impl Origins {
         }
     }
 
+    /// The number of the load that the address of an access comes from; 0: none.
     #[inline]
-    fn load_of_address(&self, instruction: u64, is_store: bool) -> u64 {
+    pub fn load_of_address(&self, instruction: u64, is_store: bool) -> u64 {
         let flow = self.flow.map(|flow| flow.address(instruction as usize, is_store));
         flow.map_or(0, |source| self.newest(source))
     }
@@ -104,12 +120,13 @@ impl Origins {
         }
         newest
     }
+}
 
-    #[inline]
-    fn distance(&self, load: u64) -> u16 {
-        let ago = self.loads + 1 - load;
-        if load == 0 || ago > ORIGIN_MAX.into() { 0 } else { ago as u16 }
-    }
+/// How many loads ago that of a number was, behind so many loads; 0: none, or so long ago that it is there.
+#[inline]
+pub fn distance(loads: u64, load: u64) -> u16 {
+    let ago = (loads + 1).saturating_sub(load);
+    if load == 0 || ago > ORIGIN_MAX.into() { 0 } else { ago as u16 }
 }
 
 #[cfg(test)]

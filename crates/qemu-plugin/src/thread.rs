@@ -13,6 +13,7 @@ use crate::exclusive::Exclusive;
 use crate::flow::Flow;
 use crate::origins::Origins;
 use crate::registers::Registers;
+use crate::repeated::{Place, Run, parts};
 use crate::setup::Followed;
 use crate::stream::Stream;
 use crate::tracer::tracer;
@@ -150,6 +151,10 @@ pub struct Thread {
     pub exclusive: Exclusive,
     /// What is to be done when the next block begins.
     unfinished: Option<Unfinished>,
+    /// Where the present block begins.
+    block_at: u64,
+    /// The address of the repeated instruction that it has executed last, and the number of the block in which it did.
+    repeating: Option<(u64, u64)>,
     /// What is counted.
     pub counts: Counts,
 }
@@ -201,6 +206,8 @@ pub fn begin(vcpu: c_uint) {
         moving: Vec::new(),
         exclusive: Exclusive::default(),
         unfinished: None,
+        block_at: 0,
+        repeating: None,
         counts: Counts::default(),
     };
     thread.event(&Event::Began { by: child.map(|child| child.by) });
@@ -268,6 +275,7 @@ impl Thread {
         self.origins.begin(flow);
         self.instructions += self.of_block;
         self.of_block = instructions;
+        self.block_at = address;
         self.registers = registers;
         self.blocks_left = self.blocks_left.saturating_sub(1);
         if self.blocks_left == 0 {
@@ -338,6 +346,53 @@ impl Thread {
         self.record(instruction, is_store, |stream, at, origin| {
             stream.volatile(at, Volatile { address, size, origin, is_store });
         });
+    }
+
+    /// An access follows of the repeated instruction at this address. QEMU executes each repetition in a block of its own, or all
+    /// in one.
+    pub fn repeats(&mut self, address: u64) {
+        let block = self.origins.blocks();
+        let goes_on = self.repeating.is_some_and(|(of, last)| {
+            of == address && (last == block || last + 1 == block && self.block_at == address)
+        });
+        self.repeating = Some((address, block));
+        if let Some(stream) = &mut self.stream
+            && !goes_on
+            && !IS_UNTRACED.load(Ordering::Relaxed)
+        {
+            stream.ends_repetition();
+        }
+    }
+
+    /// An element that a repeated instruction loads or stores; of volatile memory, any bytes will do.
+    pub fn repeated(&mut self, instruction: u64, place: Place, bytes: &[u8], is_store: bool) {
+        let is_persistent = matches!(place, Place::Persistent(_));
+        if !is_persistent && !tracer().records_volatile() {
+            if !is_store {
+                self.origins.loaded_unrecorded(instruction);
+            }
+            return;
+        }
+        let is_traced = !IS_UNTRACED.load(Ordering::Relaxed);
+        // Downwards, the upper word is the one that is continued.
+        let goes_downwards = |stream: &Stream| stream.goes_downwards(place, bytes.len(), is_store);
+        let is_downwards = self.stream.as_ref().is_some_and(goes_downwards);
+        let (now, origins) = (self.now(instruction), &mut self.origins);
+        let mut stream = self.stream.as_mut().filter(|_| is_traced);
+        self.is_behind |= is_persistent && stream.is_some();
+        let mut take = |(place, from, to): (Place, usize, usize)| {
+            let load = origins.load_of_address(instruction, is_store);
+            let element = Run::new(place, &bytes[from..to], is_store, load);
+            let stream = stream.as_deref_mut();
+            let begins = stream.is_none_or(|stream| stream.repeated(now, origins.loads(), element));
+            match (is_store, begins) {
+                (true, _) => {}
+                (false, true) => origins.loaded(instruction),
+                (false, false) => origins.loaded_more(instruction),
+            }
+        };
+        let parts = parts(place, bytes.len());
+        if is_downwards { parts.rev().for_each(&mut take) } else { parts.for_each(&mut take) }
     }
 
     /// A load or store, written by `put`, which is told how many instructions have been executed, and how many loads ago the address

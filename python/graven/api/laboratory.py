@@ -150,7 +150,7 @@ def crash(
 def adversary(
     design: str,
     *,
-    seeds: int,
+    schedules: int,
     first_seed: int = 1,
     mutant: str | None = None,
     violations: int = 1,
@@ -164,7 +164,7 @@ def adversary(
 
     Args:
         design: Name of a design.
-        seeds: How many schedules.
+        schedules: The number of schedules.
         first_seed: Seed of the first; the others follow.
         mutant: A mutant of the design that is put in force.
         violations: No more schedules are run after so many.
@@ -180,7 +180,7 @@ def adversary(
         SimulationError: the engine failed. A design that breaks its guarantee is in the report.
 
     Examples:
-        >>> report = graven.adversary("silo", seeds=5)
+        >>> report = graven.adversary("silo", schedules=5)
         >>> report
         <AdversaryReport: silo, 5 schedules: kept, 56,028 power failures>
         >>> report.verdict, report.next_seed
@@ -188,7 +188,7 @@ def adversary(
 
         Five more schedules, with two threads at most:
 
-        >>> graven.adversary("silo", seeds=5, first_seed=6, draws={"threads": 2})
+        >>> graven.adversary("silo", schedules=5, first_seed=6, draws={"threads": 2})
         <AdversaryReport: silo, 5 schedules: kept, 2,590 power failures>
     """
     from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest
@@ -202,7 +202,7 @@ def adversary(
     shown_by = observer(observe)
     plan = AdversaryRequest(
         (arguments.text("design", design),),
-        arguments.integer("seeds", seeds, 1, arguments.SCHEDULES_MAX),
+        arguments.integer("schedules", schedules, 1, arguments.SCHEDULES_MAX),
         arguments.integer("first_seed", first_seed, 0, arguments.FIRST_SEED_MAX),
         None if mutant is None else arguments.text("mutant", mutant),
         pairs,

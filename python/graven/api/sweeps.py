@@ -2,18 +2,19 @@
 
 A file in TOML names designs, workloads, machines, threads, transactions, seeds, settings, and what
 is varied; all combinations are run. `[[part]]` tables each are a sweep of their own that has what
-the file says besides them, but for what they say themselves. docs/sweeps.md has the keys.
+the file says besides them, but for what they say themselves. docs/guides/sweeps.md has the keys.
 """
 
 from __future__ import annotations
 
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
+from typing import TypeVar
 
 from graven._engine import ConfigError
 from graven.api.options import Folder, choose, executor_of, keeper_of, observer
@@ -39,6 +40,8 @@ from graven.store.keeper import Keeper, digest
 SEEN_SECONDS = 60.0
 """How long a shared file system may take to show what another host has written."""
 
+
+T = TypeVar("T", bound=Hashable)
 
 Sized = Job | CrashJob
 """What a sweep is of."""
@@ -87,6 +90,8 @@ class Sweep:
             raw = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{name}: not TOML: {error}") from None
+        if not raw:
+            raise ConfigError(f'{name}: it says nothing; `designs = ["silo"]` is a sweep')
         parts = raw.pop("part", None)
         if parts is None:
             parts = [{}]
@@ -336,7 +341,18 @@ def _seeds(table: Table) -> tuple[int, ...]:
         seeds = (1 if given is None else given,)
     if any(type(seed) is not int or not 0 <= seed <= SEED_MAX for seed in seeds):
         raise table.refusal("seeds" if table.has("seeds") else "seed", f"from 0 to {SEED_MAX}")
-    return tuple(dict.fromkeys(seeds))
+    return _each_once(table, "seeds", seeds)
+
+
+def _each_once(table: Table, key: str, values: Sequence[T]) -> tuple[T, ...]:
+    """Values of a list, as they stand there.
+
+    Raises:
+        ConfigError: one stands there twice.
+    """
+    if len(set(values)) < len(values):
+        raise table.refusal(key, "each value once")
+    return tuple(values)
 
 
 def _text(table: Table, key: str, value: object) -> str:
@@ -375,8 +391,8 @@ def _variations(table: Table) -> tuple[Variation, ...] | None:
     for key, values in found.items():
         if not isinstance(values, list) or not values:
             raise found.refusal(key, "a list of at least one value")
-        texts = dict.fromkeys(_text(found, key, value) for value in values)
-        varied.append(Variation(key, tuple(texts), found.where))
+        texts = [_text(found, key, value) for value in values]
+        varied.append(Variation(key, _each_once(found, key, texts), found.where))
     return tuple(varied)
 
 
@@ -456,7 +472,7 @@ def sweep(
     store: Folder = ...,
     fresh: bool = False,
 ) -> list[Record] | list[CrashReport]:
-    """Runs all that a file asks for, as `graven sweep` does (docs/sweeps.md).
+    """Runs all that a file asks for, as `graven sweep` does (docs/guides/sweeps.md).
 
     Args:
         file: A sweep in TOML.

@@ -34,7 +34,6 @@ COUNT_MAX = (1 << 63) - 1
 CALLED = {
     "set": "settings",
     "sample": "every",
-    "schedules": "seeds",
     "draw": "draws",
     "design-as": "variants",
 }
@@ -87,7 +86,9 @@ def seeds(value: object, one: object) -> tuple[int, ...]:
         raise ConfigError("seeds: not beside `seed`; one of them says which")
     if isinstance(value, str) or not isinstance(value, Iterable):
         return tuple(range(1, integer("seeds", value, 1, SEEDS_MAX) + 1))
-    found = tuple(dict.fromkeys(integer("seeds", item, 0, SEED_MAX) for item in value))
+    found = tuple(integer("seeds", item, 0, SEED_MAX) for item in value)
+    if len(set(found)) < len(found):
+        raise ConfigError("seeds: one stands there twice; each is run once")
     if not found:
         raise ConfigError("seeds: the list is empty")
     return found

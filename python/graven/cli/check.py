@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from graven.api.options import sound_designs
 from graven.basics import signals
 from graven.basics.numbers import exact
 from graven.cli import options
@@ -32,7 +31,7 @@ depart from it at most so often: a dirty line is evicted, a write is late, a thr
 chooses another order. Power failures: at every change of the durable state, with any part of the
 newest write, any set of writes under way that their order allows, and after any write of recovery,
 to any depth; then a second life, and the same there. What an earlier failure has found is counted
-and not judged again (docs/laboratory.md says why that is sound).
+and not judged again (docs/explanation/laboratory.md says why that is sound).
 
 \b
 Examples:
@@ -72,7 +71,7 @@ class Words(click.ParamType[tuple[int, ...]]):
 
 
 @click.command(help=HELP)
-@options.designs_or_all
+@options.designs_argument("DESIGN...|all")
 @click.option(
     "--threads",
     type=int,
@@ -142,7 +141,7 @@ class Words(click.ParamType[tuple[int, ...]]):
 @options.jobs("Parts")
 @options.form("table", "json")
 def check(
-    designs: tuple[str, ...],
+    designs: str,
     threads: int,
     transactions: int,
     stores: int,
@@ -165,7 +164,7 @@ def check(
     executor = options.executor_of(on, jobs)
     life = LifeBound(life_transactions, life_stores)
     bound = Bound(threads, transactions, stores, words, not no_hand_overs, departures, life)
-    names = sound_designs() if designs == ("all",) else designs
+    names = options.sound(designs)
     plan = Check.prepare(names, bound, mutant=mutant, settings=settings)
     kept = None if state is None else StateFile(state)
     if kept is not None:

@@ -12,7 +12,7 @@ from graven._engine import ConfigError
 from graven.api.loading import load
 from graven.api.options import choose
 from graven.basics import output, signals
-from graven.cli import completions, options
+from graven.cli import options
 from graven.cli.storing import keeper, say_found, watched
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.engine.machine import Machine
@@ -68,20 +68,8 @@ once; what had finished is printed and written all the same, and the exit code i
 
 
 @click.command(help=HELP)
-@click.option(
-    "--designs",
-    metavar="NAMES",
-    shell_complete=completions.designs,
-    help="Designs, separated by commas, or `all`.  [default: the machine's, else every one that "
-    "stands for a paper]",
-)
-@click.option(
-    "--workloads",
-    metavar="NAMES",
-    shell_complete=completions.workloads,
-    help="Workloads or groups (micro, macro, all), or program traces (.gvt), separated by commas.  "
-    "[default: the machine's, else micro]",
-)
+@options.designs("the machine's, else every one that stands for a paper")
+@options.workloads("the machine's, else micro")
 @options.machine
 @click.option(
     "--threads",
@@ -104,12 +92,7 @@ once; what had finished is printed and written all the same, and the exit code i
     help="The design that others are relative to.  [default: the machine's, else base, else the "
     "first safe one]",
 )
-@click.option(
-    "--metrics",
-    metavar="NAMES",
-    help="Statistics that designs are compared by, separated by commas (`graven list stats`).  "
-    "[default: the machine's, else five]",
-)
+@options.metrics("the machine's, else five")
 @click.option(
     "--with",
     "others",

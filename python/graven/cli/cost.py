@@ -50,7 +50,7 @@ COLUMNS: list[tuple[str, JustifyMethod]] = [
 
 
 @click.command(help=HELP)
-@click.argument("designs", metavar="DESIGN[,DESIGN...]", shell_complete=completions.designs)
+@options.designs_argument("DESIGN...|all")
 @click.option(
     "--machine",
     metavar="PRESET|FILE",

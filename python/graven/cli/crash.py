@@ -2,69 +2,42 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from graven import _engine
-from graven.api.options import design_names, sound_designs, workload_names
-from graven.basics import output, signals
-from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SCHEDULES_MAX, VIOLATIONS_MAX
-from graven.basics.errors import OutputError
-from graven.basics.numbers import exact, scaled
-from graven.cli import completions, options
-from graven.cli.storing import InFile, State, UnderWay, keeper, say_found, watched
-from graven.cli.terminal import (
-    REFUSED,
-    complain,
-    note,
-    refusing,
-    results_console,
-)
-from graven.cli.verdicts import print_campaigns
+from graven.api.options import workload_names
+from graven.basics import signals
+from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX
+from graven.cli import options
+from graven.cli.campaigns import RESULTS, Done, Task, carry_out
+from graven.cli.storing import keeper, say_found
+from graven.cli.terminal import note
 from graven.engine.machine import Machine
 from graven.engine.variants import Variant
 from graven.laboratory import checker
-from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks
 from graven.laboratory.crashes import TRANSACTIONS, CrashCampaign, CrashJob, Shares
-from graven.laboratory.reports import Campaign, CrashReport
-from graven.laboratory.state_file import StateFile
-from graven.results.formats import json_text
+from graven.laboratory.reports import CrashReport
 from graven.running.job import matrix
-from graven.running.pool import Failure, Observer, Snapshot, failures_text
-from graven.running.work import Executor, Local
+from graven.running.pool import Observer
+from graven.running.work import Executor
 from graven.store.keeper import Keeper
-
-RESULTS = Path("graven-results")
-"""The folder of programs that replay violations."""
-
-ROOM = 4 << 20
-"""Room to ask for before a campaign, for a program or a state."""
 
 VERIFY_EVERY = 61
 """Of so many plain power failures, one has its recovered files verified. A prime: transactions that
 are alike have as many crash points each, and the same one of each would be taken otherwise."""
 
-SAVE_SECONDS = 5.0
-"""How much work of a campaign with `--state` may be lost."""
+HELP = """Let power fail at every crash point of a run, recover from what survived, and check.
 
-HELP = """Let power fail at every crash point, recover from what survived, and check.
-
-A crash point is a change of what a power failure leaves; between two of them every failure is the
-same. Each design runs each workload once. At every crash point power fails, the design recovers,
-the bytes are checked against the program's stores and acknowledgements, and the run goes on as if
-power had not failed. More expensive failure modes are checked at a share of the crash points. The
-first violation of a run is minimised to a short program, and written to a file that
-`graven litmus` replays.
-
-With --adversary programs, machines and the order of things in memory are drawn, too, within what
-is legal: no workload is run, but as many short programs as --seeds says.
+A crash point is a change of what a power failure leaves. At each one power fails, the design
+recovers, the bytes are checked against the program's stores and acknowledgements, and the run goes
+on as if power had not failed. The first violation is minimised to a program that `graven litmus`
+replays. `graven adversary` draws programs and schedules instead of running a workload.
 
 \b
 Examples:
@@ -73,22 +46,11 @@ Examples:
   graven crash --design silo --workload hash --mutant no-tuple
   graven crash --design-as small=silo,silo.log_buffer_entries=2 --workload hash
   graven crash --workload db.gvt --design silo --verify 'mdb_stat -n {image}'
-  graven crash --adversary --seeds 10000
-  graven crash --adversary --seeds 1000000 --state graven-results/soak.json
-  graven crash --adversary --design silo --draw transactions=500 --draw varied=0
-
-The machine `cramped` has tiny caches and queues, so that more is under way when power fails.
 
 The exit code is 0 if every guarantee was kept (or was not expected to be), 1 if a design that
-claims safety violated its guarantee or a mutant survived, 2 for refused input, also by a design
-during its run, 130 for an interrupt.
+claims safety violated its own or a mutant survived, 2 for refused input, also by a design during
+its run, 130 for an interrupt.
 """
-
-RUN_ONLY = (
-    "workloads", "machine", "threads", "transactions", "seed", "sample", "failure_modes",
-    "recovery_depth", "lives", "garbage", "verify", "verify_limit", "at", "variants",
-)  # fmt: skip
-ADVERSARY_ONLY = ("seeds", "first_seed", "draws", "state")
 
 
 class Forms(click.ParamType[dict[str, int]]):
@@ -128,24 +90,23 @@ class Forms(click.ParamType[dict[str, int]]):
         return found
 
 
-@click.command(help=HELP)
-@click.option(
-    "--design",
-    "designs",
-    multiple=True,
-    metavar="NAMES",
-    shell_complete=completions.designs,
-    help="Designs, separated by commas, or `all`; may be repeated.  [default: every sound one]",
-)
-@click.option(
-    "--workload",
-    "workloads",
-    multiple=True,
-    metavar="NAMES",
-    shell_complete=completions.workloads,
-    help="Workloads or groups (micro, macro, all), or program traces (.gvt), as --design.  "
-    "[default: micro]",
-)
+class Crash(click.Command):
+    """The command; it tells what was a part of it once where that is now."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuses `--adversary`, with the command that takes its place."""
+        if "--adversary" in args:
+            moved = {"--seeds": "--schedules"}
+            rest = [moved.get(word, word) for word in args if word != "--adversary"]
+            raise click.UsageError(
+                f"--adversary is a command of its own: {shlex.join(['graven', 'adversary', *rest])}"
+            )
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=Crash, help=HELP)
+@options.designs("every sound one")
+@options.workloads("micro")
 @options.machine
 @options.threads
 @click.option(
@@ -159,11 +120,7 @@ class Forms(click.ParamType[dict[str, int]]):
 @options.seed
 @options.settings
 @options.variants
-@click.option(
-    "--mutant",
-    metavar="NAME",
-    help="Make one design worse at one point (`graven list mutants`): it must be killed.",
-)
+@options.mutant
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
@@ -176,17 +133,16 @@ class Forms(click.ParamType[dict[str, int]]):
     type=Forms(),
     default=dict(Forms.known),
     metavar="NAMES",
-    help="Failure modes checked besides plain: torn, in-flight, recovery, structures, each with "
-    "=N for every N-th crash point; or none.  [default: "
-    + ",".join(f"{name}={share}" for name, share in Forms.known.items())
-    + "]",
+    help="Besides plain ones, each at every N-th crash point (=N); or none.  "
+    "[default: " + ",".join(f"{name}={share}" for name, share in Forms.known.items()) + "]",
 )
 @click.option(
     "--verify",
     metavar="COMMAND",
-    help="Of a captured program: run COMMAND on the recovered files, where structures are walked "
-    f"(every {VERIFY_EVERY} plain failures, if --failure-modes says nothing); {{image}} is the "
-    "first file, {folder} where all are. An exit code other than 0 is a violation.",
+    help="Of a captured program: run COMMAND on the recovered files; {image} is the first, "
+    "{folder} has all. An exit code other than 0 is a violation. It runs where structures are "
+    f"walked, by default at every {VERIFY_EVERY}st plain failure, and first on good files, which "
+    "must pass.",
 )
 @click.option(
     "--verify-limit",
@@ -213,8 +169,7 @@ class Forms(click.ParamType[dict[str, int]]):
     "--lives",
     type=click.IntRange(0, LIVES_MAX),
     metavar="N",
-    help="After some recoveries the workload begins again on what is there, with an eighth of the "
-    "transactions, and is crashed, too; so many times in a row at most.  "
+    help="Begin the workload again after some recoveries, N times in a row at most.  "
     f"[default: {CrashJob.lives}; with --verify 0]",
 )
 @click.option(
@@ -223,47 +178,17 @@ class Forms(click.ParamType[dict[str, int]]):
     show_default=True,
     help="Whether the log region holds noise at first.",
 )
-@click.option(
-    "--violations",
-    type=click.IntRange(1, VIOLATIONS_MAX),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Stop a run, or a design's schedules, after so many.",
-)
-@click.option("--adversary", is_flag=True, help="Draw programs, machines and schedules.")
-@click.option(
-    "--seeds",
-    type=click.IntRange(1, SCHEDULES_MAX),
-    default=1000,
-    show_default=True,
-    metavar="N",
-    help="With --adversary: schedules for each design.",
-)
-@options.first_seed("With --adversary")
-@options.draws("With --adversary")
-@click.option(
-    "--state",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="With --adversary: keep what is done there, and go on from it.",
-)
-@click.option(
-    "--replay",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Where the minimised program of the first violation goes; for one design and workload.  "
-    f"[default: {RESULTS}/DESIGN-WORKLOAD.litmus]",
-)
+@options.violations("a run")
+@options.replay("one design and workload")
 @options.on
 @options.keeping
-@options.jobs("Runs, or chunks of schedules,")
+@options.jobs("Runs")
 @options.form("table", "json")
 @click.pass_context
 def crash(
     context: click.Context,
-    designs: tuple[str, ...],
-    workloads: tuple[str, ...],
+    designs: str | None,
+    workloads: str | None,
     machine: str,
     threads: int | None,
     transactions: int,
@@ -280,11 +205,6 @@ def crash(
     lives: int | None,
     garbage: bool,
     violations: int,
-    adversary: bool,
-    seeds: int,
-    first_seed: int,
-    draws: tuple[tuple[str, int], ...],
-    state: Path | None,
     replay: Path | None,
     on: str,
     folder: Path,
@@ -294,142 +214,56 @@ def crash(
     form: str,
 ) -> int:
     """Checks everything, runs, writes, prints."""
-    _check_options(context, adversary=adversary)
     executor = options.executor_of(on, jobs)
-    if state is not None and not isinstance(executor, Local):
-        raise click.UsageError(f"--state: not with --on {on}, which goes on from the store")
-    names = [] if variants else sound_designs()
-    if designs:
-        names = design_names(designs)
-    names += [name for name in variants if name not in names]
-    if mutant is not None and len(names) != 1:
-        raise click.UsageError(f"--mutant {mutant} is of one design; --design names it")
-    task: _Task
-    if adversary:
-        plan = AdversaryRequest(
-            tuple(names), seeds, first_seed, mutant, tuple(settings.items()), violations, draws
-        )
-        campaigns = len(names)
-        keep = keeper(folder, no_store=no_store or state is not None, fresh=fresh, results=0)
-        if isinstance(executor, Local):
-            kept = None if state is None else InFile(StateFile(state), ROOM)
-            task = _Schedules.prepare(plan, kept if keep is None else UnderWay(keep, plan))
-        else:
-            task = _Blocks(Blocks.of(plan), keep)
-    else:
-        runs = matrix(
-            names,
-            workload_names(workloads or None),
-            Machine.find(machine),
-            threads=(threads,),
-            transactions=transactions,
-            seed=seed,
-            settings=settings,
-            variants=variants,
-        )
-        is_default = context.get_parameter_source("failure_modes") is ParameterSource.DEFAULT
-        if verify is not None and is_default:
-            failure_modes = {**failure_modes, "structures": VERIFY_EVERY}
-        shares = Shares(
-            failure_modes.get("torn", 0),
-            failure_modes.get("in-flight", 0),
-            failure_modes.get("recovery", 0),
-            recovery_depth,
-            failure_modes.get("structures", 0),
-        )
-        campaigns = len(runs)
-        if verify is None and verify_limit is not None:
-            raise click.UsageError("--verify-limit needs --verify")
-        if verify is not None and lives is None:
-            note(checker.NO_LIVES)
-        lives = checker.lives_of(lives, verify, CrashJob.lives)
-        how = (mutant, sample, shares, lives, garbage, violations, verify, verify_limit, None, at)
-        asked = [CrashJob(run, *how) for run in runs]
-        if verify is not None:
-            asked = [replace(job, keep=str(checker.folder_of(job, RESULTS))) for job in asked]
-        campaign = CrashCampaign.prepare(asked)
-        keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(runs))
-        task = _Runs(campaign, keep)
-    if replay is not None:
-        if campaigns != 1:
-            raise click.UsageError(
-                "--replay is for one design and one workload; without it, every violated one "
-                f"has a file of its own in {RESULTS}"
-            )
-        with refusing("--replay: "):
-            output.check([replay], ROOM)
-    started = time.monotonic()
-    with watched(keep, task.noun) as display:
-        done = task.run(executor, display)
-    seconds = time.monotonic() - started
-    recovered: dict[int, checker.Kept] = {}
-    try:
-        if isinstance(task, _Runs):
-            runs_done = [report for report in done.reports if isinstance(report, CrashReport)]
-            recovered = checker.keep_replays(task.campaign.jobs, runs_done)
-        replays = _write(done.reports, replay)
-    except OutputError:
-        _print(done.reports, {}, recovered, form)
-        raise
-    _print(done.reports, replays, recovered, form)
-    if done.checked:
-        note(
-            f"{exact(done.checked)} power failures in {seconds:.2f} s of host time: "
-            f"{scaled(done.checked / seconds)}/s"
-        )
+    runs = matrix(
+        options.designs_crashed(designs, variants, mutant),
+        workload_names(workloads),
+        Machine.find(machine),
+        threads=(threads,),
+        transactions=transactions,
+        seed=seed,
+        settings=settings,
+        variants=variants,
+    )
+    is_default = context.get_parameter_source("failure_modes") is ParameterSource.DEFAULT
+    if verify is not None and is_default:
+        failure_modes = {**failure_modes, "structures": VERIFY_EVERY}
+    shares = Shares(
+        failure_modes.get("torn", 0),
+        failure_modes.get("in-flight", 0),
+        failure_modes.get("recovery", 0),
+        recovery_depth,
+        failure_modes.get("structures", 0),
+    )
+    if verify is None and verify_limit is not None:
+        raise click.UsageError("--verify-limit needs --verify")
+    if verify is not None and lives is None:
+        note(checker.NO_LIVES)
+    lives = checker.lives_of(lives, verify, CrashJob.lives)
+    how = (mutant, sample, shares, lives, garbage, violations, verify, verify_limit, None, at)
+    asked = [CrashJob(run, *how) for run in runs]
     if verify is not None:
-        text = checker.unjudged(r for r in done.reports if isinstance(r, CrashReport))
-        if text is not None:
-            note(text)
-    return _status(done, mutant)
-
-
-def _check_options(context: click.Context, *, adversary: bool) -> None:
-    """Options of the one kind of campaign are refused in the other."""
-    wrong = RUN_ONLY if adversary else ADVERSARY_ONLY
-    for parameter in context.command.params:
-        given = context.get_parameter_source(parameter.name or "")
-        if parameter.name in wrong and given is ParameterSource.COMMANDLINE:
-            option = parameter.opts[0]
-            if adversary:
-                raise click.UsageError(
-                    f"{option} does not go with --adversary, which draws programs and machines"
-                )
-            raise click.UsageError(f"{option} needs --adversary")
-
-
-@dataclass(frozen=True)
-class _Done:
-    """The result of a campaign; `checked` are the power failures of this run of the command."""
-
-    reports: Sequence[Campaign]
-    failures: Sequence[Failure]
-    checked: int
-    interruption: str | None
-
-
-def _workers(executor: Executor) -> int | None:
-    """How many at a time on this host."""
-    return executor.workers if isinstance(executor, Local) else None
-
-
-class _Task:
-    """One of the two kinds of campaign."""
-
-    noun: str
-
-    def run(self, executor: Executor, display: Observer) -> _Done:
-        """Runs it."""
-        raise NotImplementedError
+        asked = [replace(job, keep=str(checker.folder_of(job, RESULTS))) for job in asked]
+    campaign = CrashCampaign.prepare(asked)
+    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(runs))
+    return carry_out(
+        _Runs(campaign, keep),
+        executor,
+        keep=keep,
+        campaigns=len(runs),
+        replay=replay,
+        mutant=mutant,
+        form=form,
+    )
 
 
 @dataclass
-class _Runs(_Task):
+class _Runs(Task):
     campaign: CrashCampaign
     keep: Keeper | None
     noun: str = "runs"
 
-    def run(self, executor: Executor, display: Observer) -> _Done:
+    def run(self, executor: Executor, display: Observer) -> Done:
         total = len(self.campaign.jobs)
         checked = self.campaign.run(keep=self.keep, executor=executor, observe=display)
         say_found(checked.found, total)
@@ -440,131 +274,13 @@ class _Runs(_Task):
             if self.keep is not None:
                 interruption += "; the same command goes on"
         count = sum(campaign.checked() for campaign in self.campaign.campaigns)
-        return _Done(checked.reports, checked.failures, count, interruption)
+        return Done(checked.reports, checked.failures, count, interruption)
 
+    def recovered(self, done: Done) -> Mapping[int, checker.Kept]:
+        reports = [report for report in done.reports if isinstance(report, CrashReport)]
+        return checker.keep_replays(self.campaign.jobs, reports)
 
-@dataclass
-class _Blocks(_Task):
-    """Schedules that are run on other hosts."""
-
-    blocks: Blocks
-    keep: Keeper | None
-    noun: str = "blocks of schedules"
-
-    def run(self, executor: Executor, display: Observer) -> _Done:
-        total = len(self.blocks.plan.designs) * len(self.blocks.blocks)
-        checked = self.blocks.run(keep=self.keep, executor=executor, observe=display)
-        say_found(checked.found, total)
-        interruption = None
-        if checked.interrupted:
-            interruption = signals.words()
-            if self.keep is not None:
-                interruption += "; the same command goes on"
-        return _Done(checked.reports, checked.failures, 0, interruption)
-
-
-@dataclass
-class _Schedules(_Task):
-    campaign: AdversaryCampaign
-    state: State | None
-    before: int
-    noun: str = "schedules"
-    _saved: float = field(default_factory=time.monotonic)
-    _saved_growth: int = 0
-    _warned: bool = False
-
-    @staticmethod
-    def prepare(plan: AdversaryRequest, state: State | None) -> _Schedules:
-        """Checks the plan, and reads the state if there is one."""
-        campaign = AdversaryCampaign.prepare(plan)
-        text = None if state is None else state.read()
-        if state is None or text is None:
-            return _Schedules(campaign, state, 0)
-        try:
-            campaign = AdversaryCampaign.prepare(plan, text)
-        except _engine.ConfigError as error:
-            state.refused(error)
-            return _Schedules(campaign, state, 0)
-        done, total = exact(campaign.schedules), exact(campaign.total)
-        note(f"{state.where}: {done} of {total} schedules were done")
-        return _Schedules(campaign, state, _judged(campaign))
-
-    def run(self, executor: Executor, display: Observer) -> _Done:
-        def observe(snapshot: Snapshot) -> None:
-            display(snapshot)
-            has_grown = self.campaign.growth > self._saved_growth
-            if has_grown and time.monotonic() - self._saved >= SAVE_SECONDS:
-                self._save_or_warn()
-
-        checked = self.campaign.run(workers=_workers(executor), observe=observe)
-        interruption = None
-        if checked.interrupted:
-            done, total = exact(self.campaign.schedules), exact(self.campaign.total)
-            interruption = f"{signals.words()}: {done} of {total} schedules were done"
-            if self.state is not None:
-                interruption += "; the same command goes on from there"
-        if self.state is not None:
-            self._save()
-        count = _judged(self.campaign) - self.before
-        return _Done(checked.reports, checked.failures, count, interruption)
-
-    def _save(self) -> None:
-        growth = self.campaign.growth
-        if self.state is not None:
-            self.state.write(self.campaign.state())
-        self._saved_growth = growth
-
-    def _save_or_warn(self) -> None:
-        """Saves; a disk that is full for a while does not end a campaign of hours."""
-        self._saved = time.monotonic()
-        try:
-            self._save()
-            self._warned = False
-        except OutputError as error:
-            if not self._warned:
-                note(f"{error}; the campaign goes on, and tries again")
-            self._warned = True
-
-
-def _judged(campaign: AdversaryCampaign) -> int:
-    return sum(report.recoveries for report in campaign.reports)
-
-
-def _write(reports: Sequence[Campaign], replay: Path | None) -> dict[int, Path]:
-    """Writes the program of each report's first violation; the files by the report's number."""
-    written: dict[int, Path] = {}
-    for number, report in enumerate(reports):
-        text = report.violations[0].replay if report.violations else None
-        if text is None:
-            continue
-        path = RESULTS / f"{report.name}.litmus" if replay is None else replay
-        output.check([path], len(text), make=RESULTS)
-        output.write(path, text.encode())
-        written[number] = path
-    return written
-
-
-def _print(
-    reports: Sequence[Campaign],
-    replays: Mapping[int, Path],
-    kept: Mapping[int, checker.Kept],
-    form: str,
-) -> None:
-    if form == "json":
-        sys.stdout.write(json_text([report.to_dict() for report in reports]))
-    else:
-        print_campaigns(results_console(), reports, replays, kept)
-    sys.stdout.flush()
-
-
-def _status(done: _Done, mutant: str | None) -> int:
-    for failure in done.failures:
-        complain(failures_text([failure]))
-    if done.interruption is not None:
-        note(done.interruption)
-        return 130
-    violated = [report for report in done.reports if report.violations]
-    missed = mutant is not None and not violated
-    if done.failures or missed or any(report.claims_safety for report in violated):
-        return 1
-    return REFUSED if any(report.verdict == "refused" for report in done.reports) else 0
+    def remark(self, done: Done) -> str | None:
+        if all(job.verify is None for job in self.campaign.jobs):
+            return None
+        return checker.unjudged(r for r in done.reports if isinstance(r, CrashReport))

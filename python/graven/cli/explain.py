@@ -54,7 +54,7 @@ the same command goes on.
 @click.command(help=HELP)
 @click.argument("claim_id", metavar="CLAIM", shell_complete=completions.claim)
 @options.reproduction
-@options.reading
+@options.readings()
 @click.option("--simulate", "wanted", is_flag=True, help="Run what is missing.")
 @options.on
 @options.jobs("Simulations")

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from graven.api.options import sound_designs
 from graven.basics import signals
 from graven.cli import options
 from graven.cli.storing import go_on, keeper, say_found, watched
@@ -39,13 +38,13 @@ The exit code is 0: there is no promise to break.
 
 
 @click.command(help=HELP)
-@options.designs_or_all
+@options.designs_argument("DESIGN...|all")
 @options.schedules("each design", 200)
 @options.keeping
 @options.jobs("Designs")
 @options.form("table", "json")
 def faults(
-    designs: tuple[str, ...],
+    designs: str,
     schedules: int,
     first_seed: int,
     draws: tuple[tuple[str, int], ...],
@@ -56,7 +55,7 @@ def faults(
     form: str,
 ) -> int:
     """Runs, prints."""
-    names = sound_designs() if designs == ("all",) else designs
+    names = options.sound(designs)
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(names))
     with watched(keep, "designs") as display:
         result = survey(

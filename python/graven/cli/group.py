@@ -28,6 +28,7 @@ Examples:
   graven compare                              six designs on five micro workloads
   graven run --design silo --workload btree   one simulation: what it did
   graven crash --design silo                  power fails everywhere; is every guarantee kept?
+  graven adversary --design silo              the same with drawn programs and schedules
   graven check silo                           all small programs, all that may happen to them
   graven mutants silo                         which mutants the laboratory kills
   graven reproduce silo --quick               Silo's figures and claims, in minutes
@@ -45,6 +46,7 @@ Examples:
 
 
 COMMANDS = {
+    "adversary": ("adversary.adversary", "Draw programs and schedules; find violations."),
     "capture": ("capture.capture", "Trace a program as it is."),
     "check": ("check.check", "All small programs, in every way, on a design."),
     "compare": ("compare.compare", "Compare designs on workloads; table and report."),
@@ -96,7 +98,7 @@ class Commands(click.Group):
     cls=Commands,
     commands=[Unloaded(name, short_help=text) for name, (_, text) in COMMANDS.items()],
     help=HELP,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(_engine.__version__, "--version", message=VERSION)
 def cli() -> None:

@@ -28,7 +28,7 @@ Examples:
   graven list parameters --verbose    every key that --set and machine files take, with its range
   graven list mutants               what `graven crash --mutant` takes
   graven list states                  what a campaign of `graven crash` should reach
-  graven list draws                   bounds of what `graven crash --adversary` draws
+  graven list draws                   bounds of what `graven adversary` draws
   graven list litmus                  litmus programs that come with Graven
   graven list stats --format json     for a script
 """

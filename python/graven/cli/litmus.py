@@ -28,7 +28,7 @@ HELP = """Run litmus programs: what they do, where power fails, and what may be 
 
 A program names the designs that must keep their guarantee in it, and those that
 must violate it.
-docs/laboratory.md describes the format by example; `graven crash` writes such programs.
+docs/explanation/laboratory.md describes the format by example; `graven crash` writes such programs.
 What is no file or folder is the name of programs that come with Graven: `graven list litmus`.
 
 \b
@@ -52,15 +52,7 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
     type=click.Path(path_type=Path),
     shell_complete=completions.litmus,
 )
-@click.option(
-    "--design",
-    "designs",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=completions.design,
-    help="Run on these designs instead of those that a program names; may be repeated. One that "
-    "the program does not name is to keep its guarantee.",
-)
+@options.designs("those that a program names; one that it does not is to keep its guarantee")
 @click.option(
     "--timeline/--no-timeline",
     default=None,
@@ -72,7 +64,7 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
 @options.form("table", "json")
 def litmus(
     files: Sequence[Path],
-    designs: Sequence[str],
+    designs: str | None,
     timeline: bool | None,
     folder: Path,
     no_store: bool,

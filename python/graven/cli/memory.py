@@ -20,7 +20,7 @@ from graven.results.record import MemoryRecord
 HELP = """Drive the memory controller and device alone from a trace of requests.
 
 \b
-TRACE is binary (docs/traces.md), or text in one of two formats:
+TRACE is binary (docs/guides/traces.md), or text in one of two formats:
   NVMain     CYCLE R|W 0xADDRESS DATA OLDDATA THREAD   (after an optional line NVMV1)
   DRAMsim3   0xADDRESS READ|WRITE CYCLE
 

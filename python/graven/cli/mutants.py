@@ -13,7 +13,7 @@ from rich.console import Console
 
 from graven.basics import signals
 from graven.basics.numbers import exact
-from graven.cli import completions, options
+from graven.cli import options
 from graven.cli.storing import go_on, keeper, say_found, watched
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
@@ -47,7 +47,7 @@ Examples:
   graven mutants lad --draw threads=64 --draw transactions=500
   graven mutants lad --schedules 200 --check       survivors meet all small programs
   graven mutants lad --programs litmus             and the litmus programs that are for them
-  graven crash --adversary --design silo --mutant "not-saved(last)"   one, with a timeline
+  graven adversary --design silo --mutant "not-saved(last)"   one, with a timeline
   graven mutants lad --format json | jq '.[] | select(.kill == null) | .mutant'
 
 The exit code is 0 if all were killed, 1 if not, 2 for refused input.
@@ -55,7 +55,7 @@ The exit code is 0 if all were killed, 1 if not, 2 for refused input.
 
 
 @click.command(help=HELP)
-@click.argument("design", shell_complete=completions.design)
+@options.design_argument
 @options.schedules("each mutant at most", 1000)
 @click.option(
     "--only",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -14,11 +15,13 @@ from graven.basics.arguments import (
     SCHEDULES_MAX,
     SEED_MAX,
     SEEDS_MAX,
+    VIOLATIONS_MAX,
 )
 from graven.basics.folders import DEFAULT_STORE, REPRODUCED, STORE_VARIABLE
 from graven.cli import completions
 from graven.engine.machine import DEFAULT
 from graven.engine.variants import OPTION, Variant, all_parsed
+from graven.running.job import TRACE_ENDING
 
 if TYPE_CHECKING:
     from graven.running.work import Executor
@@ -34,20 +37,177 @@ def machine(command: F) -> F:
         show_default=True,
         metavar="PRESET|FILE",
         shell_complete=completions.machine,
-        help="A preset (`graven list machines`), or a TOML file: anything with a folder in it "
-        "or ending in .toml.",
+        help="A preset (`graven list machines`), or a TOML file: FOLDER/NAME or NAME.toml.",
     )(command)
 
 
-def designs_or_all(command: F) -> F:
-    """Designs as arguments, or `all`."""
-    return click.argument(
-        "designs",
-        metavar="DESIGN...|all",
-        nargs=-1,
-        required=True,
-        shell_complete=completions.design_or_all,
+def _joined(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> str | None:
+    """Names that are given one by one, or separated by commas, as one list."""
+    return ",".join(values) or None
+
+
+def _single(_context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """One name, where others take several."""
+    if value is not None and "," in value and not value.endswith(TRACE_ENDING):
+        raise click.UsageError(f"{parameter.opts[0]}: `{value}` is several; give one")
+    return value
+
+
+def _names(what: str, complete: completions.Complete, text: str) -> Callable[[F], F]:
+    """An option for names, in the singular or the plural; the parameter has the plural."""
+    return click.option(
+        f"--{what}",
+        f"--{what}s",
+        f"{what}s",
+        multiple=True,
+        metavar="NAMES",
+        callback=_joined,
+        shell_complete=complete,
+        help=text,
+    )
+
+
+def _name(what: str, complete: completions.Complete, text: str, **how: Any) -> Callable[[F], F]:  # noqa: ANN401
+    """An option for one name, in the singular or the plural; the parameter has the singular."""
+    return click.option(
+        f"--{what}",
+        f"--{what}s",
+        what,
+        metavar="NAME",
+        callback=_single,
+        shell_complete=complete,
+        help=text,
+        **how,
+    )
+
+
+def designs(default: str) -> Callable[[F], F]:
+    """`--design` or `--designs`: several."""
+    text = f"Names with commas, or `all`; repeatable.  [default: {default}]"
+    return _names("design", completions.designs, text)
+
+
+def workloads(default: str) -> Callable[[F], F]:
+    """`--workload` or `--workloads`: several."""
+    text = "Names, groups (micro, macro, all) or program traces (.gvt).  "
+    return _names("workload", completions.workloads, f"{text}[default: {default}]")
+
+
+def metrics(default: str) -> Callable[[F], F]:
+    """`--metric` or `--metrics`: several."""
+    text = "Statistics that designs are compared by (`graven list stats`).  "
+    return _names("metric", completions.statistics, f"{text}[default: {default}]")
+
+
+def design(text: str, *, required: bool = True) -> Callable[[F], F]:
+    """`--design` or `--designs`: one."""
+    return _name("design", completions.design, text, required=required)
+
+
+def workload(text: str, *, required: bool = True) -> Callable[[F], F]:
+    """`--workload` or `--workloads`: one."""
+    return _name("workload", completions.workload, text, required=required)
+
+
+def metric(text: str) -> Callable[[F], F]:
+    """`--metric` or `--metrics`: one."""
+    return _name("metric", completions.statistics, text)
+
+
+def designs_argument(metavar: str) -> Callable[[F], F]:
+    """Designs as arguments, or as `--design`; the parameter is a list of names with commas."""
+
+    def wrapped(command: F) -> F:
+        @wraps(command)
+        def with_both(*, given: tuple[str, ...], designs: str | None, **rest: object) -> object:
+            both = [*given, *([] if designs is None else [designs])]
+            if not both:
+                raise click.UsageError(f"Missing argument '{metavar}'.")
+            return command(designs=",".join(both), **rest)
+
+        argument = click.argument(
+            "given", metavar=metavar, nargs=-1, shell_complete=completions.designs
+        )
+        option = _names("design", completions.designs, "The same, as an option.")
+        return argument(option(cast("F", with_both)))
+
+    return wrapped
+
+
+def design_argument(command: F) -> F:
+    """A design as the argument, or as `--design`."""
+
+    @wraps(command)
+    def with_both(*, given: str | None, design: str | None, **rest: object) -> object:
+        both = {name for name in (given, design) if name is not None}
+        if len(both) != 1:
+            raise click.UsageError("DESIGN: give one design, as the argument or as --design")
+        return command(design=both.pop(), **rest)
+
+    argument = click.argument(
+        "given", metavar="DESIGN", required=False, shell_complete=completions.design
+    )
+    option = design("The same, as an option.", required=False)
+    return argument(option(cast("F", with_both)))
+
+
+def sound(designs: str) -> list[str]:
+    """Designs by name; `all` stands for every sound one."""
+    from graven.api.options import sound_designs, split_names
+
+    named = split_names(designs)
+    return list(dict.fromkeys(n for d in named for n in (sound_designs() if d == "all" else [d])))
+
+
+def designs_crashed(
+    designs: str | None, variants: Mapping[str, Variant], mutant: str | None
+) -> list[str]:
+    """The designs of a campaign: those that are named, and variants; else every sound one.
+
+    Raises:
+        UsageError: a mutant is of one design, and there are several.
+    """
+    from graven.api.options import design_names, sound_designs
+
+    names = design_names(designs) if designs else [] if variants else sound_designs()
+    names += [name for name in variants if name not in names]
+    if mutant is not None and len(names) != 1:
+        raise click.UsageError(f"--mutant {mutant} is of one design; --design names it")
+    return names
+
+
+def mutant(command: F) -> F:
+    """`--mutant`."""
+    return click.option(
+        "--mutant",
+        metavar="NAME",
+        help="Give one design a fault (`graven list mutants`), which must be found.",
     )(command)
+
+
+def violations(what: str) -> Callable[[F], F]:
+    """`--violations`."""
+    return click.option(
+        "--violations",
+        type=click.IntRange(1, VIOLATIONS_MAX),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help=f"Stop {what} after N violations.",
+    )
+
+
+def replay(of: str) -> Callable[[F], F]:
+    """`--replay`."""
+    return click.option(
+        "--replay",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help=f"Where the program that replays the first violation goes, of {of}.  "
+        "[default: in graven-results]",
+    )
 
 
 def check_baseline(baseline: str | None, designs: Sequence[str]) -> None:
@@ -68,8 +228,7 @@ def settings(command: F) -> F:
         metavar="SECTION.KEY=VALUE",
         shell_complete=completions.key,
         callback=_settings,
-        help="Change one configuration value; may be repeated. `graven list parameters` shows "
-        "the keys.",
+        help="Change a configuration value (`graven list parameters`); repeatable.",
     )(command)
 
 
@@ -82,8 +241,7 @@ def variants(command: F) -> F:
         metavar="NAME=DESIGN[,SECTION.KEY=VALUE...]",
         shell_complete=completions.design,
         callback=_variants,
-        help="Compare a design with settings of its own as NAME, beside the others; may be "
-        "repeated, as in mine=silo,silo.log_buffer_entries=64.",
+        help="Add a design with settings of its own, under NAME; repeatable.",
     )(command)
 
 
@@ -119,40 +277,25 @@ def schedules(what: str, default: int) -> Callable[[F], F]:
             metavar="N",
             help=f"Schedules of the adversary for {what}.",
         )
-        return number(first_seed()(draws()(command)))
+        first_seed = click.option(
+            "--first-seed",
+            type=click.IntRange(0, FIRST_SEED_MAX),
+            default=1,
+            show_default=True,
+            metavar="N",
+            help="Seed of the first.",
+        )
+        draws = click.option(
+            "--draw",
+            "draws",
+            multiple=True,
+            metavar="NAME=NUMBER",
+            callback=_read_draws,
+            help="Change a bound of what is drawn (`graven list draws`); repeatable.",
+        )
+        return number(first_seed(draws(command)))
 
     return wrapped
-
-
-def first_seed(condition: str = "") -> Callable[[F], F]:
-    """`--first-seed`, under a condition that its help says."""
-    return click.option(
-        "--first-seed",
-        type=click.IntRange(0, FIRST_SEED_MAX),
-        default=1,
-        show_default=True,
-        metavar="N",
-        help=_under(condition, "seed of the first."),
-    )
-
-
-def draws(condition: str = "") -> Callable[[F], F]:
-    """`--draw`, under a condition that its help says."""
-    return click.option(
-        "--draw",
-        "draws",
-        multiple=True,
-        metavar="NAME=NUMBER",
-        callback=_read_draws,
-        help=_under(
-            condition, "change a bound of what is drawn (`graven list draws`); repeatable."
-        ),
-    )
-
-
-def _under(condition: str, text: str) -> str:
-    """A help text, after its condition if there is one."""
-    return f"{condition}: {text}" if condition else text[0].upper() + text[1:]
 
 
 def _read_draws(
@@ -192,17 +335,28 @@ def reproduction(command: F) -> F:
     return command
 
 
-def reading(command: F) -> F:
-    """`--reading`."""
+def readings(*modes: str) -> Callable[[F], F]:
+    """`--reading` or `--readings`: names of readings, and `modes` that stand for several."""
+    groups = f"{', '.join(modes)} (as their methodology describes), or names: " if modes else ""
+    default = f"  [default: {modes[0]}]" if modes else ""
     return click.option(
         "--reading",
+        "--readings",
         "named",
         multiple=True,
-        metavar="NAME",
-        help="Try one reading more, by its name; may be repeated. Those with real programs are "
-        "tried so alone: their traces are captured when they are missing, and kept in "
-        "FOLDER/captures.",
-    )(command)
+        metavar="NAMES",
+        callback=_split,
+        help=f"Readings of the papers' texts to try beside the default ones: {groups}those with "
+        "real programs are tried so alone, on traces that are captured when they are missing and "
+        f"kept in FOLDER/captures.{default}",
+    )
+
+
+def _split(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    names = [name.strip() for value in values for name in value.split(",")]
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def recovery(command: F) -> F:
@@ -329,9 +483,7 @@ def statistics(command: F) -> F:
 def keeping(command: F) -> F:
     """`--store`, `--no-store` and `--fresh`: where results are kept, and whether they are used."""
     for option in (
-        click.option(
-            "--fresh", is_flag=True, help="Run again what has a result in the store, too."
-        ),
+        click.option("--fresh", is_flag=True, help="Run again what has a result there, too."),
         click.option("--no-store", is_flag=True, help="Neither look for results nor keep any."),
         store,
     ):
@@ -349,7 +501,7 @@ def store(command: F) -> F:
         envvar=STORE_VARIABLE,
         show_default=True,
         metavar="FOLDER",
-        help=f"Where results are kept, and found by the same command ({STORE_VARIABLE}).",
+        help=f"Where results are kept and found ({STORE_VARIABLE}).",
     )(command)
 
 
@@ -360,8 +512,8 @@ def on(command: F) -> F:
         default="local",
         show_default=True,
         metavar="EXECUTOR",
-        help="Where simulations run: local, local:N (so many at a time), dask://HOST:PORT (the "
-        "workers of a Dask scheduler), slurm (job arrays; SBATCH_PARTITION and so on are heeded).",
+        help="Where simulations run: local, local:N (N at a time), dask://HOST:PORT, slurm (heeds "
+        "SBATCH_PARTITION and the like).",
     )(command)
 
 
@@ -411,7 +563,9 @@ class Seeds(click.ParamType[tuple[int, ...]]):
                 param,
                 ctx,
             )
-        return tuple(dict.fromkeys(numbers))
+        if len(set(numbers)) < len(numbers):
+            self.fail(f"`{value}` has a seed twice", param, ctx)
+        return tuple(numbers)
 
 
 def seeds(command: F) -> F:
@@ -463,18 +617,5 @@ class ThreadCounts(click.ParamType[tuple[int, ...]]):
 def one_run(command: F) -> F:
     """What says which simulation: design, workload, machine, size, seed and settings."""
     command = machine(threads(transactions()(seed(settings(command)))))
-    workload = click.option(
-        "--workload",
-        required=True,
-        metavar="NAME",
-        shell_complete=completions.workload,
-        help="See `graven list workloads`; or a trace (.gvt).",
-    )
-    design = click.option(
-        "--design",
-        required=True,
-        metavar="NAME",
-        shell_complete=completions.design,
-        help="See `graven list designs`.",
-    )
-    return design(workload(command))
+    command = workload("See `graven list workloads`; or a trace (.gvt).")(command)
+    return design("See `graven list designs`.")(command)

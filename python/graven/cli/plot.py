@@ -126,9 +126,7 @@ def selecting(command: F) -> F:
             metavar="DESIGN",
             help="The design that others are relative to.  [default: as of compare]",
         ),
-        click.option(
-            "--metric", metavar="NAME", help="A statistic.  [default: the usual one of the kind]"
-        ),
+        options.metric("A statistic.  [default: the usual one of the kind]"),
         options.variants,
         options.vary,
         options.settings,
@@ -143,18 +141,8 @@ def selecting(command: F) -> F:
             help="Program threads.  [default: as of compare]",
         ),
         options.machine,
-        click.option(
-            "--workloads",
-            metavar="NAMES",
-            shell_complete=completions.workloads,
-            help="As of compare.",
-        ),
-        click.option(
-            "--designs",
-            metavar="NAMES",
-            shell_complete=completions.designs,
-            help="As of compare.",
-        ),
+        options.workloads("as of compare"),
+        options.designs("as of compare"),
     ):
         command = option(command)
     return command
@@ -491,20 +479,8 @@ def _spare(file: Path, outs: Sequence[Path]) -> None:
 
 
 @plot.command("counterexample", short_help="What led to a violation.")
-@click.option(
-    "--design",
-    required=True,
-    metavar="NAME",
-    shell_complete=completions.design,
-    help="The design.",
-)
-@click.option(
-    "--workload",
-    required=True,
-    metavar="NAME",
-    shell_complete=completions.workload,
-    help="The workload.",
-)
+@options.design("The design.")
+@options.workload("The workload.")
 @options.machine
 @options.store
 @drawing

@@ -13,6 +13,7 @@ from graven.capture import CaptureError
 from graven.cli.tables import plain_table
 from graven.cli.terminal import Refusal, note, refusing, results_console
 from graven.papers.data import Paper
+from graven.papers.plan import READINGS
 from graven.papers.programs import capture, lacking
 from graven.papers.verdicts import Verdict, each_text, missing_text
 from graven.running.progress import Display
@@ -34,6 +35,20 @@ def check_readings(names: Iterable[str], papers: Sequence[Paper]) -> None:
             raise click.UsageError(
                 f"--reading: {of} has no reading `{name}`; there are {', '.join(known) or 'none'}"
             )
+
+
+def readings_of(named: Sequence[str], papers: Sequence[Paper]) -> tuple[str, tuple[str, ...]]:
+    """What `--reading` says: one of `READINGS`, and names of single readings.
+
+    Raises:
+        UsageError: two of `READINGS` are given, or a reading that none of these papers has.
+    """
+    modes = [name for name in named if name in READINGS]
+    if len(modes) > 1:
+        raise click.UsageError(f"--reading: {' and '.join(modes)} exclude each other")
+    single = tuple(name for name in named if name not in READINGS)
+    check_readings(single, papers)
+    return (modes or READINGS)[0], single
 
 
 def capture_programs(programs: Iterable[str], folder: Path) -> None:

@@ -16,7 +16,7 @@ from graven.basics import output
 from graven.basics.numbers import counted, ratio, scaled
 from graven.cli import completions, options
 from graven.cli.claims import print_beside, print_claims, print_counts
-from graven.cli.programs import CAPTURES, capture_programs, check_readings, print_programs
+from graven.cli.programs import CAPTURES, capture_programs, print_programs, readings_of
 from graven.cli.storing import watched
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
@@ -77,14 +77,7 @@ interrupt.
 @click.argument("paper_name", metavar="PAPER|all", required=False, shell_complete=completions.paper)
 @click.argument("figures", metavar="[FIGURE...]", nargs=-1, shell_complete=completions.figure)
 @options.reproduction
-@click.option(
-    "--readings",
-    type=click.Choice(READINGS),
-    default=READINGS[0],
-    show_default=True,
-    help="Readings of the papers' texts to try beside the default ones.",
-)
-@options.reading
+@options.readings(*READINGS)
 @click.option("--claims", is_flag=True, help="Print the table of claims, and write no report.")
 @click.option("--list", "listed", is_flag=True, help="List figures and experiments; run nothing.")
 @options.on
@@ -94,7 +87,6 @@ def reproduce(
     paper_name: str | None,
     figures: tuple[str, ...],
     quick: bool,
-    readings: str,
     named: tuple[str, ...],
     claims: bool,
     listed: bool,
@@ -107,7 +99,7 @@ def reproduce(
     """Checks everything, simulates what is not stored, writes and prints."""
     executor = options.executor_of(on, jobs)
     chosen = _papers(paper_name, need=not (claims or listed))
-    check_readings(named, chosen)
+    readings, named = readings_of(named, chosen)
     captures = out / CAPTURES
     wanted = [
         Wanted(item, quick, _figures(item, figures), readings, named, captures) for item in chosen

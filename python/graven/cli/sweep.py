@@ -28,7 +28,7 @@ from graven.store.keeper import Keeper
 HELP = """Run all that SWEEP.toml asks for, on this host or on a cluster.
 
 The file names designs, workloads, machines, threads, seeds and settings, and what is varied; all
-combinations are run (docs/sweeps.md):
+combinations are run (docs/guides/sweeps.md):
 
 \b
   designs = ["silo", "fwb"]

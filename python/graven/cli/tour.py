@@ -80,7 +80,7 @@ STEPS = (
     Step(
         "The text of the paper taken literally loses data. The program that shows it is made as "
         "small as it gets, and the timeline says who did what. It ends with exit code 1.",
-        "graven crash --adversary --design silo-literal --seeds 1000",
+        "graven adversary --design silo-literal --schedules 1000",
     ),
     Step(
         "The papers themselves: each figure with the paper's numbers beside ours, and a verdict on "

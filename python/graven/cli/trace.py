@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 HELP = """Record what program threads do, and run it again.
 
 A program trace has the operations of every thread with their values, transactions and locks, and
-the memory that they begin with. docs/traces.md describes the format.
+the memory that they begin with. docs/guides/traces.md describes the format.
 
 \b
 Examples:
@@ -138,12 +138,7 @@ def record(
 
 @trace.command(help=REPLAY, short_help="Run a trace.")
 @_trace_argument
-@click.option(
-    "--design",
-    metavar="NAME",
-    shell_complete=completions.design,
-    help="See `graven list designs`.  [default: recorded]",
-)
+@options.design("See `graven list designs`.  [default: recorded]", required=False)
 @click.option(
     "--machine",
     metavar="PRESET|FILE",

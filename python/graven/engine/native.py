@@ -1,9 +1,9 @@
 """Which native module simulates: the package's own, or one with more designs and workloads.
 
 A module of one's own is a crate that depends on `graven`, registers what it has, and is built for
-Python (`docs/designs.md` walks through one). When it is installed beside this package, an entry
-point of the group `graven.engines` says so; the variable `GRAVEN_ENGINE` names a module, or nothing
-for the package's own.
+Python (`docs/guides/designs.md` walks through one). When it is installed beside this package, an
+entry point of the group `graven.engines` says so; the variable `GRAVEN_ENGINE` names a module, or
+nothing for the package's own.
 """
 
 from __future__ import annotations

@@ -295,7 +295,7 @@ class AdversaryReport(Campaign):
         draws: Bounds of what was drawn, by name.
 
     Examples:
-        >>> report = graven.adversary("silo", seeds=5)
+        >>> report = graven.adversary("silo", schedules=5)
         >>> report
         <AdversaryReport: silo, 5 schedules: kept, 56,028 power failures>
         >>> report.schedules, report.next_seed, report.is_refused
@@ -305,7 +305,7 @@ class AdversaryReport(Campaign):
 
         A mutant, which is a design with one rule broken, is found out by the first schedules:
 
-        >>> report = graven.adversary("silo", seeds=5, mutant="undo-oldest-first")
+        >>> report = graven.adversary("silo", schedules=5, mutant="undo-oldest-first")
         >>> report.verdict, report.violations[0].seed
         ('violated', 2)
     """

@@ -2,7 +2,7 @@
 
 An experiment is a matrix of simulations: designs, workloads, threads, and keys that are set or
 varied for all of them alike. A figure draws one statistic of an experiment as the paper draws it. A
-claim says what the paper prints, and what answers it here. `docs/reproduce.md` has all keys.
+claim says what the paper prints, and what answers it here. `docs/guides/reproduce.md` has all keys.
 """
 
 from __future__ import annotations

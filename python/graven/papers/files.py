@@ -1,6 +1,6 @@
 """Reads `papers/PAPER/experiments.toml` and `papers/PAPER/claims.toml`.
 
-Whatever is not as `docs/reproduce.md` has it is refused with its place.
+Whatever is not as `docs/guides/reproduce.md` has it is refused with its place.
 """
 
 from __future__ import annotations

@@ -303,7 +303,7 @@ class Comparison(Frames):
         """A picture of absolute values; `Normalised.plot` draws multiples of a baseline's.
 
         Args:
-            kind: `bars`, `lines`, `traffic`, `energy` or `latency` (docs/plots.md).
+            kind: `bars`, `lines`, `traffic`, `energy` or `latency` (docs/guides/plots.md).
             metric: A statistic; the first of the comparison, or the usual one of the kind.
             over: Of lines, what they go over: `threads` or a varied key.
             width: `column` (3.3 in), `text` (7 in), or inches.

@@ -24,9 +24,6 @@ except ImportError:  # no Unix
 LIMIT_VARIABLE = "GRAVEN_MEMORY_LIMIT"
 """The environment variable with the most memory that simulations may take together."""
 
-RESERVE_BYTES = 32 << 20
-"""Address space that the engine keeps for the end of a simulation without memory."""
-
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>|B|[KMGT]B)", re.IGNORECASE)
 
@@ -109,7 +106,7 @@ class Budget:
         if running == 0 or self._idle is None:
             self._idle = now
         if now.of_address_space:
-            need = (addresses or need) + RESERVE_BYTES
+            need = addresses or need
         least = min(now.bytes, self._idle.bytes - running)
         return None if need <= least else now
 

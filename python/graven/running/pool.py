@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -116,10 +116,6 @@ class Outcome:
     interrupted: bool
 
 
-WAITING_MOST = 64
-"""So many tasks that wait for memory are passed over for one that fits."""
-
-
 @dataclass
 class Pool:
     """Runs tasks on a fixed number of threads; `tasks` may make each when it is taken.
@@ -127,8 +123,8 @@ class Pool:
     As one begins, those that come next are made, one for each thread: simulations that begin alike
     share what they begin with as long as one of them is there that has not begun.
 
-    A task that says how much memory it needs begins when that is there, and others go before it as
-    long as it is not. One that does not fit even alone is refused, and the others go on.
+    A task that says how much memory it needs begins when that is there. One that does not fit even
+    alone is refused, and the others go on.
 
     Attributes:
         tasks: What progress calls each, and the task.
@@ -145,7 +141,6 @@ class Pool:
     _next: int = 0
     _made: int = 0
     _stopping: bool = False
-    _waiting: dict[int, tuple[str, Task, int]] = field(default_factory=dict)
     _running: dict[int, tuple[str, Task]] = field(default_factory=dict)
     _needs: dict[int, int] = field(default_factory=dict)
     _texts: dict[int, str] = field(default_factory=dict)
@@ -240,34 +235,27 @@ class Pool:
                     self._failed(index, failure)
 
     def _take(self) -> tuple[int, str, Task] | None:
-        """The next task that fits, once there is one; `None` if there will be no more."""
+        """The next task, once it fits; `None` if there will be no more."""
         with self._lock:
-            while not self._stopping:
-                found = next((index for index in self._looked_at() if self._fits(index)), None)
-                if found is not None:
-                    label, task, need = self._waiting.pop(found)
-                    self._running[found] = label, task
-                    self._needs[found] = need
+            while not self._stopping and self._next < len(self.tasks):
+                index = self._next
+                label, task = self.tasks[index]
+                need = memory_need(task)
+                lacking = self.budget.lacks(need, sum(self._needs.values())) if need else None
+                if lacking is None:
+                    self._next += 1
+                    self._running[index] = label, task
+                    self._needs[index] = need
                     self._make_ahead()
-                    return found, label, task
-                if not self._waiting:
-                    return None
-                if not self._running:
-                    self._refuse(next(iter(self._waiting)))
-                else:
-                    # Whoever ends makes room; what others leave on the host is not told.
+                    return index, label, task
+                if self._running:
+                    # A task that ends makes room; what others leave on the host is not announced.
                     self._lock.wait(POLL_SECONDS)
+                else:
+                    self._next += 1
+                    message = refusal(need, lacking)
+                    self._failed(index, Failure(label, message, _engine.ConfigError(message)))
             return None
-
-    def _looked_at(self) -> Iterator[int]:
-        """The tasks that wait for memory, then others, each made when it is looked at."""
-        yield from tuple(self._waiting)
-        while self._next < len(self.tasks) and len(self._waiting) < WAITING_MOST:
-            index = self._next
-            self._next += 1
-            label, task = self.tasks[index]
-            self._waiting[index] = label, task, memory_need(task)
-            yield index
 
     def _make_ahead(self) -> None:
         """Has those made that come next, each once: a task is made when it says what it needs."""
@@ -275,21 +263,6 @@ class Pool:
         for _, task in self.tasks[first:end]:
             memory_need(task)
         self._made = max(self._made, end)
-
-    def _fits(self, index: int) -> bool:
-        _, _, need = self._waiting[index]
-        return need == 0 or self.budget.lacks(need, sum(self._needs.values())) is None
-
-    def _refuse(self, index: int) -> None:
-        """Refuses a task that does not fit alone, unless it does by now."""
-        label, task, _ = self._waiting[index]
-        need = memory_need(task)
-        self._waiting[index] = label, task, need
-        lacking = self.budget.lacks(need, 0)
-        if lacking is not None:
-            del self._waiting[index]
-            message = refusal(need, lacking)
-            self._failed(index, Failure(label, message, _engine.ConfigError(message)))
 
     @cached_property
     def _cost_of_all(self) -> float:

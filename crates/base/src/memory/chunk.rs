@@ -29,9 +29,8 @@ impl HostMemory {
     fn zeroed(words: usize, dense: bool) -> HostMemory {
         let bytes = words * size_of::<u64>();
         if bytes < MAPPED_BYTES {
-            return HostMemory::small(vec![0; words]);
+            return HostMemory::Heap(vec![0; words]);
         }
-        host::leave_some(bytes as u64);
         let map = MmapMut::map_anon(bytes);
         let map = map.unwrap_or_else(|_| host::out_of_memory(bytes as u64));
         #[cfg(target_os = "linux")]
@@ -42,12 +41,6 @@ impl HostMemory {
         #[cfg(not(target_os = "linux"))]
         let _ = dense;
         HostMemory::Mapped(map)
-    }
-
-    /// What is on the heap. An image has many of them, and the allocator's reserve is not for all of it.
-    fn small(words: Vec<u64>) -> HostMemory {
-        host::end_if_short();
-        HostMemory::Heap(words)
     }
 
     /// Where its words are.
@@ -154,7 +147,7 @@ impl Chunk {
     fn copied(&self) -> Chunk {
         let words = self.words();
         if size_of_val(words) < MAPPED_BYTES {
-            return Chunk::of(HostMemory::small(words.to_vec()));
+            return Chunk::of(HostMemory::Heap(words.to_vec()));
         }
         let demand = Demand { words: words.len(), dense: true };
         let mut copy = Chunk::of(HostMemory::zeroed(demand.words, demand.dense));

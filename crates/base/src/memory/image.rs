@@ -187,7 +187,7 @@ impl Image {
             let threads: Vec<_> = batches
                 .iter()
                 .zip(parts)
-                .map(|(batch, part)| host::spawn_part(scope, move || store(batch, part)))
+                .map(|(batch, part)| scope.spawn(move || store(batch, part)))
                 .collect();
             threads.into_iter().map(host::joined).collect()
         });

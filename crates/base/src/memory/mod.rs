@@ -1,6 +1,6 @@
 //! Addresses, words, lines and byte images: the vocabulary that every other module speaks.
 //!
-//! Graven has two memories and only two (`docs/architecture.md`): *architectural* memory, what loads
+//! Graven has two memories and only two (`docs/explanation/architecture.md`): *architectural* memory, what loads
 //! return at this simulated instant, and the *media image*, what the PM cells hold. Both are an
 //! [`Image`]. Everything in between (write queues, on-PM buffer) carries real bytes in [`LineData`].
 

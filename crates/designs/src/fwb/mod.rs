@@ -109,7 +109,7 @@
 //! hole (see `recovery`).
 //!
 //! **As published, and repaired.** Taken at its word, the text loses data in six places. `fwb-literal` is the
-//! design without these repairs, each is a mutant by itself, and `docs/findings.md` has the counterexamples:
+//! design without these repairs, each is a mutant by itself, and `docs/results/findings.md` has the counterexamples:
 //!
 //! | the text | `fwb` | mutant |
 //! |---|---|---|
@@ -139,7 +139,7 @@
 //! §III-A's fields of "log records" and "a torn bit per log entry" ask for. Sharing it would save at most 16 B of the 144
 //! of a whole line. Stores outside transactions are not
 //! logged: recovery may bring the last transaction's value back. With dirty flags they are lost if a transaction stores the same
-//! again (`docs/findings.md`).
+//! again (`docs/results/findings.md`).
 
 mod buffer;
 mod clwb;
@@ -277,7 +277,7 @@ pub const INFO: DesignInfo = DesignInfo {
     ..DesignInfo::DEFAULT
 };
 
-/// The design as the paper's text has it, where that loses data (`docs/findings.md`).
+/// The design as the paper's text has it, where that loses data (`docs/results/findings.md`).
 pub const LITERAL: DesignInfo = DesignInfo {
     name: "fwb-literal",
     summary: "fwb as its text literally reads (unsafe: loses data)",

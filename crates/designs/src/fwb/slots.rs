@@ -352,7 +352,13 @@ mod tests {
     }
 
     fn entry(addr: u64, undo: u64) -> Record {
-        Record { kind: Kind::UndoRedo, addr: Addr(addr), undo, redo: undo + 1, ..Record::BLANK }
+        Record {
+            kind: Kind::UndoRedo,
+            addr: Addr(addr),
+            undo,
+            redo: undo.wrapping_add(1),
+            ..Record::BLANK
+        }
     }
 
     fn store(image: &mut SurvivingImage, writes: &[Write]) {

@@ -189,7 +189,7 @@ fn deal<T: Send, R: Send>(
     };
     let results: Vec<_> = std::thread::scope(|scope| {
         let run = &run;
-        let part = |hand| host::spawn_part(scope, move || run(hand));
+        let part = |hand| scope.spawn(move || run(hand));
         let all: Vec<_> = hands.into_iter().map(part).collect();
         all.into_iter().map(host::joined).collect()
     });

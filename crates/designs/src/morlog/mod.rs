@@ -30,7 +30,7 @@
 //! second undo+redo entry, whose undo value is one of the transaction's own: newest-first undo makes that harmless.
 //!
 //! **As published, and repaired.** Taken at its word, the text loses data in the places below. `morlog-literal` is
-//! the design without these repairs, each is a mutant by itself, and `docs/findings.md` has the counterexamples.
+//! the design without these repairs, each is a mutant by itself, and `docs/results/findings.md` has the counterexamples.
 //!
 //! | the text | `morlog` | mutant |
 //! |---|---|---|
@@ -299,7 +299,7 @@ fn guarantee(config: &Config) -> Guarantee {
     }
 }
 
-/// The design as the paper's text has it, where that loses data (`docs/findings.md`).
+/// The design as the paper's text has it, where that loses data (`docs/results/findings.md`).
 pub const LITERAL: DesignInfo = DesignInfo {
     name: "morlog-literal",
     summary: "morlog as its text literally reads (unsafe: loses data)",

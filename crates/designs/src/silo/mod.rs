@@ -11,7 +11,7 @@
 //!
 //! Undo+redo entries stay in a small battery-backed log buffer per thread (§III-B). A store that does
 //! not change its word makes no entry (*log ignorance*; what was stored outside transactions is lost if one stores it
-//! again, unless `log_ignorance` is off, see `docs/findings.md`); a store to a word that has an entry of the same
+//! again, unless `log_ignorance` is off, see `docs/results/findings.md`); a store to a word that has an entry of the same
 //! transaction is merged into it (*log merging*, §III-C). The commit is a message and its answer
 //! (`acknowledged_after`: at once, as §III-D says, or after an access to the log buffer); the *new* words of the entries are then written to their homes in the background (§III-D, "log as
 //! data"), where the on-PM buffer coalesces them (§III-E). Logs are written only when the buffer
@@ -34,7 +34,7 @@
 //! commit moves the head to the tail, which deletes the overflowed records durably.
 //!
 //! **What the paper leaves open, and what had to be repaired** (the field's rule: newest wins; `silo-literal` is
-//! the text without the repairs, and `docs/findings.md` has the counterexamples):
+//! the text without the repairs, and `docs/results/findings.md` has the counterexamples):
 //! - *Repair.* A merge sets the flush-bit back to 0: the line that set it held the earlier value.
 //! - *Repair.* A new entry drops any committed entry of the same word, in whichever thread's buffer: the
 //!   committed value is the new entry's old word, so it is kept either way. Two transactions that hand a
@@ -149,7 +149,7 @@ pub const INFO: DesignInfo = DesignInfo {
     ..DesignInfo::DEFAULT
 };
 
-/// The design as the paper's text has it, where that loses data (`docs/findings.md`).
+/// The design as the paper's text has it, where that loses data (`docs/results/findings.md`).
 pub const LITERAL: DesignInfo = DesignInfo {
     name: "silo-literal",
     summary: "silo as its text literally reads (unsafe: loses data)",

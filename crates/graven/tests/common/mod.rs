@@ -57,6 +57,30 @@ pub fn statistics(simulation: &Simulation) -> Statistics {
     Statistics { counters: simulation.counts(), machine: simulation.stats().clone() }
 }
 
+/// The part of a test's cases that runs: those of every edit, or in a longer test all others, so that none runs twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// One in so many cases, or the first of them.
+    Edit,
+    /// The rest.
+    Long,
+}
+
+impl Part {
+    /// Says whether a case of this number is in the part, if every edit runs one in so many.
+    pub fn has(self, number: usize, one_in: usize) -> bool {
+        number.is_multiple_of(one_in) == (self == Part::Edit)
+    }
+
+    /// Returns the first seed of the part, and how many it has, if every edit runs the first `edit` of `all`.
+    pub fn seeds(self, edit: u64, all: u64) -> (u64, u64) {
+        match self {
+            Part::Edit => (1, edit),
+            Part::Long => (edit + 1, all - edit),
+        }
+    }
+}
+
 /// Does the same with each of some items, on as many threads as the host has cores: for tests that take minutes.
 pub fn with_each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);

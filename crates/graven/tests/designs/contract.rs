@@ -7,7 +7,7 @@ use crate::common::registry;
 use std::collections::BTreeMap;
 
 use crate::common::script::{compute, transaction};
-use crate::common::{CELLS, simulation, tiny_config, with_each};
+use crate::common::{CELLS, Part, simulation, tiny_config, with_each};
 use graven::config::Config;
 use graven::design::{DesignInfo, MutantSet};
 
@@ -123,56 +123,98 @@ fn variants() -> Vec<(&'static str, Config)> {
     ]
 }
 
+/// Designs and machines take turns in the tests that every edit runs: a design meets one in so many machines, so that each
+/// meets several of the others.
+const MACHINES_ONE_IN: usize = 4;
+
+/// A design, a machine, and what the machine is called.
+type Pair = (&'static DesignInfo, &'static str, Config);
+
+/// Returns some designs, each on the machines that it meets in this part of the cases.
+fn pairs(part: Part, designs: impl Iterator<Item = &'static DesignInfo>) -> Vec<Pair> {
+    let variants = variants();
+    let of = |(number, design): (usize, &'static DesignInfo)| {
+        let numbered = variants.iter().enumerate();
+        numbered
+            .filter(move |&(at, _)| part.has(number + at, MACHINES_ONE_IN))
+            .map(move |(_, (name, config))| (design, *name, config.clone()))
+    };
+    designs.enumerate().flat_map(of).collect()
+}
+
+fn all() -> impl Iterator<Item = &'static DesignInfo> {
+    registry().designs().iter().copied()
+}
+
+fn sound() -> impl Iterator<Item = &'static DesignInfo> {
+    all().filter(|d| d.is_sound(&registry().defaults()))
+}
+
 #[test]
-fn safe_designs_recover_to_a_committed_state_at_any_cycle() {
-    for design in registry().designs().iter().filter(|d| d.is_sound(&registry().defaults())) {
-        for (name, config) in variants() {
-            for seed in 0..2 {
-                let mut simulation = simulation(&config, design.name, &CELLS, 4, 60, seed);
-                let (crashes, broken) = crash_often(&mut simulation, seed, 1000);
-                assert!(crashes > 20, "{} on {name}: only {crashes} crashes", design.name);
-                assert!(
-                    broken.is_empty(),
-                    "{} on {name}, seed {seed}: {:#?}",
-                    design.name,
-                    &broken[..broken.len().min(3)]
-                );
-            }
-        }
+fn every_edit_meets_every_design_and_every_machine() {
+    for designs in [all().collect::<Vec<_>>(), sound().collect()] {
+        let met = pairs(Part::Edit, designs.iter().copied());
+        let rest = pairs(Part::Long, designs.iter().copied());
+        assert_eq!(met.len() + rest.len(), designs.len() * variants().len());
+        assert!(designs.iter().all(|design| met.iter().any(|pair| pair.0.name == design.name)));
+        assert!(variants().iter().all(|(name, _)| met.iter().any(|pair| pair.1 == *name)));
     }
+}
+
+#[test]
+fn safe_designs_recover_to_a_committed_state_at_any_cycle_on_some_machines() {
+    recover_at_any_cycle(Part::Edit);
+}
+
+#[test]
+#[ignore = "long: every design on all other machines"]
+fn safe_designs_recover_to_a_committed_state_at_any_cycle() {
+    recover_at_any_cycle(Part::Long);
+}
+
+fn recover_at_any_cycle(part: Part) {
+    with_each(&pairs(part, sound()), |(design, name, config)| {
+        for seed in 0..2 {
+            let mut simulation = simulation(config, design.name, &CELLS, 4, 60, seed);
+            let (crashes, broken) = crash_often(&mut simulation, seed, 1000);
+            assert!(crashes > 20, "{} on {name}: only {crashes} crashes", design.name);
+            assert!(
+                broken.is_empty(),
+                "{} on {name}, seed {seed}: {:#?}",
+                design.name,
+                &broken[..broken.len().min(3)]
+            );
+        }
+    });
 }
 
 const CRASHES_PER_WORKLOAD: u32 = 200;
 
-/// One in so many workloads of each design is run by the test that every edit runs: others of each design, so that all
-/// are.
+/// Every edit runs one in so many workloads of each design: others of each design, so that all are.
 const WORKLOADS_ONE_IN: usize = 6;
 
 #[test]
 fn safe_designs_recover_some_workloads() {
-    recover_workloads(WORKLOADS_ONE_IN);
+    recover_workloads(Part::Edit);
 }
 
 #[test]
-#[ignore = "long: every design on every workload"]
-fn safe_designs_recover_every_workload() {
-    recover_workloads(1);
+#[ignore = "long: every design on all other workloads"]
+fn safe_designs_recover_all_other_workloads() {
+    recover_workloads(Part::Long);
 }
 
 /// Each design is crashed a few hundred times in each workload, private and shared.
-fn recover_workloads(one_in: usize) {
+fn recover_workloads(part: Part) {
     let settings = [
         ("workload.footprint_bytes", "128 KB"),
         ("workload.remove_percent", "30"),
         ("workload.insert_percent", "50"),
         ("echo.batch_puts", "2"),
     ];
-    let sound =
-        Vec::from_iter(registry().designs().iter().filter(|d| d.is_sound(&registry().defaults())));
-    let sound = Vec::from_iter(sound.into_iter().enumerate());
-    with_each(&sound, |&(number, design)| {
+    with_each(&Vec::from_iter(sound().enumerate()), |&(number, design)| {
         let all = registry().programs().enumerate();
-        for (_, workload) in all.filter(|(place, _)| (place + number).is_multiple_of(one_in)) {
+        for (_, workload) in all.filter(|(place, _)| part.has(place + number, WORKLOADS_ONE_IN)) {
             // Transactions of TPC-C are longer, and there is but one way to run it.
             let (transactions, step_max, ways) =
                 if workload.name == "tpcc" { (24, 3000, 1) } else { (120, 300, 2) };
@@ -220,8 +262,7 @@ fn nobody_waits_for_ever_for_room() {
             _ => empty.to_vec(),
         }
     };
-    let sound = registry().designs().iter().filter(|d| d.is_sound(&registry().defaults()));
-    with_each(&sound.collect::<Vec<_>>(), |design| {
+    with_each(&Vec::from_iter(sound()), |design| {
         let (mut random, mut runs) = (Pcg64::seed_from_u64(7), 0);
         for order in 0..STRESSED {
             let (config, settings) = stressed(design, &mut random);
@@ -288,19 +329,27 @@ impl Observer for Announced {
 
 /// Crash points are where the durable state changes; a design must say when its own does.
 #[test]
+fn what_a_power_failure_leaves_changes_at_crash_points_only_on_some_machines() {
+    announce_changes(Part::Edit);
+}
+
+#[test]
+#[ignore = "long: every design on all other machines"]
 fn what_a_power_failure_leaves_changes_at_crash_points_only() {
-    for design in registry().designs() {
-        for (name, config) in variants() {
-            let mut simulation = simulation(&config, design.name, &CELLS, 4, 24, 1);
-            graven::lab::checker::attach(&mut simulation);
-            let left = left(&mut simulation);
-            let mut watch = Announced { announced: 0, left, looks: 0, unannounced: 0 };
-            simulation.advance_observed(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
-            simulation.finish_observed(&mut watch).unwrap_or_else(|e| panic!("{e}"));
-            assert!(watch.looks > 1000, "{} on {name}: {} looks", design.name, watch.looks);
-            assert_eq!(watch.unannounced, 0, "{} on {name}", design.name);
-        }
-    }
+    announce_changes(Part::Long);
+}
+
+fn announce_changes(part: Part) {
+    with_each(&pairs(part, all()), |(design, name, config)| {
+        let mut simulation = simulation(config, design.name, &CELLS, 4, 24, 1);
+        graven::lab::checker::attach(&mut simulation);
+        let left = left(&mut simulation);
+        let mut watch = Announced { announced: 0, left, looks: 0, unannounced: 0 };
+        simulation.advance_observed(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
+        simulation.finish_observed(&mut watch).unwrap_or_else(|e| panic!("{e}"));
+        assert!(watch.looks > 1000, "{} on {name}: {} looks", design.name, watch.looks);
+        assert_eq!(watch.unannounced, 0, "{} on {name}", design.name);
+    });
 }
 
 #[test]
@@ -318,31 +367,37 @@ fn unsafe_designs_violate() {
 const TRANSACTIONS: u64 = 40;
 
 #[test]
+fn designs_leave_the_same_data_and_the_same_run_twice_is_the_same_on_some_machines() {
+    leave_the_same(Part::Edit);
+}
+
+#[test]
+#[ignore = "long: every design on all other machines"]
 fn every_design_leaves_the_same_data_and_the_same_run_twice_is_the_same() {
-    for (name, config) in variants() {
-        let mut digests = Vec::new();
-        for design in registry().designs() {
-            let run = || {
-                let mut simulation = simulation(&config, design.name, &CELLS, 4, TRANSACTIONS, 7);
-                simulation.run().map(|digest| (digest, simulation.stats().counters.clone()))
-            };
-            let first = run();
-            assert_eq!(first, run(), "{} on {name}: two runs differ", design.name);
-            let (digest, counters) = match first {
-                Ok(left) => left,
-                // What is published may lose data in any run.
-                Err(SimError::ReadCheck { .. }) if design.inherent != MutantSet::NONE => continue,
-                Err(error) => panic!("{} on {name}: {error}", design.name),
-            };
-            assert_eq!(counters.committed_transactions, TRANSACTIONS, "{} on {name}", design.name);
-            assert!(counters.reads_checked > 0, "{} on {name}", design.name);
-            digests.push(digest);
-        }
-        assert!(
-            digests.windows(2).all(|d| d[0] == d[1]),
-            "{name}: final images differ: {digests:x?}"
-        );
-    }
+    leave_the_same(Part::Long);
+}
+
+fn leave_the_same(part: Part) {
+    // What is left depends on what was stored, and on no machine.
+    let expected = simulation(&tiny_config(&[]), "ideal", &CELLS, 4, TRANSACTIONS, 7).run();
+    let expected = expected.unwrap_or_else(|e| panic!("{e}"));
+    with_each(&pairs(part, all()), |(design, name, config)| {
+        let run = || {
+            let mut simulation = simulation(config, design.name, &CELLS, 4, TRANSACTIONS, 7);
+            simulation.run().map(|digest| (digest, simulation.stats().counters.clone()))
+        };
+        let first = run();
+        assert_eq!(first, run(), "{} on {name}: two runs differ", design.name);
+        let (digest, counters) = match first {
+            Ok(left) => left,
+            // What is published may lose data in any run.
+            Err(SimError::ReadCheck { .. }) if design.inherent != MutantSet::NONE => return,
+            Err(error) => panic!("{} on {name}: {error}", design.name),
+        };
+        assert_eq!(counters.committed_transactions, TRANSACTIONS, "{} on {name}", design.name);
+        assert!(counters.reads_checked > 0, "{} on {name}", design.name);
+        assert_eq!(digest, expected, "{} on {name}: the final image differs", design.name);
+    });
 }
 
 /// The statistics of stalls that have no timeline of their own: what a core does for others.
@@ -351,66 +406,62 @@ const NOT_WAITS: &str = "stall_interrupt_cycles";
 #[test]
 fn a_timeline_of_a_whole_run_has_what_is_counted_and_changes_nothing() {
     let transactions = 24;
-    // Designs and machines take turns: each meets several of the others.
-    let numbered: Vec<_> = registry().designs().iter().enumerate().collect();
-    with_each(&numbered, |&(number, design)| {
-        let turn = |&(at, _): &(usize, _)| (number + at) % 4 == 0;
-        for (_, (name, config)) in variants().into_iter().enumerate().filter(turn) {
-            let run = |is_kept: bool| {
-                let mut simulation = simulation(&config, design.name, &CELLS, 4, transactions, 1);
-                if is_kept {
-                    simulation.keep_timeline(0..transactions);
-                }
-                let digest = simulation.run().unwrap_or_else(|e| panic!("{}: {e}", design.name));
-                (simulation.record(digest), simulation)
-            };
-            let ((plain, _), (record, simulation)) = (run(false), run(true));
-            let which = format!("{} on {name}", design.name);
-            assert_eq!(record, plain, "{which}: it is looked at, not changed");
-
-            let mut text = Vec::new();
-            simulation.write_timeline(&mut text).expect("memory takes everything");
-            let written: serde_json::Value = serde_json::from_slice(&text).expect("it is JSON");
-            let events = written["traceEvents"].as_array().expect("a list");
-            let is = |event: &serde_json::Value, phase: &str, group: u32| {
-                event["ph"] == phase && event["pid"] == group
-            };
-            let cycles = |event: &serde_json::Value| {
-                let at = |key: &str| event["args"][key].as_u64().expect("a cycle");
-                at("until").checked_sub(at("from")).expect("it ends after it began")
-            };
-            let wanted = events.iter().filter(|e| e["args"]["wanted"] == true);
-            let mut lengths: Vec<u64> = wanted.map(cycles).collect();
-            assert_eq!(lengths.len() as u64, transactions, "{which}");
-            lengths.sort_unstable();
-            let longest = record["stats"]["transaction_latency_cycles_max"].as_u64();
-            assert_eq!(lengths.last().copied(), longest, "{which}");
-
-            let stalls = record["stats"].as_object().expect("statistics").iter().filter_map(
-                |(key, value)| Some((key.strip_prefix("stall_")?.strip_suffix("_cycles")?, value)),
-            );
-            for (cause, counted) in stalls.filter(|(cause, _)| !NOT_WAITS.contains(cause)) {
-                let of = |event: &&serde_json::Value| event["name"] == format!("waits: {cause}");
-                let waited: u64 = events.iter().filter(of).map(cycles).sum();
-                let counted = counted.as_u64().expect("a count");
-                assert!(waited <= counted, "{which}: {cause}, {waited} of {counted}");
-                assert!(cause != "commit" || waited == counted, "{which}: {waited} of {counted}");
+    with_each(&pairs(Part::Edit, all()), |(design, name, config)| {
+        let run = |is_kept: bool| {
+            let mut simulation = simulation(config, design.name, &CELLS, 4, transactions, 1);
+            if is_kept {
+                simulation.keep_timeline(0..transactions);
             }
-            let classes = [
-                ("log", "controller_write_requests_log"),
-                ("data", "controller_write_requests_data"),
-                ("metadata", "controller_write_requests_metadata"),
-                ("gc", "controller_write_requests_gc"),
-            ];
-            for (class, counter) in classes {
-                let durable = events.iter().filter(|e| is(e, "b", 2) && e["name"] == class).count();
-                let counted = record["stats"][counter].as_u64().expect("a count");
-                assert!(durable as u64 <= counted, "{which}: {durable} of {counted} {class}");
-            }
-            let reads = events.iter().filter(|e| is(e, "X", 3) && e["name"] == "read").count();
-            let counted = record["stats"]["controller_read_requests"].as_u64().expect("a count");
-            assert!(reads as u64 <= counted, "{which}: {reads} of {counted} reads");
-            assert!(events.iter().any(|e| is(e, "X", 3)), "{which}: the device works");
+            let digest = simulation.run().unwrap_or_else(|e| panic!("{}: {e}", design.name));
+            (simulation.record(digest), simulation)
+        };
+        let ((plain, _), (record, simulation)) = (run(false), run(true));
+        let which = format!("{} on {name}", design.name);
+        assert_eq!(record, plain, "{which}: it is looked at, not changed");
+
+        let mut text = Vec::new();
+        simulation.write_timeline(&mut text).expect("memory takes everything");
+        let written: serde_json::Value = serde_json::from_slice(&text).expect("it is JSON");
+        let events = written["traceEvents"].as_array().expect("a list");
+        let is = |event: &serde_json::Value, phase: &str, group: u32| {
+            event["ph"] == phase && event["pid"] == group
+        };
+        let cycles = |event: &serde_json::Value| {
+            let at = |key: &str| event["args"][key].as_u64().expect("a cycle");
+            at("until").checked_sub(at("from")).expect("it ends after it began")
+        };
+        let wanted = events.iter().filter(|e| e["args"]["wanted"] == true);
+        let mut lengths: Vec<u64> = wanted.map(cycles).collect();
+        assert_eq!(lengths.len() as u64, transactions, "{which}");
+        lengths.sort_unstable();
+        let longest = record["stats"]["transaction_latency_cycles_max"].as_u64();
+        assert_eq!(lengths.last().copied(), longest, "{which}");
+
+        let stalls =
+            record["stats"].as_object().expect("statistics").iter().filter_map(|(key, value)| {
+                Some((key.strip_prefix("stall_")?.strip_suffix("_cycles")?, value))
+            });
+        for (cause, counted) in stalls.filter(|(cause, _)| !NOT_WAITS.contains(cause)) {
+            let of = |event: &&serde_json::Value| event["name"] == format!("waits: {cause}");
+            let waited: u64 = events.iter().filter(of).map(cycles).sum();
+            let counted = counted.as_u64().expect("a count");
+            assert!(waited <= counted, "{which}: {cause}, {waited} of {counted}");
+            assert!(cause != "commit" || waited == counted, "{which}: {waited} of {counted}");
         }
+        let classes = [
+            ("log", "controller_write_requests_log"),
+            ("data", "controller_write_requests_data"),
+            ("metadata", "controller_write_requests_metadata"),
+            ("gc", "controller_write_requests_gc"),
+        ];
+        for (class, counter) in classes {
+            let durable = events.iter().filter(|e| is(e, "b", 2) && e["name"] == class).count();
+            let counted = record["stats"][counter].as_u64().expect("a count");
+            assert!(durable as u64 <= counted, "{which}: {durable} of {counted} {class}");
+        }
+        let reads = events.iter().filter(|e| is(e, "X", 3) && e["name"] == "read").count();
+        let counted = record["stats"]["controller_read_requests"].as_u64().expect("a count");
+        assert!(reads as u64 <= counted, "{which}: {reads} of {counted} reads");
+        assert!(events.iter().any(|e| is(e, "X", 3)), "{which}: the device works");
     });
 }

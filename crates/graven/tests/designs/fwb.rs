@@ -521,7 +521,7 @@ fn a_lock_that_keeps_the_log_full_ends_the_run() {
 #[test]
 fn scans_that_never_end_do_not_hide_a_deadlock() {
     let error = run_crossed(0);
-    assert!(matches!(error, SimError::Deadlock { .. }), "{error}");
+    assert!(matches!(error, SimError::ProgramDeadlock(_)), "{error}");
 }
 
 /// While a log is full, lines may come home slowly, one after another: that is no standstill.

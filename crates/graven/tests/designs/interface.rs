@@ -66,5 +66,5 @@ fn a_thread_that_does_not_wait_must_not_be_released() {
 #[test]
 fn a_thread_that_is_never_released_ends_the_run_with_what_everybody_waits_for() {
     let error = run(&FORGETFUL).expect_err("it cannot end").to_string();
-    assert!(error.contains("forgetful") && error.contains("Commit"), "{error}");
+    assert!(error.contains("forgetful") && error.contains("has not let it commit"), "{error}");
 }

@@ -24,6 +24,7 @@ mod recovery_times;
 mod redu;
 mod silo;
 mod silo_claims;
+mod smallest;
 mod software;
 mod software_log;
 mod walkthrough;

@@ -12,7 +12,7 @@ use graven::design::{DesignInfo, MutantSet, RecoveryReport};
 use graven::memory::Addr;
 use graven::recovery::time_recoveries;
 use graven::sim::Crash;
-use graven::stats::RecoveryTime;
+use graven::stats::{RECOVERY_TRANSACTIONS, RecoveryTime};
 
 fn config(settings: &[(&str, &str)]) -> Config {
     tiny_config(&[&[("recovery.points", "4")], settings].concat())
@@ -52,6 +52,21 @@ fn every_design_has_a_recovery_time_wherever_power_fails() {
             assert!(time.instructions >= at_least, "{}: {time:?}", design.name);
         }
     }
+}
+
+/// Progress that stands still, or is at its end, while recoveries are executed, tells nobody how long they take.
+#[test]
+fn recoveries_are_a_part_of_the_progress() {
+    let config = config(&[]);
+    let mut run = simulation(&config, "fwb", &CELLS, 4, 200, 3);
+    run.run().expect("it runs");
+    let (control, cycles) = (run.control(), run.stats().counters.cycles);
+    assert_eq!(control.done(), 200);
+    let fresh = simulation(&config, "fwb", &CELLS, 4, 200, 3);
+    time_recoveries(fresh, cycles, &control).expect("it recovers");
+    let all = run.spec().expected_work();
+    assert_eq!(all, 2 * 200 + 4 * RECOVERY_TRANSACTIONS);
+    assert!((all - 200..=all).contains(&control.done()), "{} of {all}", control.done());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The design that `docs/designs.md` walks through: it is compiled, and keeps the contract.
+//! The design that `docs/guides/designs.md` walks through: it is compiled, and keeps the contract.
 //!
 //! Bug class: the guide to the interface shows code that does not compile, or that loses data.
 
@@ -24,7 +24,7 @@ use graven::{counters, cover_points, mutants};
 static INFO: DesignInfo = DesignInfo {
     name: "undo",
     summary: "logs the old word of each first store; writes the lines back at the commit",
-    paper: "docs/designs.md",
+    paper: "docs/guides/designs.md",
     guarantee: |_| Guarantee::Durable,
     build: |context| Ok(plug(Undo::new(context)?).into()),
     format,
@@ -418,12 +418,12 @@ fn the_documentation_shows_this_file() {
         "// --- listing ends ---\n",
     );
     let documented = between(
-        include_str!("../../../../docs/designs.md"),
+        include_str!("../../../../docs/guides/designs.md"),
         "<!-- listing: crates/graven/tests/designs/walkthrough.rs -->\n```rust\n",
         "```\n<!-- end of listing -->",
     );
     assert!(
         ours == documented,
-        "the listing in docs/designs.md is not the code in crates/graven/tests/designs/walkthrough.rs"
+        "the listing in docs/guides/designs.md is not the code in crates/graven/tests/designs/walkthrough.rs"
     );
 }

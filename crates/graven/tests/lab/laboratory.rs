@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::common::{CELLS, simulation, tiny_config, with_each};
+use crate::common::{CELLS, Part, simulation, tiny_config, with_each};
 use graven::design::{
     Battery, Design, DesignContext, DesignInfo, Guarantee, NoEvent, RecoveryReport, Unused, plug,
 };
@@ -37,34 +37,45 @@ fn find(name: &str) -> &'static DesignInfo {
 }
 
 fn campaign(design: &'static DesignInfo, mutant: Option<&str>, seeds: u64) -> Schedules<'static> {
+    campaign_from(design, mutant, (1, seeds))
+}
+
+/// A campaign from a first seed on, with so many.
+fn campaign_from(
+    design: &'static DesignInfo,
+    mutant: Option<&str>,
+    seeds: (u64, u64),
+) -> Schedules<'static> {
     let mutant = mutant.map(str::to_owned);
-    Schedules::new(registry(), design, mutant, Vec::new(), (1, seeds), 1)
+    Schedules::new(registry(), design, mutant, Vec::new(), seeds, 1)
         .unwrap_or_else(|e| panic!("{}: {e}", design.name))
 }
 
 /// Schedules within which a design that is not sound must be violated.
 const SCHEDULES: u64 = 600;
 
-/// Schedules of each sound design in the longer tests; `make campaigns` has thousands.
-const SCHEDULES_LONG: u64 = 300;
+/// Schedules of each sound design; `make campaigns` has thousands.
+const SCHEDULES_ALL: u64 = 300;
 
-/// Schedules of each sound design in the test that every edit runs.
-const SCHEDULES_SHORT: u64 = 160;
+/// How many of them every edit runs.
+const SCHEDULES_EDIT: u64 = 40;
 
 #[test]
 fn sound_designs_keep_their_guarantee_in_some_schedules_of_the_adversary() {
-    keep_under_the_adversary(SCHEDULES_SHORT);
+    keep_under_the_adversary(Part::Edit);
 }
 
 #[test]
 #[ignore = "long: minutes of schedules"]
-fn sound_designs_keep_their_guarantee_under_the_adversary() {
-    keep_under_the_adversary(SCHEDULES_LONG);
+fn sound_designs_keep_their_guarantee_in_more_schedules_of_the_adversary() {
+    keep_under_the_adversary(Part::Long);
 }
 
-fn keep_under_the_adversary(schedules: u64) {
+fn keep_under_the_adversary(part: Part) {
+    let (first, schedules) = part.seeds(SCHEDULES_EDIT, SCHEDULES_ALL);
     with_each(&Vec::from_iter(sound()), |&design| {
-        let report = campaign(design, None, schedules).run().unwrap_or_else(|e| panic!("{e}"));
+        let campaign = campaign_from(design, None, (first, schedules));
+        let report = campaign.run().unwrap_or_else(|e| panic!("{e}"));
         if let Some(finding) = report.findings.first() {
             let replay = finding.replay.as_ref().expect("schedules are programs");
             panic!("{}:\n{replay}\n{}", design.name, finding.timeline);
@@ -88,22 +99,22 @@ fn program_for(design: &DesignInfo, mutant: &str) -> Option<Litmus> {
     programs.into_iter().find(|p| p.mutant.as_deref() == Some(mutant))
 }
 
-/// One in so many of a design's mutants is tried by the test that every edit runs.
+/// Every edit tries one in so many of a design's mutants.
 const MUTANTS_ONE_IN: usize = 9;
 
 #[test]
 fn some_mutants_are_killed() {
-    kill_mutants(MUTANTS_ONE_IN);
+    kill_mutants(Part::Edit);
 }
 
 #[test]
 #[ignore = "long: minutes of schedules"]
-fn every_mutant_is_killed() {
-    kill_mutants(1);
+fn all_other_mutants_are_killed() {
+    kill_mutants(Part::Long);
 }
 
 /// Parameter sets of another design share its mutants, which are killed there.
-fn kill_mutants(one_in: usize) {
+fn kill_mutants(part: Part) {
     let blind = Mutex::new(Vec::new());
     let not = |what: String| blind.lock().expect("no test panics with it").push(what);
     let designs = Vec::from_iter(sound().filter(|design| design.settings.is_empty()));
@@ -111,7 +122,8 @@ fn kill_mutants(one_in: usize) {
         if design.mutants.len() < 6 {
             not(format!("{} has too few mutants", design.name));
         }
-        for mutant in design.mutants.iter().step_by(one_in) {
+        let numbered = design.mutants.iter().enumerate();
+        for (_, mutant) in numbered.filter(|&(number, _)| part.has(number, MUTANTS_ONE_IN)) {
             let (points, by) = match program_for(design, mutant.name) {
                 Some(program) => {
                     let case =
@@ -169,25 +181,24 @@ fn ideal_violates_within_a_hundred_crash_points_of_any_workload() {
     }
 }
 
-/// One in so many workloads of each design is crashed by the test that every edit runs: another one of each design, so
-/// that all are.
+/// Every edit crashes one in so many workloads of each design: another one of each design, so that all are.
 const WORKLOADS_ONE_IN: usize = 10;
 
 #[test]
 fn sound_designs_keep_their_guarantee_at_every_crash_point_of_some_workloads() {
-    crash_workloads(WORKLOADS_ONE_IN);
+    crash_workloads(Part::Edit);
 }
 
 #[test]
 #[ignore = "long: minutes of crash points"]
-fn sound_designs_keep_their_guarantee_at_every_crash_point_of_every_workload() {
-    crash_workloads(1);
+fn sound_designs_keep_their_guarantee_at_every_crash_point_of_all_other_workloads() {
+    crash_workloads(Part::Long);
 }
 
 /// Two sizes: one in which threads keep to themselves, and a larger one, of strings, that they share
 /// under locks. Two workloads besides with integers, of which a line holds several.
 /// Of `silo` that is strict durability (`silo-strict-durability`, §III-D).
-fn crash_workloads(one_in: usize) {
+fn crash_workloads(part: Part) {
     let sizes = [
         ("64 KB", "64", "record", "private"),
         ("512 KB", "256", "string", "shared"),
@@ -198,7 +209,7 @@ fn crash_workloads(one_in: usize) {
     let designs: Vec<_> = sound().enumerate().collect();
     with_each(&designs, |&(number, design)| {
         let all = registry().programs().enumerate();
-        for (_, workload) in all.filter(|(place, _)| (place + number).is_multiple_of(one_in)) {
+        for (_, workload) in all.filter(|(place, _)| part.has(place + number, WORKLOADS_ONE_IN)) {
             // Transactions of TPC-C are long, and of one size; those of Echo and the tries store more than others'.
             let (transactions, sizes_of) = match workload.name {
                 "tpcc" => (16, 1),

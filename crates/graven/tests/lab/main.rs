@@ -4,6 +4,7 @@
 mod common;
 
 mod campaigns;
+mod deadlocks;
 mod enumeration;
 mod laboratory;
 mod litmus;

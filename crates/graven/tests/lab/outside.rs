@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::common::script::{evict, store, transaction};
-use crate::common::{registry, tiny_config, with_each};
+use crate::common::{Part, registry, tiny_config, with_each};
 use graven::design::DesignInfo;
 use graven::lab::adversary::{Draws, schedule};
 use graven::lab::campaign::{AdversaryCampaign, AdversaryReport, AdversaryRequest};
@@ -36,12 +36,12 @@ fn attack(
     design: &str,
     mutant: Option<&str>,
     settings: &[(&str, &str)],
-    seeds: u64,
+    (first_seed, seeds): (u64, u64),
 ) -> AdversaryReport {
     let request = AdversaryRequest {
         designs: vec![design.into()],
         seeds,
-        first_seed: 1,
+        first_seed,
         mutant: mutant.map(str::to_owned),
         settings: settings.iter().map(|&(key, value)| (key.into(), value.into())).collect(),
         draws: vec![("outside".into(), OUTSIDE_PERCENT), ("varied".into(), 0)],
@@ -67,21 +67,28 @@ const LOG_ALL: [(&str, &str); 3] = [
     ("morlog.dirty_flags", "false"),
 ];
 
+/// Programs of each sound design.
+const PROGRAMS_ALL: u64 = 400;
+
+/// How many of them every edit runs.
+const PROGRAMS_EDIT: u64 = 20;
+
 #[test]
 fn sound_designs_keep_their_guarantee_in_some_programs() {
-    keep(60);
+    keep(Part::Edit);
 }
 
 #[test]
 #[ignore = "long: minutes of schedules"]
 fn sound_designs_keep_their_guarantee_in_many_programs() {
-    keep(400);
+    keep(Part::Long);
 }
 
-fn keep(schedules: u64) {
+fn keep(part: Part) {
+    let (first, schedules) = part.seeds(PROGRAMS_EDIT, PROGRAMS_ALL);
     let designs = Vec::from_iter(sound());
     with_each(&designs, |design| {
-        let report = attack(design.name, None, &LOG_ALL, schedules);
+        let report = attack(design.name, None, &LOG_ALL, (first, schedules));
         if let Some(violation) = report.violations.first() {
             let replay = violation.replay.as_deref().unwrap_or_default();
             panic!("{}: {}\n{replay}", design.name, violation.what);
@@ -147,7 +154,7 @@ const MUTANTS: [(&str, &str); 9] = [
 fn mutants_are_killed_by_programs_with_stores_outside() {
     let draws = draws();
     with_each(&MUTANTS, |&(design, mutant)| {
-        let report = attack(design, Some(mutant), &LOG_ALL, 400);
+        let report = attack(design, Some(mutant), &LOG_ALL, (1, 400));
         let violation = report.violations.first();
         let violation = violation.unwrap_or_else(|| panic!("{design} with {mutant} survived"));
         let design = registry().find_design(design).expect("registered");

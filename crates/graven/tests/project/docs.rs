@@ -37,7 +37,7 @@ fn papers() -> impl Iterator<Item = &'static Preset> {
 
 #[test]
 fn every_statistic_is_documented_and_nothing_else() {
-    let text = include_str!("../../../../docs/statistics.md");
+    let text = include_str!("../../../../docs/explanation/statistics.md");
     let documented: Vec<String> = rows(text).map(str::to_owned).collect();
     let declared: Vec<String> = registry()
         .statistics()
@@ -47,8 +47,14 @@ fn every_statistic_is_documented_and_nothing_else() {
         .collect();
     let missing: Vec<_> = declared.iter().filter(|r| !documented.contains(r)).collect();
     let surplus: Vec<_> = documented.iter().filter(|r| !declared.contains(r)).collect();
-    assert!(missing.is_empty(), "docs/statistics.md lacks rows: {missing:#?}; has: {surplus:#?}");
-    assert!(surplus.is_empty(), "docs/statistics.md has rows of no statistic: {surplus:#?}");
+    assert!(
+        missing.is_empty(),
+        "docs/explanation/statistics.md lacks rows: {missing:#?}; has: {surplus:#?}"
+    );
+    assert!(
+        surplus.is_empty(),
+        "docs/explanation/statistics.md has rows of no statistic: {surplus:#?}"
+    );
     assert_eq!(documented.len(), declared.len(), "no statistic is documented twice");
 }
 
@@ -105,7 +111,7 @@ fn texts(pick: impl Fn(&Source) -> Option<&str>) -> Vec<String> {
 
 #[test]
 fn the_machines_are_documented_as_their_presets_are() {
-    let text = include_str!("../../../../docs/machines.md");
+    let text = include_str!("../../../../docs/guides/machines.md");
     let mut expected = values();
     expected.extend(texts(|source| match source {
         Source::Paper(text) => Some(text.as_str()).filter(|text| !TABLES.contains(text)),
@@ -117,8 +123,11 @@ fn the_machines_are_documented_as_their_presets_are() {
     }));
     let documented: Vec<&str> = rows(text).collect();
     let expected_text = expected.join("\n");
-    assert!(documented == expected, "docs/machines.md should have the rows:\n{expected_text}");
-    assert!(text.trim_end().ends_with('|'), "docs/machines.md ends with its last table");
+    assert!(
+        documented == expected,
+        "docs/guides/machines.md should have the rows:\n{expected_text}"
+    );
+    assert!(text.trim_end().ends_with('|'), "docs/guides/machines.md ends with its last table");
 }
 
 /// Rows of items that differ from what their paper prints, on its machine.
@@ -143,15 +152,19 @@ fn differences() -> Vec<String> {
 
 #[test]
 fn figures_that_differ_from_papers_are_documented() {
-    let documented: Vec<&str> = rows(include_str!("../../../../docs/cost.md")).collect();
+    let documented: Vec<&str> =
+        rows(include_str!("../../../../docs/explanation/cost.md")).collect();
     let expected = differences();
     let expected_text = expected.join("\n");
-    assert!(documented == expected, "docs/cost.md should have the rows:\n{expected_text}");
+    assert!(
+        documented == expected,
+        "docs/explanation/cost.md should have the rows:\n{expected_text}"
+    );
 }
 
 #[test]
 fn the_workload_that_is_shown_is_the_one_that_runs() {
-    let text = include_str!("../../../../docs/workloads.md");
+    let text = include_str!("../../../../docs/explanation/workloads.md");
     let (_, rest) = text
         .split_once("<!-- excerpt: crates/graven/tests/common/mod.rs -->\n```rust\n")
         .expect("the excerpt begins");
@@ -164,7 +177,10 @@ fn the_workload_that_is_shown_is_the_one_that_runs() {
 
 #[test]
 fn what_one_transaction_does_is_documented_as_it_is() {
-    let text = include_str!("../../../../docs/acknowledgements.md");
+    let text = include_str!("../../../../docs/explanation/acknowledgements.md");
     let table = graven::acknowledgement::table(registry()).unwrap_or_else(|why| panic!("{why}"));
-    assert!(text.contains(&table), "docs/acknowledgements.md should have the table:\n{table}");
+    assert!(
+        text.contains(&table),
+        "docs/explanation/acknowledgements.md should have the table:\n{table}"
+    );
 }

@@ -228,3 +228,31 @@ fn an_upward_import_is_seen() {
     arrows.insert("c".into(), BTreeSet::from(["a".into()]));
     assert_eq!(circle(&arrows).map(|rooms| rooms.len()), Some(3));
 }
+
+/// The third-party crates of a lock file, with their versions.
+fn locked(file: &Path) -> BTreeSet<(String, String)> {
+    let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let table: graven::config::toml::Table = text.parse().expect("cargo reads it");
+    let packages = table["package"].as_array().expect("a list");
+    let fetched = packages.iter().filter(|package| package.get("source").is_some());
+    let field = |package: &graven::config::toml::Value, key: &str| {
+        package[key].as_str().expect("a string").to_owned()
+    };
+    fetched.map(|package| (field(package, "name"), field(package, "version"))).collect()
+}
+
+/// Crates in `examples/` are built in one folder with those that `graven new` makes, which take the workspace's lock file:
+/// with another version of one crate, whatever depends on it would be built twice.
+#[test]
+fn examples_depend_on_the_versions_of_the_workspace() {
+    let root = crates().join("..");
+    let workspace = locked(&root.join("Cargo.lock"));
+    let folders = fs::read_dir(root.join("examples")).expect("the checkout is complete");
+    let locks = folders.map(|entry| entry.expect("it can be read").path().join("Cargo.lock"));
+    let locks: Vec<PathBuf> = locks.filter(|lock| lock.exists()).collect();
+    assert!(!locks.is_empty());
+    for lock in locks {
+        let other: Vec<_> = locked(&lock).difference(&workspace).cloned().collect();
+        assert!(other.is_empty(), "{}: {other:?}", lock.display());
+    }
+}

@@ -259,6 +259,33 @@ fn stores_of_bytes_become_stores_of_the_words_that_they_leave() {
     assert_eq!(report.bytes_compared, REGION as u64);
 }
 
+/// A string that is stored word by word has parts of words at its ends.
+#[test]
+fn a_part_of_a_word_is_one_store_of_any_number_of_bytes() {
+    let mut tape = Tape::new(1);
+    tape.call(0, BEGIN, 0);
+    tape.store(0, 1, &[1, 2, 3, 4, 5, 6, 7]);
+    tape.store(0, 8, &[8; 8]);
+    tape.store(0, 16, &[9; 5]);
+    tape.load(0, 1, 7);
+    tape.load(0, 16, 3);
+    tape.call(0, COMMIT, 0);
+    let (report, operations, _) = traced(tape, Limits::default());
+    let load = |at: u64| Op::Load { at: Ptr::known(Addr(START + at)) };
+    let expected = [
+        Op::TxBegin,
+        store_op(0, 0x0706_0504_0302_0100),
+        store_op(8, 0x0808_0808_0808_0808),
+        store_op(16, 0x0009_0909_0909),
+        load(0),
+        load(16),
+        Op::TxEnd,
+    ];
+    assert_eq!(accesses(&operations[0]), expected);
+    assert_eq!((report.stores, report.words_stored, report.loads), (3, 3, 2));
+    assert_eq!((report.bytes_unexplained, report.loads_unexplained), (0, 0));
+}
+
 #[test]
 fn lengths_of_files_change_where_the_program_has_changed_them() {
     let resized = |bytes: u64| Event::Resized { position: position(0, bytes) };

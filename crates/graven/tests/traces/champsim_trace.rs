@@ -158,7 +158,7 @@ fn traces_of_champsim_run_under_every_design_with_transactions_and_without() {
             }
         }
     }
-    // What docs/traces.md says.
+    // What docs/guides/traces.md says.
     assert_eq!(Vec::from_iter(refusing), ["hoop", "lsm", "redo-clwb", "unsafe-redo"]);
 }
 

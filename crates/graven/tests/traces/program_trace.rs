@@ -9,7 +9,7 @@ use graven::control::Control;
 use graven::lab::explorer::{CrashRun, Thoroughness};
 use graven::memory::{Addr, Image};
 use graven::program::{Op, Ptr};
-use graven::sim::Simulation;
+use graven::sim::{SimError, Simulation};
 use graven::trace::program::{
     BLOCK_OPERATIONS, Header, LengthChange, Origin, Recorder, Replay, TraceError,
     VOLATILE_BYTES_MAX, VOLATILE_START, Writer, volatile_offset,
@@ -200,6 +200,36 @@ fn write_with(image: &Image, threads: &[Vec<Op>], lengths: &[LengthChange]) -> V
     }
     writer.lengths(lengths).unwrap();
     writer.finish().unwrap()
+}
+
+/// Bug class: what a program does wrong is put down to the design, or to something else that the trace has.
+#[test]
+fn threads_of_a_trace_that_wait_for_each_other_are_its_own_fault() {
+    let at = Ptr::known(Addr(4096));
+    let thread = |first, second| {
+        vec![
+            Op::Store { at, value: 1 },
+            Op::Lock { lock: first },
+            Op::Compute { instructions: 5000 },
+            Op::Lock { lock: second },
+            Op::Unlock { lock: second },
+            Op::Unlock { lock: first },
+        ]
+    };
+    let trace = write(&Image::new(), &[thread(0, 1), thread(1, 0)]);
+    for design in ["ideal", "base"] {
+        let error = replay(&trace, Some(design), Some(small(&[])), &[]).expect_err("it cannot end");
+        let is_the_programs = matches!(error, TraceError::Simulation(SimError::ProgramDeadlock(_)));
+        assert!(is_the_programs, "{design}: {error}");
+        let replay =
+            Replay::new(registry(), open(&trace).unwrap(), Some(design), Some(small(&[])), &[]);
+        let replay = replay.unwrap();
+        let run =
+            CrashRun::new(replay.spec(), Some(replay.workload().unwrap()), Thoroughness::LONG);
+        let outcome = run.unwrap().run(None).unwrap();
+        assert!(outcome.violations.is_empty() && outcome.deadlock.is_some(), "{design}");
+        assert!(outcome.refused.is_some_and(|why| why.contains("which thread 1 holds")));
+    }
 }
 
 fn any_operation() -> impl Strategy<Value = Op> {

@@ -24,7 +24,6 @@ use crate::case::LitmusError;
 use crate::litmus::MACHINE;
 use graven_base::config::ConfigError;
 use graven_base::control::{Control, ended_text};
-use graven_base::host;
 use graven_machine::registry::Registry;
 use graven_machine::sim::SimError;
 
@@ -308,22 +307,18 @@ impl<'r> AdversaryCampaign<'r> {
         }
     }
 
-    /// What a chunk comes to. One that the host refuses memory ends as if it was cancelled, but has failed.
+    /// The report of a chunk, or how it ended without one.
     fn run_chunk(
         &self,
         &Running { design, chunk, ref control }: &Running,
     ) -> Result<ChunkReport, Ended> {
-        host::begin().map_err(|refused| Ended::Failed(refused.to_string()))?;
         // What a chunk that panics leaves half done is its own.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.runner.run(design, chunk, control)));
-        match (outcome, host::take_shortage()) {
-            (Ok(Ok(report)), _) => Ok(report),
-            (Ok(Err(SimError::Cancelled)), None) => Err(Ended::Cancelled),
-            (Ok(Err(SimError::Cancelled)), Some(refused)) => {
-                Err(Ended::Failed(refused.to_string()))
-            }
-            (Ok(Err(error)), _) => Err(Ended::Failed(error.to_string())),
-            (Err(panic), _) => Err(Ended::Failed(ended_text(panic.as_ref()))),
+        match outcome {
+            Ok(Ok(report)) => Ok(report),
+            Ok(Err(SimError::Cancelled)) => Err(Ended::Cancelled),
+            Ok(Err(error)) => Err(Ended::Failed(error.to_string())),
+            Err(panic) => Err(Ended::Failed(ended_text(panic.as_ref()))),
         }
     }
 

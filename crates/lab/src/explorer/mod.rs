@@ -20,4 +20,4 @@ pub use coverage::{Coverage, STATES, State};
 pub use points::{
     CrashExplorer, Expect, LivesAfter, NextLife, PostCrashTrace, Tally, Thoroughness, Violation,
 };
-pub use run::{CrashRun, Outcome};
+pub use run::{CrashRun, Deadlock, Outcome};

@@ -19,7 +19,7 @@ use rand_pcg::Pcg64;
 
 use super::complete::Known;
 use super::coverage::{Coverage, State};
-use super::run::Outcome;
+use super::run::{Deadlock, Outcome};
 use crate::checker;
 use crate::litmus::{CrashAt, Failure, FailureMode, Litmus};
 use graven_base::memory::{Addr, Image, WordMask, spread, words_in};
@@ -258,6 +258,8 @@ pub struct CrashExplorer<'a> {
     is_racy: bool,
     /// It did, or a later life refused to go on.
     pub refused: Option<String>,
+    /// Threads of the program wait for each other for ever, in this life or a later one.
+    pub deadlock: Option<Deadlock>,
     /// The power failure that is being examined.
     pub(super) examining: Option<Failure>,
     /// Cover points of the design that later lives have reached.
@@ -305,10 +307,7 @@ impl Observer for CrashExplorer<'_> {
     fn after_action(&mut self, simulation: &mut Simulation) {
         self.actions += 1;
         if self.actions == self.how.actions_max {
-            let actions = self.how.actions_max;
-            let waiting = simulation.waiting();
-            let what = format!("it makes no progress: after {actions} actions {waiting}");
-            self.run_failed(simulation.machine().now(), what);
+            self.makes_no_progress(simulation);
         }
         if simulation.machine().failure().is_some() || self.is_racy {
             // What comes of it is nobody's promise.
@@ -324,7 +323,8 @@ impl Observer for CrashExplorer<'_> {
     }
 
     fn stops(&self) -> bool {
-        self.cancelled || self.is_racy || self.violations.len() >= self.how.violations_max
+        let ends = self.cancelled || self.is_racy || self.deadlock.is_some();
+        ends || self.violations.len() >= self.how.violations_max
     }
 }
 
@@ -347,6 +347,7 @@ impl<'a> CrashExplorer<'a> {
             next_life_after: 1 + spread(seed, 0x6c69) % 16,
             is_racy: false,
             refused: None,
+            deadlock: None,
             examining: None,
             cover_points: Vec::new(),
             next_life: None,
@@ -383,6 +384,9 @@ impl<'a> CrashExplorer<'a> {
 
     /// All threads are done.
     pub fn ended(&mut self, simulation: &Simulation) {
+        if self.deadlock.is_some() {
+            return;
+        }
         let memory = simulation.machine().architectural();
         let wrong = self.expectations.as_mut().and_then(|expect| expect.ended(memory));
         if let Some(what) = wrong {
@@ -404,6 +408,17 @@ impl<'a> CrashExplorer<'a> {
                 is_structural: false,
                 post_crash: PostCrashTrace::default(),
             }),
+        }
+    }
+
+    /// The run has gone on for so long that it never ends.
+    #[cold]
+    fn makes_no_progress(&mut self, simulation: &Simulation) {
+        self.deadlock = simulation.program_deadlock().map(Deadlock::of);
+        if self.deadlock.is_none() {
+            let (actions, waiting) = (self.how.actions_max, simulation.waiting());
+            let what = format!("it makes no progress: after {actions} actions {waiting}");
+            self.run_failed(simulation.machine().now(), what);
         }
     }
 
@@ -814,6 +829,7 @@ impl<'a> CrashExplorer<'a> {
         if let Some(why) = outcome.refused {
             self.refused.get_or_insert(why);
         }
+        self.deadlock = self.deadlock.take().or_else(|| outcome.deadlock.map(Deadlock::before));
         if let Some(trace) = &mut self.trace
             && !outcome.violations.is_empty()
         {

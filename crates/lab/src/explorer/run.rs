@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use super::assertion::caught;
 use super::complete::Known;
 use super::coverage::Coverage;
@@ -11,9 +13,31 @@ use graven_base::config::ConfigError;
 use graven_base::control::Control;
 use graven_base::time::{Cycle, NEVER};
 use graven_machine::design::operators::Profile;
-use graven_machine::sim::{Recovered, SimError, Simulation, Spec};
+use graven_machine::sim::{ProgramDeadlock, Recovered, SimError, Simulation, Spec};
 use graven_machine::trace_event::TraceEvent;
 use graven_machine::workload::Workload;
+
+/// Threads of a program that wait for each other for ever.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the program's threads wait for each other for ever, under any design: {threads}")]
+pub struct Deadlock {
+    /// How many lives later than the run that tells of it.
+    pub lives_later: usize,
+    /// The threads.
+    pub threads: ProgramDeadlock,
+}
+
+impl Deadlock {
+    /// One of the run itself.
+    pub(super) fn of(threads: ProgramDeadlock) -> Deadlock {
+        Deadlock { lives_later: 0, threads }
+    }
+
+    /// The same, told by the life before.
+    pub(super) fn before(self) -> Deadlock {
+        Deadlock { lives_later: self.lives_later + 1, ..self }
+    }
+}
 
 /// What became of a run under the laboratory's eyes.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +54,8 @@ pub struct Outcome {
     pub counts: Vec<u64>,
     /// The design refused to go on as configured: nothing was broken, but the run did not end.
     pub refused: Option<String>,
+    /// Threads of the program wait for each other for ever, whatever the design does; `refused` says so, too.
+    pub deadlock: Option<Deadlock>,
     /// The program broke its part of the contract by this store; `refused` says so, too.
     pub race: Option<Race>,
     /// Words that the program stored to outside transactions, in this life: they were held to nothing until a transaction stored
@@ -55,6 +81,7 @@ impl Outcome {
             tally: laboratory.tally,
             coverage: laboratory.coverage,
             known: laboratory.known,
+            deadlock: laboratory.deadlock,
             trace: laboratory.trace.unwrap_or_default(),
             trace_dropped: laboratory.trace_dropped,
             ..self
@@ -222,6 +249,9 @@ impl CrashRun {
             Ok(()) => laboratory.ended(&simulation),
             Err(SimError::Cancelled) => return Err(SimError::Cancelled),
             Err(SimError::Design { why, .. }) => outcome.refused = Some(why),
+            Err(SimError::ProgramDeadlock(deadlock)) => {
+                laboratory.deadlock = Some(Deadlock::of(deadlock));
+            }
             Err(error) => {
                 laboratory.run_failed(simulation.machine().now(), error.to_string());
             }
@@ -243,7 +273,8 @@ impl CrashRun {
         if self.keeps_counts {
             outcome.counts = simulation.counts().iter().map(|(_, count)| count).collect();
         }
-        outcome.refused = outcome.refused.or_else(|| laboratory.refused.take());
+        let deadlock = laboratory.deadlock.as_ref().map(Deadlock::to_string);
+        outcome.refused = outcome.refused.or(deadlock).or_else(|| laboratory.refused.take());
         let adversary = simulation.machine().memory.shared.adversary.as_ref();
         outcome.options = adversary.map_or(Vec::new(), |adversary| adversary.options().to_vec());
         Ok(outcome.with(laboratory))

@@ -155,6 +155,31 @@ pub fn no_gaps(threads: &[Thread]) -> Result<(), ParseError> {
     }
 }
 
+/// The locks that are held at a place of a sequence: by which thread, and since where.
+#[derive(Debug, Default)]
+pub struct Held(BTreeMap<String, (usize, Place)>);
+
+impl Held {
+    /// The next step of the sequence. Its thread can have no lock that another gives up only later in the one order.
+    pub fn step(&mut self, thread: usize, step: &Step, place: Place) -> Result<(), ParseError> {
+        match step {
+            Step::Lock(name) => match self.0.insert(name.clone(), (thread, place)) {
+                Some((holder, since)) => Err(place.error(format!(
+                    "thread {thread} would wait for `{name}` for ever, under any design: thread {holder} has held it since line {}, \
+                     and its `unlock {name}` comes only after this step",
+                    since.line
+                ))),
+                None => Ok(()),
+            },
+            Step::Unlock(name) => {
+                self.0.remove(name);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What threads call by a name, wherever it is first used.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -181,6 +206,16 @@ impl Names {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A step of a sequence: what it awaits has been signalled before it in the one order.
+    pub fn await_in_sequence(&self, step: &Step, place: Place) -> Result<(), ParseError> {
+        match step {
+            Step::Await(name) if !self.signals.contains_key(name) => Err(place.error(format!(
+                "nobody signals `{name}` before this step of the sequence, so its thread would wait for ever, under any design"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// A crash step that an expectation speaks of.

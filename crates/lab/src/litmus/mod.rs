@@ -84,6 +84,9 @@
 //! `adversary` and `crash`. It begins after each power failure of the life before it that is examined, on the bytes and
 //! registers that recovery left; power fails in it as it does in the first. Variables hold what they held.
 //!
+//! Threads that wait for each other for ever are refused: here if signals alone make the circle, and otherwise when a run
+//! closes it.
+//!
 //! A sequence is the order in which the steps of all threads happen, each with the number of its thread:
 //!
 //! ```text
@@ -92,6 +95,8 @@
 //!   1: begin
 //!   0: A = 2
 //! ```
+//!
+//! A lock is given up, and a signal given, before another thread takes or awaits it in that order.
 //!
 //! It is read as threads, numbered from 0 without gaps, that hand over to each other by signals of names
 //! that the program does not use, `step-1`, `step-2`, …, and printed as such.
@@ -105,6 +110,7 @@
 //! | `check` | names exist, transactions and locks end |
 //! | `isolation` | threads are apart by locks and signals |
 //! | `sequence` | one order of all steps as threads |
+//! | `standstill` | threads that wait for each other for ever |
 //! | `print` | to text |
 //! | `program` | variables laid out, steps as operations: a workload |
 //! | `run` | a program on a design, with power failing |
@@ -115,14 +121,16 @@ mod parse;
 mod print;
 mod program;
 mod sequence;
+mod standstill;
 mod steps;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
 pub use graven_machine::controller::adversary::{Choices, Departure};
-pub use parse::{ParseError, parse};
+pub use parse::{ParseError, parse, parse_placed};
 pub use program::{Layout, LayoutError, LitmusWorkload, WORKLOAD, crash_steps};
+pub use standstill::{Circle, Places, waits_with_a_lock};
 
 /// The laboratory's machine, for programs that name none.
 pub const MACHINE: &str = "cramped";

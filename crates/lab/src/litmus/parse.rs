@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 pub use super::tokens::ParseError;
 
-use super::check::{self, COMMIT_FIRST, Names, Thread, Variables};
+use super::check::{self, COMMIT_FIRST, Held, Names, Thread, Variables};
 use super::isolation::{EarlySignal, early_signal};
+use super::standstill::{Circle, Places};
 use super::steps::{self, STEPS};
 use super::tokens::{Kind, Line, Place, Token};
 use super::{
@@ -43,6 +44,14 @@ const STATEMENTS: [&str; 15] = [
 /// # Errors
 /// The first thing that is wrong: where it is, what it is, and what is allowed.
 pub fn parse(text: &str) -> Result<Litmus, ParseError> {
+    parse_placed(text).map(|(litmus, _)| litmus)
+}
+
+/// The same, and where its steps stand.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn parse_placed(text: &str) -> Result<(Litmus, Places), ParseError> {
     let lines = (1..).zip(text.lines()).map(|(number, text)| Line::new(number, text));
     let mut lines = lines.filter(|line| !line.is_blank());
     let end = Place::end_of(text);
@@ -105,7 +114,11 @@ struct Parser<'a> {
     names: Names,
     /// The state of each thread, of a sequence's too.
     threads: Vec<Thread>,
-    sequence: Vec<(usize, Step)>,
+    sequence: Vec<(usize, Step, Place)>,
+    /// The locks that are held at this place of a sequence, by whom, and since where.
+    held: Held,
+    /// Where the steps of each life's threads stand.
+    places: Places,
 }
 
 impl<'a> Parser<'a> {
@@ -209,7 +222,10 @@ impl<'a> Parser<'a> {
                 .error(format!("one thread too many; a program has at most {MAX_THREADS}")));
         }
         self.threads.push(Thread::default());
-        self.litmus.threads_of_mut(self.litmus.lives.len()).push(Vec::new());
+        let life = self.litmus.lives.len();
+        self.litmus.threads_of_mut(life).push(Vec::new());
+        self.places.0.resize_with(life + 1, Vec::new);
+        self.places.0[life].push(Vec::new());
         self.block = Block::Thread;
         Ok(())
     }
@@ -239,14 +255,28 @@ impl<'a> Parser<'a> {
             return Err(place.error(without_threads));
         }
         if is_sequence {
-            let steps = std::mem::take(&mut self.sequence);
-            let threads = sequence::threads(steps, self.names.signals());
-            *self.litmus.threads_of_mut(self.litmus.lives.len()) = threads;
+            self.end_sequence();
+        }
+        let life = self.litmus.lives.len();
+        if let Some(circle) = Circle::of_signals(self.litmus.threads_of(life), life) {
+            return Err(circle.refusal(&self.places));
         }
         self.check_signals()?;
+        self.held = Held::default();
         self.threads.clear();
         self.names.forget_signals();
         Ok(())
+    }
+
+    /// The steps of the present life's sequence become those of threads.
+    fn end_sequence(&mut self) {
+        let steps = std::mem::take(&mut self.sequence);
+        let life = self.litmus.lives.len();
+        let threads = sequence::threads(steps, self.names.signals());
+        let (steps, places) = threads.into_iter().map(|thread| thread.into_iter().unzip()).unzip();
+        *self.litmus.threads_of_mut(life) = steps;
+        self.places.0.resize_with(life, Vec::new);
+        self.places.0.push(places);
     }
 
     /// No thread of the present life comes to a word after a signal of a transaction that has stored to it and not committed.
@@ -354,11 +384,18 @@ impl<'a> Parser<'a> {
 
     fn add_step(&mut self, thread: usize, step: Step, place: Place) -> Result<(), ParseError> {
         self.threads[thread].step(&step, place)?;
-        self.names.step(&step, place)?;
-        match self.block {
-            Block::Sequence => self.sequence.push((thread, step)),
-            _ => self.litmus.threads_of_mut(self.litmus.lives.len())[thread].push(step),
+        if self.block == Block::Sequence {
+            self.names.await_in_sequence(&step, place)?;
+            self.held.step(thread, &step, place)?;
         }
+        self.names.step(&step, place)?;
+        if self.block == Block::Sequence {
+            self.sequence.push((thread, step, place));
+            return Ok(());
+        }
+        let life = self.litmus.lives.len();
+        self.litmus.threads_of_mut(life)[thread].push(step);
+        self.places.0[life][thread].push(place);
         Ok(())
     }
 
@@ -401,13 +438,13 @@ impl<'a> Parser<'a> {
     }
 
     /// No line follows; `end` is where the text ends.
-    fn end(mut self, end: Place) -> Result<Litmus, ParseError> {
+    fn end(mut self, end: Place) -> Result<(Litmus, Places), ParseError> {
         self.end_life(end, "there is no thread; a program has at least one, and so has each life")?;
         self.names.end()?;
         if !self.said.contains_key("title") {
             return Err(end.error("there is no title; a program has one, as in title \"…\""));
         }
-        Ok(self.litmus)
+        Ok((self.litmus, self.places))
     }
 }
 

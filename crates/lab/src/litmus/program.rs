@@ -247,6 +247,7 @@ enum Planned {
 }
 
 struct Run {
+    steps: usize,
     rest: std::vec::IntoIter<Planned>,
     /// What is done if the word that is being loaded holds this value.
     pending: Option<(u64, Op)>,
@@ -268,6 +269,10 @@ impl Program for Run {
             }
         }
     }
+
+    fn step(&self) -> Option<usize> {
+        (self.steps - self.rest.len()).checked_sub(1)
+    }
 }
 
 impl Workload for LitmusWorkload {
@@ -279,7 +284,7 @@ impl Workload for LitmusWorkload {
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let rest = self.threads[thread as usize].clone().into_iter();
-        Box::new(Run { rest, pending: None })
+        Box::new(Run { steps: rest.len(), rest, pending: None })
     }
 
     fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {

@@ -37,7 +37,7 @@ use serde_json::Value;
 
 use crate::config::CoreConfig;
 use crate::sim::{SimError, Simulation, value_to_json};
-use crate::stats::{RecoveryConfig, RecoveryTime, of_recoveries};
+use crate::stats::{RECOVERY_TRANSACTIONS, RecoveryConfig, RecoveryTime, of_recoveries};
 
 pub use execution::{Executed, execute};
 
@@ -85,12 +85,15 @@ pub fn time_recoveries(
     control: &Arc<Control>,
 ) -> Result<Vec<RecoveryTime>, SimError> {
     let failures = fresh.spec().config.get::<RecoveryConfig>().failures(cycles);
-    fresh.set_control(Arc::new(Control::under(control)));
+    let again = Arc::new(Control::under(control));
+    fresh.set_control(Arc::clone(&again));
     fresh.follow_durable_bytes();
+    let before = control.done();
     let mut times = Vec::with_capacity(failures.len());
     for at in failures {
         fresh.advance(at)?;
         times.push(fresh.time_recovery(control)?);
+        control.report(before + again.done() + RECOVERY_TRANSACTIONS * times.len() as u64);
     }
     Ok(times)
 }

@@ -22,6 +22,13 @@ pub(super) struct Signals {
     settling: u32,
 }
 
+impl Signals {
+    /// Whether a signal has been given.
+    pub(super) fn is_given(&self, signal: u32) -> bool {
+        self.given.contains(&signal)
+    }
+}
+
 impl Simulation {
     pub(super) fn disturb(&mut self, thread: usize, op: Op, what: Disturbance) {
         if !self.drained(thread, op) {
@@ -54,7 +61,7 @@ impl Simulation {
                 self.wake_for_signals();
             }
             Disturbance::Await(number) => {
-                if !self.signals.given.contains(&number) {
+                if !self.signals.is_given(number) {
                     self.block(thread, Cause::Lock, Some(op));
                 }
             }

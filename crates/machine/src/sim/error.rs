@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::deadlock::ProgramDeadlock;
 use crate::stats::conservation::Broken;
 use graven_base::memory::Addr;
 use graven_base::time::Cycle;
@@ -69,7 +70,12 @@ pub enum SimError {
     /// What was counted cannot all be right: a fault of the simulator.
     #[error(transparent)]
     Conservation(#[from] Broken),
-    /// No thread can ever run again.
+    /// Threads of the program wait for each other for ever, under any design.
+    #[error(
+        "the program's threads wait for each other for ever, whatever design they run under: {0}"
+    )]
+    ProgramDeadlock(ProgramDeadlock),
+    /// No thread can ever run again, and that is not the program's doing.
     #[error("deadlock at cycle {cycle} under design {design}: {waiting}")]
     Deadlock {
         /// When.

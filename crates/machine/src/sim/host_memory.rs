@@ -142,11 +142,6 @@ impl Spec {
         })
     }
 
-    /// What a simulation takes as it is built, apart from images: it cannot be refused a part of it.
-    pub(super) fn built_bytes(&self) -> u64 {
-        self.cache_bytes() + (self.design.host_bytes)(&self.context(), 0)
-    }
-
     /// PM that is populated, in whole chunks, and what transactions add to it.
     fn pm_bytes(&self, extent: &Extent, chunk: u64) -> Result<(u64, u64), ConfigError> {
         let (start, end) = self.data_region();

@@ -53,6 +53,12 @@ impl Locks {
         self.locks.get(lock as usize).is_some_and(|lock| lock.holder == Some(thread))
     }
 
+    /// The thread that has the lock, if this one is queued up for it.
+    pub fn holder_before(&self, lock: LockId, thread: ThreadId) -> Option<ThreadId> {
+        let lock = self.locks.get(lock as usize)?;
+        lock.holder.filter(|_| lock.waiting.contains(&thread))
+    }
+
     /// The thread has the lock.
     pub fn take(&mut self, lock: LockId, thread: ThreadId) {
         self.lock(lock).holder = Some(thread);

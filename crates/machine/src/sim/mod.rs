@@ -23,6 +23,7 @@
 //! | `distances` | how far apart the stores of a transaction to the same word are |
 //! | `fills` | misses and the check of what was read |
 //! | `software` | code of a design among the operations of a program |
+//! | `deadlock` | threads that can never go on, and whose fault that is |
 //! | `ending`, `record` | the end of a run and its record |
 //! | `crash` | power failures |
 //! | `observer` | who looks on |
@@ -31,6 +32,7 @@ mod aged;
 mod beginning;
 mod choices;
 mod crash;
+mod deadlock;
 mod distances;
 mod disturb;
 mod ending;
@@ -55,6 +57,7 @@ mod threads;
 
 pub use beginning::Beginning;
 pub use crash::{Crash, Fault, Recovered};
+pub use deadlock::{Awaited, ProgramDeadlock, Wait};
 pub use error::SimError;
 pub use graven_base::control::Control;
 pub use host_memory::{HostMemory, Others};

@@ -33,7 +33,6 @@ use crate::trace_event::TraceEvent;
 use crate::workload::{Workload, WorkloadConfig};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
-use graven_base::host;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Image, LineAddr, WordSet};
 use graven_base::stats::{CounterSet, Counts};
@@ -167,7 +166,6 @@ impl Simulation {
         populated: Populated,
         again: Option<Option<&[u64]>>,
     ) -> Result<Simulation, ConfigError> {
-        host::require(spec.built_bytes());
         let context = spec.context();
         let mut design = (spec.design.build)(&context)?.into_inner();
         if let Some(Some(registers)) = again {
@@ -471,23 +469,6 @@ impl Simulation {
         let counted = self.stats().counters.committed_transactions;
         let committed = self.measured.committed(counted);
         self.control.report(committed.min(self.spec.expected_transactions()))
-    }
-
-    pub(super) fn deadlock(&self) -> SimError {
-        SimError::Deadlock {
-            cycle: self.machine.now(),
-            design: self.spec.design.name,
-            waiting: self.waiting(),
-        }
-    }
-
-    /// What each thread and memory wait for.
-    pub fn waiting(&self) -> String {
-        let of =
-            |t: &Thread| format!("thread {} is {:?} with store head {:?}", t.id, t.state, t.head);
-        let threads = self.threads.iter().map(of);
-        let memory = if self.machine.memory.is_idle() { "idle" } else { "at work" };
-        threads.chain([format!("memory is {memory}")]).collect::<Vec<_>>().join("; ")
     }
 
     /// Delivers everything that is pending at this instant.

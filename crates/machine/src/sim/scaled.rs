@@ -31,6 +31,10 @@ impl Program for Scaled {
         }
         op
     }
+
+    fn step(&self) -> Option<usize> {
+        self.program.step()
+    }
 }
 
 #[cfg(test)]

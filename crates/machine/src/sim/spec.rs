@@ -4,8 +4,8 @@ use crate::config::{CoreConfig, DramConfig, PmConfig, validate};
 use crate::controller::adversary::Choices;
 use crate::design::operators::Operator;
 use crate::design::{self, DesignContext, MutantSet};
-use crate::stats::RecoveryConfig;
 use crate::stats::region::RegionConfig;
+use crate::stats::{RECOVERY_TRANSACTIONS, RecoveryConfig};
 use crate::workload::{self, WorkloadConfig};
 use graven_base::config::{Config, ConfigError};
 use graven_base::memory::Addr;
@@ -117,6 +117,15 @@ impl Spec {
             return self.transactions;
         }
         region.expected_transactions().min(self.transactions)
+    }
+
+    /// The progress of a run at its end, in transactions: of a run whose recoveries are timed, it runs again for them.
+    pub fn expected_work(&self) -> u64 {
+        let transactions = self.expected_transactions();
+        match self.config.get::<RecoveryConfig>().count() {
+            0 => transactions,
+            recoveries => 2 * transactions + RECOVERY_TRANSACTIONS * recoveries,
+        }
     }
 
     /// Halves a program until PM and host have room for all that its transactions may insert. A region in steady state mostly needs a

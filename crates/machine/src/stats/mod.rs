@@ -11,7 +11,9 @@ mod traffic_energy;
 
 pub use bank_loads::BankLoads;
 pub use processor_energy::{ProcessorEnergy, ProcessorEnergyConfig};
-pub use recovery::{RECOVERY_DECLARATIONS, RecoveryConfig, RecoveryTime, of_recoveries};
+pub use recovery::{
+    RECOVERY_DECLARATIONS, RECOVERY_TRANSACTIONS, RecoveryConfig, RecoveryTime, of_recoveries,
+};
 pub use region::{Region, RegionConfig};
 pub use timeline::{Timeline, Work, WorkKind};
 pub use traffic_energy::TrafficEnergy;

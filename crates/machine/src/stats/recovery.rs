@@ -65,6 +65,11 @@ impl RecoveryConfig {
         (1..=self.points).map(|i| share(i) as u64).collect()
     }
 
+    /// The number of power failures that are asked for.
+    pub fn count(&self) -> u64 {
+        self.failures(0).len() as u64
+    }
+
     /// Instructions of so many operations of a kind.
     pub fn instructions(&self, work: Work, count: u32) -> u64 {
         let each = match work {
@@ -75,6 +80,9 @@ impl RecoveryConfig {
         u64::from(each) * u64::from(count)
     }
 }
+
+/// The transactions that a recovery counts as in the progress of a run: on the host it takes about as long, some 20 ms.
+pub const RECOVERY_TRANSACTIONS: u64 = 1000;
 
 /// Statistics of recoveries in simulated time, in a record only if they were asked for (`recovery.points`).
 pub const RECOVERY_DECLARATIONS: &[Declaration] = &[
@@ -188,8 +196,10 @@ mod tests {
     fn failures_are_where_they_are_asked_for() {
         let config = RecoveryConfig::default();
         assert!(!config.is_wanted() && config.failures(1000).is_empty());
+        assert_eq!(config.count(), 0);
         let points = RecoveryConfig { points: 3, ..config.clone() };
         assert_eq!(points.failures(1000), [250, 500, 750]);
+        assert_eq!(points.count(), 3);
         let cycle = RecoveryConfig { at_cycle: 7, ..config.clone() };
         assert_eq!(cycle.failures(1000), [7]);
         let percent = RecoveryConfig { at_percent: 100.0, ..config };

@@ -60,7 +60,7 @@ fn kind(bytes: &[u8]) -> Kind {
         match rest {
             // Prefixes, the last of them REX.
             [
-                0x66 | 0xf2 | 0xf3 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0x40..=0x4f,
+                0x66 | 0x67 | 0xf2 | 0xf3 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0x40..=0x4f,
                 behind @ ..,
             ] => {
                 rest = behind;
@@ -71,11 +71,23 @@ fn kind(bytes: &[u8]) -> Kind {
             // VEX of two and of three bytes, with the opcodes of 0F.
             [0xc5, _, opcode, ..] => return of_vector(*opcode),
             [0xc4, map, _, opcode, ..] if map & 0x1f == 1 => return of_vector(*opcode),
+            // movs, cmps, stos, lods and scas behind a prefix of repetition.
+            [0xa4..=0xa7 | 0xaa..=0xaf, ..] if is_repeated(bytes) => return Kind::Repeated,
             [0x0f, 0xc3 | 0xe7 | 0x2b | 0xf7, ..] => return Kind::NonTemporal,
             [0x0f, 0xae, operand, ..] => return of_group(*operand, bytes.first() == Some(&0x66)),
             _ => return Kind::Other,
         }
     }
+}
+
+/// Whether one of an instruction's prefixes, which end with REX, is rep or repne.
+fn is_repeated(bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .take_while(|byte| {
+            matches!(byte, 0x66 | 0xf2 | 0xf3 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0x67)
+        })
+        .any(|byte| matches!(byte, 0xf2 | 0xf3))
 }
 
 /// vmovntdq, vmovntps, vmovntpd, vmaskmovdqu.
@@ -92,5 +104,40 @@ fn of_group(operand: u8, has_prefix: bool) -> Kind {
         (true, 7) => Kind::Flush,
         (false, 6 | 7) => Kind::Fence,
         _ => Kind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_repeated_behind_a_prefix_that_says_so() {
+        // rep movsb; rep movsq; rep stosw; rep stosb by 32-bit addresses; repe cmpsb; repne scasb.
+        let repeated: [&[u8]; 6] = [
+            b"\xf3\xa4",
+            b"\xf3\x48\xa5",
+            b"\x66\xf3\xab",
+            b"\x67\xf3\xaa",
+            b"\xf3\xa6",
+            b"\xf2\xae",
+        ];
+        for bytes in repeated {
+            assert_eq!(kind(bytes), Kind::Repeated, "{bytes:x?}");
+        }
+        // movsb; stosq; test al,0xf3; popcnt eax,ecx; movss xmm0,[rax]; repne call +0 (bnd).
+        let others: [&[u8]; 6] = [
+            b"\xa4",
+            b"\x48\xab",
+            b"\xa8\xf3",
+            b"\xf3\x0f\xb8\xc1",
+            b"\xf3\x0f\x10\x00",
+            b"\xf2\xe8\x00\x00\x00\x00",
+        ];
+        for bytes in others {
+            assert_eq!(kind(bytes), Kind::Other, "{bytes:x?}");
+        }
+        assert_eq!(kind(b"\xf3\x90"), Kind::Pause);
+        assert_eq!(kind(b"\xf0\x48\x0f\xc1\x06"), Kind::Atomic);
     }
 }

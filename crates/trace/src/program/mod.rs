@@ -14,7 +14,7 @@
 //! | `replay` | a trace as a workload |
 //! | `properties` | what its programs are like, as papers describe theirs |
 //!
-//! `docs/traces.md` has the format byte by byte. Values of loads are not in it: a load finds in simulated memory
+//! `docs/guides/traces.md` has the format byte by byte. Values of loads are not in it: a load finds in simulated memory
 //! what it found when it was recorded, as far as the machine orders the stores of several threads to one word as it
 //! did then. Loads say which earlier load their address came from ([`graven_machine::program::Ptr::origin`]).
 

@@ -140,6 +140,7 @@ impl<R: Read + Seek + 'static> Replay<R> {
         self.fault()?;
         match outcome {
             Err(SimError::Cancelled) => Err(TraceError::Cancelled),
+            Err(error @ SimError::ProgramDeadlock(_)) => Err(error.into()),
             Err(error) if stores_outside => Err(TraceError::OutsideTransactions { error }),
             outcome => {
                 let mut record = simulation.record(outcome?);

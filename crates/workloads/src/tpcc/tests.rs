@@ -342,7 +342,7 @@ impl Memory for Counting<'_> {
 const EACH: u64 = 2000;
 
 /// Loads, stores, and stores that change their word, of the kinds of transactions, at the defaults; and the fewest and
-/// most stores. As `docs/workloads.md` has them, to 5 %.
+/// most stores. As `docs/explanation/workloads.md` has them, to 5 %.
 const SIZES: [(&str, [f64; 3], [u64; 2]); 6] = [
     ("New-Order", [1254.4, 273.4, 261.0], [0, 460]),
     ("Payment", [91.3, 22.2, 21.1], [16, 79]),

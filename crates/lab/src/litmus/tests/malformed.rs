@@ -328,6 +328,47 @@ fn it_refuses_what_is_malformed() {
         ),
         (thread("lock m\nthread\nunlock m"), 8, 1, "the thread does not hold `m`; none is held"),
         (thread("await x\nsignal y\nsignal z"), 6, 1, "nobody signals `x`; signalled are y, z"),
+        // Threads that wait for each other, whatever else happens.
+        (
+            thread("begin\nawait x\ncommit\nsignal x"),
+            7,
+            1,
+            "thread 0 waits for itself for ever, under any design: thread 0 awaits `x` in line 7, and it comes to `signal x` in line 9 only after that",
+        ),
+        (
+            thread("lock m\nawait y\nunlock m\nsignal x\nthread\nawait x\nsignal y"),
+            7,
+            1,
+            "threads wait for each other for ever, under any design: thread 0 awaits `y` in line 7, and thread 1 comes to `signal y` in line 12 only after that; \
+             thread 1 awaits `x` in line 11, and thread 0 comes to `signal x` in line 9 only after that",
+        ),
+        (
+            thread(
+                "await a\nthread\nawait b\nsignal a\nthread\nawait c\nsignal b\nthread\nawait b\nsignal c",
+            ),
+            11,
+            1,
+            "threads wait for each other for ever, under any design: thread 2 awaits `c` in line 11, and thread 3 comes to `signal c` in line 15 only after that; \
+             thread 3 awaits `b` in line 14, and thread 2 comes to `signal b` in line 12 only after that",
+        ),
+        (
+            thread("signal x\nlife\nthread\nawait x\nsignal x"),
+            9,
+            1,
+            "in life 2, thread 0 waits for itself for ever, under any design: thread 0 awaits `x` in line 9, and it comes to `signal x` in line 10 only after that",
+        ),
+        (
+            in_order("0: lock m\n1: begin\n1: lock m\n0: unlock m\n1: commit\n1: unlock m"),
+            7,
+            4,
+            "thread 1 would wait for `m` for ever, under any design: thread 0 has held it since line 5, and its `unlock m` comes only after this step",
+        ),
+        (
+            in_order("0: await x\n1: signal x"),
+            5,
+            4,
+            "nobody signals `x` before this step of the sequence, so its thread would wait for ever, under any design",
+        ),
         // Sequences.
         (
             in_order("begin"),

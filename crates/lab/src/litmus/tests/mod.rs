@@ -171,8 +171,8 @@ fn a_sequence_becomes_threads_that_hand_over() {
         "0: begin
          0: A = 2
          1: begin
-         1: await step-2    # a name of the program's own
-         0: signal step-2
+         0: signal step-2   # a name of the program's own
+         1: await step-2
          0: commit
          1: commit
          1: crash end-of-it",
@@ -186,15 +186,19 @@ fn a_sequence_becomes_threads_that_hand_over() {
             signal("step-1"),
             await_("step-3"),
             signal("step-2"),
-            Step::Commit,
             signal("step-4"),
+            await_("step-5"),
+            Step::Commit,
+            signal("step-6"),
         ],
         vec![
             await_("step-1"),
             Step::Begin,
-            await_("step-2"),
             signal("step-3"),
             await_("step-4"),
+            await_("step-2"),
+            signal("step-5"),
+            await_("step-6"),
             Step::Commit,
             Step::Crash("end-of-it".into()),
         ],

@@ -1,0 +1,189 @@
+"""`graven adversary`: drawn programs, machines and schedules; power fails everywhere in them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from graven import _engine
+from graven.basics import signals
+from graven.basics.errors import OutputError
+from graven.basics.numbers import exact
+from graven.cli import options
+from graven.cli.campaigns import ROOM, Done, Task, carry_out
+from graven.cli.storing import InFile, State, UnderWay, keeper, say_found
+from graven.cli.terminal import note
+from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks
+from graven.laboratory.state_file import StateFile
+from graven.running.pool import Observer, Snapshot
+from graven.running.work import Executor, Local
+from graven.store.keeper import Keeper
+
+SAVE_SECONDS = 5.0
+"""How much work of a campaign with `--state` may be lost."""
+
+HELP = """Draw programs, machines and orders of events in memory, and let power fail in them.
+
+Each schedule is a short program of several threads on a small machine, in an order of events that
+is legal. Power fails at every crash point, the design recovers, and the bytes are checked against
+the program. The first violation is minimised to a program that `graven litmus` replays.
+
+\b
+Examples:
+  graven adversary --schedules 10000
+  graven adversary --schedules 1000000 --state graven-results/soak.json
+  graven adversary --design silo --mutant no-tuple
+  graven adversary --design silo --draw transactions=500 --draw varied=0
+
+The exit code is 0 if every guarantee was kept, 1 if a design that claims safety violated its own
+or a mutant survived, 2 for refused input, 130 for an interrupt.
+"""
+
+
+@click.command(help=HELP)
+@options.designs("every sound one")
+@options.schedules("each design", 1000)
+@options.settings
+@options.mutant
+@options.violations("a design's schedules")
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Keep what is done there, and go on from it.",
+)
+@options.replay("one design")
+@options.on
+@options.keeping
+@options.jobs("Chunks of schedules")
+@options.form("table", "json")
+def adversary(
+    designs: str | None,
+    schedules: int,
+    first_seed: int,
+    draws: tuple[tuple[str, int], ...],
+    settings: dict[str, str],
+    mutant: str | None,
+    violations: int,
+    state: Path | None,
+    replay: Path | None,
+    on: str,
+    folder: Path,
+    no_store: bool,
+    fresh: bool,
+    jobs: int | None,
+    form: str,
+) -> int:
+    """Checks everything, runs, writes, prints."""
+    executor = options.executor_of(on, jobs)
+    if state is not None and not isinstance(executor, Local):
+        raise click.UsageError(f"--state: not with --on {on}, which goes on from the store")
+    names = options.designs_crashed(designs, {}, mutant)
+    plan = AdversaryRequest(
+        tuple(names), schedules, first_seed, mutant, tuple(settings.items()), violations, draws
+    )
+    keep = keeper(folder, no_store=no_store or state is not None, fresh=fresh, results=0)
+    task: Task
+    if isinstance(executor, Local):
+        kept = None if state is None else InFile(StateFile(state), ROOM)
+        task = _Schedules.prepare(plan, kept if keep is None else UnderWay(keep, plan))
+    else:
+        task = _Blocks(Blocks.of(plan), keep)
+    return carry_out(
+        task, executor, keep=keep, campaigns=len(names), replay=replay, mutant=mutant, form=form
+    )
+
+
+def _workers(executor: Executor) -> int | None:
+    """How many at a time on this host."""
+    return executor.workers if isinstance(executor, Local) else None
+
+
+@dataclass
+class _Blocks(Task):
+    """Schedules that are run on other hosts."""
+
+    blocks: Blocks
+    keep: Keeper | None
+    noun: str = "blocks of schedules"
+
+    def run(self, executor: Executor, display: Observer) -> Done:
+        total = len(self.blocks.plan.designs) * len(self.blocks.blocks)
+        checked = self.blocks.run(keep=self.keep, executor=executor, observe=display)
+        say_found(checked.found, total)
+        interruption = None
+        if checked.interrupted:
+            interruption = signals.words()
+            if self.keep is not None:
+                interruption += "; the same command goes on"
+        return Done(checked.reports, checked.failures, 0, interruption)
+
+
+@dataclass
+class _Schedules(Task):
+    campaign: AdversaryCampaign
+    state: State | None
+    before: int
+    noun: str = "schedules"
+    _saved: float = field(default_factory=time.monotonic)
+    _saved_growth: int = 0
+    _warned: bool = False
+
+    @staticmethod
+    def prepare(plan: AdversaryRequest, state: State | None) -> _Schedules:
+        """Checks the plan, and reads the state if there is one."""
+        campaign = AdversaryCampaign.prepare(plan)
+        text = None if state is None else state.read()
+        if state is None or text is None:
+            return _Schedules(campaign, state, 0)
+        try:
+            campaign = AdversaryCampaign.prepare(plan, text)
+        except _engine.ConfigError as error:
+            state.refused(error)
+            return _Schedules(campaign, state, 0)
+        done, total = exact(campaign.schedules), exact(campaign.total)
+        note(f"{state.where}: {done} of {total} schedules were done")
+        return _Schedules(campaign, state, _judged(campaign))
+
+    def run(self, executor: Executor, display: Observer) -> Done:
+        def observe(snapshot: Snapshot) -> None:
+            display(snapshot)
+            has_grown = self.campaign.growth > self._saved_growth
+            if has_grown and time.monotonic() - self._saved >= SAVE_SECONDS:
+                self._save_or_warn()
+
+        checked = self.campaign.run(workers=_workers(executor), observe=observe)
+        interruption = None
+        if checked.interrupted:
+            done, total = exact(self.campaign.schedules), exact(self.campaign.total)
+            interruption = f"{signals.words()}: {done} of {total} schedules were done"
+            if self.state is not None:
+                interruption += "; the same command goes on from there"
+        if self.state is not None:
+            self._save()
+        count = _judged(self.campaign) - self.before
+        return Done(checked.reports, checked.failures, count, interruption)
+
+    def _save(self) -> None:
+        growth = self.campaign.growth
+        if self.state is not None:
+            self.state.write(self.campaign.state())
+        self._saved_growth = growth
+
+    def _save_or_warn(self) -> None:
+        """Saves; a disk that is full for a while does not end a campaign of hours."""
+        self._saved = time.monotonic()
+        try:
+            self._save()
+            self._warned = False
+        except OutputError as error:
+            if not self._warned:
+                note(f"{error}; the campaign goes on, and tries again")
+            self._warned = True
+
+
+def _judged(campaign: AdversaryCampaign) -> int:
+    return sum(report.recoveries for report in campaign.reports)

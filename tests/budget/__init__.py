@@ -1,0 +1,1 @@
+"""CPU seconds of the tests, held to a table."""

@@ -1,0 +1,103 @@
+"""What tests took, as it is logged and as it is committed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+PATH = Path(__file__).with_name("seconds.csv")
+
+TIMES = 2
+"""How many times the seconds of the table a file of tests may take."""
+
+FLOOR_SECONDS = 20
+"""Seconds that it may take besides: busy hosts make CPU seconds longer, short ones most."""
+
+LISTED_SECONDS = 2
+"""What a test takes at least that the table names; the others of its file are one row."""
+
+OTHERS = "(others)"
+
+Seconds = dict[tuple[str, str], float]
+"""CPU seconds by file and test."""
+
+_PROGRAM = re.compile(r"([\d.]+) ([\d.]+) \S*/([\w-]+)-[0-9a-f]{16}(?: .*?--exact (\S+))?.*")
+
+
+def read(log: Iterable[str]) -> Seconds:
+    """Adds up a log: what `measured` writes of programs, and `plugin` of tests in Python."""
+    found: Seconds = defaultdict(float)
+    for line in log:
+        if " --list" in line:
+            continue
+        program = _PROGRAM.fullmatch(line.rstrip("\n"))
+        if program:
+            user, system, binary, test = program.groups()
+            module, _, name = (test or "").rpartition("::")
+            found[f"{binary}::{module}" if module else binary, name] += float(user) + float(system)
+        elif "::" in line:
+            seconds, _, test = line.rstrip("\n").partition(" ")
+            file, _, name = test.partition("::")
+            found[file, name] += float(seconds)
+    return dict(found)
+
+
+def table(seconds: Mapping[tuple[str, str], float]) -> Seconds:
+    """Keeps the tests that take long by name, and sums up the others of each file.
+
+    What rounds to nothing is left out.
+    """
+    rows: Seconds = defaultdict(float)
+    for (file, test), each in seconds.items():
+        rows[file, test if each >= LISTED_SECONDS else OTHERS] += each
+    return {key: round(each, 1) for key, each in rows.items() if each >= 0.05}
+
+
+def by_file(seconds: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    """Sums up the tests of each file."""
+    files: dict[str, float] = defaultdict(float)
+    for (file, _), each in seconds.items():
+        files[file] += each
+    return dict(files)
+
+
+def exceeding(now: Mapping[str, float], allowed: Mapping[str, float]) -> list[str]:
+    """Says which files take more than their budget, and whether all together do."""
+    sums = [("all files together", sum(now.values()), sum(allowed.get(file, 0) for file in now))]
+    sums += [(file, each, allowed.get(file, 0)) for file, each in sorted(now.items())]
+    return [
+        f"{what}: {each:.0f} CPU seconds, {of:.0f} in the table"
+        for what, each, of in sums
+        if each > TIMES * of + FLOOR_SECONDS
+    ]
+
+
+def committed(path: Path = PATH) -> dict[str, Seconds]:
+    """Reads the table, by tier."""
+    tiers: dict[str, Seconds] = {}
+    if path.exists():
+        for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+            tiers.setdefault(row["tier"], {})[row["file"], row["test"]] = float(row["seconds"])
+    return tiers
+
+
+def record(tier: str, now: Mapping[tuple[str, str], float], path: Path = PATH) -> None:
+    """Replaces the rows that a tier has of these files; what takes longest comes first."""
+    tiers = committed(path)
+    measured = by_file(now)
+    kept = {key: each for key, each in tiers.get(tier, {}).items() if key[0] not in measured}
+    tiers[tier] = {**kept, **table(now)}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("tier", "file", "test", "seconds"))
+    for name, seconds in sorted(tiers.items()):
+        files = by_file(seconds)
+        for (file, test), each in sorted(
+            seconds.items(), key=lambda row: (-files[row[0][0]], row[0][0], -row[1], row[0][1])
+        ):
+            writer.writerow((name, file, test, each))
+    path.write_text(text.getvalue(), encoding="utf-8")
