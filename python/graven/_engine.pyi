@@ -109,7 +109,7 @@ class MemoryReplay(Task):
     def __init__(self, spec_json: str) -> None: ...
 
 CampaignKind = Literal[
-    "run", "adversary", "litmus", "mutants", "mutant", "programs", "check", "faults"
+    "run", "trial", "adversary", "litmus", "mutants", "mutant", "programs", "check", "faults"
 ]
 
 class Campaign(Task):

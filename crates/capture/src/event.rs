@@ -41,6 +41,11 @@ pub enum Event {
         /// How many bytes; the region may have fewer.
         bytes: u64,
     },
+    /// A file that is persistent memory has another length, by a system call of this thread, as far as is known.
+    Resized {
+        /// The position behind its last byte.
+        position: u64,
+    },
     /// Persistent memory was mapped.
     Mapped {
         /// The position of its first byte.
@@ -139,6 +144,7 @@ pub(crate) mod code {
     pub const ZEROED: u8 = 12;
     pub const MARKED: u8 = 13;
     pub const SYNCHRONISED: u8 = 14;
+    pub const RESIZED: u8 = 15;
 }
 
 impl Event {
@@ -159,6 +165,7 @@ impl Event {
             Event::Ordered => code::ORDERED,
             Event::Marked(_) => code::MARKED,
             Event::Synchronised { .. } => code::SYNCHRONISED,
+            Event::Resized { .. } => code::RESIZED,
         }
     }
 }

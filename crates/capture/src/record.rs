@@ -204,6 +204,7 @@ impl Encoder {
                 put(*address);
                 put(*bytes);
             }
+            Event::Resized { position } => put(*position),
             Event::Marked(mark) => put(*mark as u64),
             Event::Began { by } => put(by.map_or(0, |by| u64::from(by) + 1)),
             Event::Synchronised { place, bytes, acquires, releases, is_atomic } => {
@@ -440,6 +441,7 @@ fn read_event(code: u8, rest: &mut &[u8]) -> Option<Event> {
         code::ZEROED => Event::Zeroed { position: number()?, bytes: number()? },
         code::MAPPED => Event::Mapped { position: number()?, bytes: number()?, address: number()? },
         code::UNMAPPED => Event::Unmapped { address: number()?, bytes: number()? },
+        code::RESIZED => Event::Resized { position: number()? },
         code::MARKED => Event::Marked(Mark::find(number()?)?),
         code::BEGAN => {
             Event::Began { by: number()?.checked_sub(1).map(u32::try_from).transpose().ok()? }
@@ -514,7 +516,7 @@ mod tests {
             });
         let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
         let bytes = prop::collection::vec(any::<u8>(), 0..PIECE_BYTES_MAX);
-        let event = (0..15, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
+        let event = (0..16, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
             let event = match which {
                 0 => Event::Entered { function, argument: a },
                 1 => Event::Left { function, result: a, how: Left::Returned },
@@ -536,6 +538,7 @@ mod tests {
                     releases: b & 2 != 0,
                     is_atomic: b & 4 != 0,
                 },
+                14 => Event::Resized { position: a },
                 _ => Event::Replaced,
             };
             Record::Event(number, event)

@@ -34,7 +34,7 @@ pub struct Timeline {
 }
 
 /// Most rows before the power failure.
-const ROWS_MAX: usize = 120;
+pub const ROWS_MAX: usize = 120;
 
 /// Builds the timeline of a violation. `name`: what programs call a word.
 pub fn timeline_of(

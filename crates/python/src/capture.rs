@@ -55,6 +55,10 @@ impl Sources for Files {
         File::open(&self.regions[region].0)
     }
 
+    fn before_bytes(&self, region: usize) -> io::Result<u64> {
+        Ok(std::fs::metadata(&self.regions[region].0)?.len())
+    }
+
     fn after(&self, region: usize) -> io::Result<Option<File>> {
         self.regions[region].1.as_ref().map(File::open).transpose()
     }

@@ -1,7 +1,9 @@
 //! The crash laboratory's side of the seam: campaigns and litmus programs from JSON, reports to JSON.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use graven::config::{Config, ConfigError};
 use graven::control::Control;
@@ -15,16 +17,18 @@ use graven::lab::case::{Case, LitmusError, designs_of};
 use graven::lab::enumeration::{Bound, Enumeration, EnumerationError};
 use graven::lab::explorer::{Deadlock, Thoroughness};
 use graven::lab::faults::{FaultKind, survey};
-use graven::lab::litmus::{self, Circle, Litmus, ParseError, Places};
+use graven::lab::litmus::{self, Circle, CrashAt, Failure as Failed, Litmus, ParseError, Places};
 use graven::lab::mutants::{Mutant, TrialError, mutants_of, try_mutant};
-use graven::sim::{Others, SimError, Spec};
+use graven::memory::Image;
+use graven::sim::{Others, SimError, Simulation, Spec};
 use graven::stats::region::RegionConfig;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::facade::memory_bytes;
-use crate::program_trace::{spec_of, verified};
+use crate::program_trace::{knows_lengths, spec_of, verified};
 use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
+use crate::verification::{Asked, Verdict, Verification};
 
 impl From<LitmusError> for Failure {
     fn from(error: LitmusError) -> Failure {
@@ -71,7 +75,22 @@ struct RunSpec {
     /// A command that checks the recovered files of a captured program.
     #[serde(default)]
     verify: Option<String>,
+    /// How long it may take.
+    #[serde(default)]
+    verify_seconds: Option<f64>,
+    /// The folder where the recovered files of the first violation are kept.
+    #[serde(default)]
+    keep: Option<PathBuf>,
+    /// The only crash point at which power fails, and only plainly.
+    #[serde(default)]
+    at: Option<u64>,
 }
+
+/// How long a checker may take if nothing is said.
+const VERIFY_SECONDS: f64 = 60.0;
+
+/// Longest time that may be said, in seconds: a day.
+const VERIFY_SECONDS_MAX: f64 = 86_400.0;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -112,6 +131,35 @@ struct RunTask {
     how: Thoroughness,
     lives: u32,
     mutant: Option<String>,
+    verification: Option<Arc<Verification>>,
+}
+
+impl RunSpec {
+    /// What is simulated, with what judges its files.
+    fn spec(&self) -> Result<(Spec, Option<Arc<Verification>>), Failure> {
+        let config = self.machine.config(&self.set)?;
+        RegionConfig::require_whole(&config, &[])?;
+        let (threads, transactions) = (self.threads, self.transactions);
+        let spec = spec_of(config, &self.design, &self.workload, threads, transactions, self.seed)?;
+        let Some(command) = self.verify.clone() else { return Ok((spec, None)) };
+        if self.lives > 0 {
+            return Err(Failure::Config(format!(
+                "lives: {} is not allowed with verify: in a later life the trace begins again with its first transaction, on \
+                 files that have it already, which no run of the program leaves; allowed: 0",
+                self.lives
+            )));
+        }
+        let seconds = self.verify_seconds.unwrap_or(VERIFY_SECONDS);
+        if !(seconds > 0.0 && seconds <= VERIFY_SECONDS_MAX) {
+            return Err(Failure::Config(format!(
+                "verify_seconds: {seconds} is not allowed; allowed: above 0, at most {VERIFY_SECONDS_MAX}"
+            )));
+        }
+        let limit = Duration::from_secs_f64(seconds);
+        let asked = Asked { command, limit, keep: self.keep.clone() };
+        let (spec, verification) = verified(spec, &self.workload, asked)?;
+        Ok((spec, Some(verification)))
+    }
 }
 
 /// A run that is crashed everywhere; everything is checked here, nothing runs.
@@ -120,14 +168,7 @@ struct RunTask {
 /// Names what was refused and what is allowed.
 pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: RunSpec = parse(spec_json)?;
-    let config = given.machine.config(&given.set)?;
-    RegionConfig::require_whole(&config, &[])?;
-    let (threads, transactions) = (given.threads, given.transactions);
-    let mut spec =
-        spec_of(config, &given.design, &given.workload, threads, transactions, given.seed)?;
-    if let Some(command) = given.verify {
-        spec = verified(spec, &given.workload, command)?;
-    }
+    let (mut spec, verification) = given.spec()?;
     if let Some(name) = &given.mutant {
         (spec.crash_options.mutants, spec.crash_options.operator) = spec.design.mutation(name)?;
     }
@@ -143,15 +184,41 @@ pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         violations_max: given.violations.max(1),
         ..Thoroughness::LONG
     };
-    Ok(Box::new(RunTask { spec, how, lives: given.lives, mutant: given.mutant }))
+    let how = match given.at {
+        None => how,
+        Some(number) => Thoroughness {
+            at: CrashAt::Point { number, failure: Failed::default() },
+            structures_every: 1,
+            ..how
+        },
+    };
+    Ok(Box::new(RunTask { spec, how, lives: given.lives, mutant: given.mutant, verification }))
 }
 
 impl Task for RunTask {
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let (spec, mutant, every) = (self.spec.clone(), self.mutant, self.how.every);
+        let (at, design) = (self.how.at.clone(), spec.design);
         let campaign = RunCampaign::new(registry(), self.spec, self.how)?.going_on(self.lives)?;
         watch.follow(campaign.control(), spec.transactions)?;
+        if let Some(verification) = &self.verification {
+            verification.follow(campaign.control());
+        }
         let report = campaign.run()?;
+        if let Some(fault) = self.verification.as_ref().and_then(|v| v.fault()) {
+            return Err(Failure::Simulation(format!("verify: {fault}")));
+        }
+        let points = report.tally.crash_points;
+        if let CrashAt::Point { number, .. } = at
+            && number >= points
+            && report.refused == 0
+            && report.findings.is_empty()
+        {
+            return Err(Failure::Config(format!(
+                "at: there is no crash point {number}: the run of {} has {points}, from 0",
+                design.name
+            )));
+        }
         let mut value = report_json(spec.design, &spec.config, &report);
         let more = json!({
             "workload": spec.workload.name, "machine": spec.config.machine,
@@ -168,6 +235,71 @@ impl Task for RunTask {
 
     fn memory_bytes(&self) -> u64 {
         memory_bytes(&self.spec, Others { crashes: true, lives: self.lives, begin_alike: false })
+    }
+}
+
+struct TrialTask {
+    spec: Spec,
+    verification: Arc<Verification>,
+    /// The trace says how long files were.
+    knows_lengths: bool,
+}
+
+/// A trial of a run's checker, on files that are good: those with which the trace begins, and those after a run in which power
+/// does not fail. Everything is checked here, nothing runs.
+///
+/// # Errors
+/// Names what was refused and what is allowed.
+pub fn trial(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: RunSpec = parse(spec_json)?;
+    let (spec, verification) = given.spec()?;
+    let Some(verification) = verification else {
+        return Err(Failure::Config("verify: a trial is of a command".into()));
+    };
+    let knows_lengths = knows_lengths(&given.workload)?;
+    Ok(Box::new(TrialTask { spec, verification, knows_lengths }))
+}
+
+impl Task for TrialTask {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
+        let TrialTask { spec, verification, knows_lengths } = *self;
+        let workload = spec.build_workload()?;
+        let mut image = Image::new();
+        workload.populate(&mut image);
+        let mut simulation = Simulation::with_workload(&spec, workload)?;
+        let control = simulation.control();
+        watch.follow(Arc::clone(&control), spec.transactions)?;
+        verification.follow(Arc::clone(&control));
+        let judged = |image: &Image| match verification.judge(image) {
+            _ if control.is_cancelled() => Err(Failure::Cancelled),
+            Verdict::Passed => Ok(None),
+            Verdict::Impossible(why) => Ok(Some((true, why))),
+            Verdict::Failed(ended) => Ok(Some((false, verification.told(&ended)))),
+        };
+        let (mut when, mut refused) = ("before", None);
+        let mut failed = judged(&image)?;
+        if failed.is_none() {
+            when = "after";
+            match simulation.run() {
+                Err(SimError::Design { why, .. }) => refused = Some(why),
+                ended => {
+                    ended?;
+                    failed = judged(simulation.machine().architectural())?;
+                }
+            }
+        }
+        let failed = failed.map(
+            |(is_missing, what)| json!({ "when": when, "is_missing": is_missing, "what": what }),
+        );
+        Ok(json!({
+            "failed": failed, "refused": refused, "knows_lengths": knows_lengths,
+            "threads": spec.threads,
+        })
+        .to_string())
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        memory_bytes(&self.spec, Others::default())
     }
 }
 

@@ -12,13 +12,14 @@
 //! | `laboratory` | the same for the crash laboratory |
 //! | `program_trace`, `request_trace` | the same for traces |
 //! | `capture` | the same for programs that were captured |
-//! | `verification` | recovered files of such programs, held against the user's own checker |
+//! | `verification`, `checker_command` | recovered files of such programs, held against the user's own checker; its command |
 //! | `paper_files` | the files of the papers |
 //!
 //! This file has the module's exceptions, classes and functions.
 
 mod adversary;
 mod capture;
+mod checker_command;
 mod facade;
 mod laboratory;
 mod paper_files;
@@ -87,8 +88,8 @@ impl MemoryReplay {
     }
 }
 
-/// A campaign of the crash laboratory on one host thread: `Campaign(KIND, spec_json)`, KIND being run, adversary, litmus,
-/// mutants, mutant, programs, check or faults. Its progress is in transactions, schedules, designs or programs, its result a report.
+/// A campaign of the crash laboratory on one host thread: `Campaign(KIND, spec_json)`, KIND being run, trial, adversary,
+/// litmus, mutants, mutant, programs, check or faults. Its progress is in transactions, schedules, designs or programs, its result a report.
 #[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
 struct Campaign;
 
@@ -98,6 +99,7 @@ impl Campaign {
     fn new(kind: &str, spec_json: &str) -> PyResult<PyClassInitializer<Self>> {
         let task = match kind {
             "run" => laboratory::run(spec_json)?,
+            "trial" => laboratory::trial(spec_json)?,
             "adversary" => laboratory::adversary(spec_json)?,
             "litmus" => laboratory::litmus_program(spec_json)?,
             "mutants" => laboratory::mutants(spec_json)?,
@@ -107,7 +109,7 @@ impl Campaign {
             "faults" => laboratory::faults(spec_json)?,
             other => {
                 let message = format!(
-                    "`{other}` is no campaign; run, adversary, litmus, mutants, mutant, programs, check and faults are"
+                    "`{other}` is no campaign; run, trial, adversary, litmus, mutants, mutant, programs, check and faults are"
                 );
                 return Err(ConfigError::new_err(message));
             }

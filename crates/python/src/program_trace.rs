@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
-use crate::verification::Verification;
+use crate::verification::{Asked, Verification};
 
 /// Bytes that are read or written at a time.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -188,8 +188,19 @@ pub fn spec_of(
 /// The same with a command that checks the recovered files of a captured program.
 ///
 /// # Errors
-/// It is no trace of a captured program.
-pub fn verified(mut spec: Spec, workload: &str, command: String) -> Result<Spec, Failure> {
+/// It is no trace of a captured program; the command names no files; the machine has no room for the lengths of files.
+pub fn verified(
+    mut spec: Spec,
+    workload: &str,
+    asked: Asked,
+) -> Result<(Spec, Arc<Verification>), Failure> {
+    if !["{image}", "{folder}"].iter().any(|place| asked.command.contains(place)) {
+        return Err(Failure::Config(format!(
+            "verify: `{}` looks at no recovered file; allowed: a command with {{image}}, the first file, or {{folder}}, where \
+             all are",
+            asked.command
+        )));
+    }
     let no_files = || {
         let message = format!(
             "verify: {workload} has no files to verify; allowed: traces of captured programs (graven capture)"
@@ -197,10 +208,34 @@ pub fn verified(mut spec: Spec, workload: &str, command: String) -> Result<Spec,
         Failure::Config(message)
     };
     let programs = spec.programs.take().ok_or_else(no_files)?;
-    let capture = open(workload)?.contents().header.capture.clone().ok_or_else(no_files)?;
-    let verification = Verification::of(command, &capture).ok_or_else(no_files)?;
+    let reader = open(workload)?;
+    let contents = reader.contents();
+    let capture = contents.header.capture.as_ref().ok_or_else(no_files)?;
+    let changes = reader.lengths().map_err(|e| failure(workload, e))?;
+    let end = contents.threads.iter().map(|thread| thread.end).max().unwrap_or(0);
+    let verification = Verification::of(asked, capture, changes, contents.header.threads, end);
+    let verification = Arc::new(verification.ok_or_else(no_files)?);
+    let room = spec.data_region().1;
+    if verification.end() > room.0 {
+        return Err(Failure::Config(format!(
+            "verify: the lengths of the files of {workload} need PM up to {:#x}, and data lie below {room}; a larger \
+             pm.capacity_bytes would do",
+            verification.end()
+        )));
+    }
     spec.programs = Some(verification.of_programs(programs));
-    Ok(spec)
+    Ok((spec, verification))
+}
+
+/// Whether a trace of a captured program says how long its files were.
+///
+/// # Errors
+/// It is no whole trace.
+pub fn knows_lengths(workload: &str) -> Result<bool, Failure> {
+    let reader = open(workload)?;
+    let capture = reader.contents().header.capture.as_ref();
+    let regions = capture.and_then(|capture| capture["report"]["regions"].as_array());
+    Ok(regions.is_some_and(|all| all.iter().all(|region| region["file_bytes"].is_u64())))
 }
 
 /// A name that lives as long as the process: there are as many as traces.

@@ -1,95 +1,257 @@
 //! Recovered files of a captured program, held against a checker of the user's own.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
+use std::iter::Peekable;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+use std::vec;
 
-use graven::memory::Image;
-use graven::program::Program;
+use graven::control::Control;
+use graven::memory::{Addr, Image, LINE_BYTES};
+use graven::program::{Op, Program, Ptr};
 use graven::sim::Programs;
+use graven::trace::program::LengthChange;
 use graven::workload::{BrokenInvariant, Extent, Workload};
 use serde_json::Value;
 
-/// Most characters of what a checker says.
-const SAID_MAX: usize = 300;
+use crate::checker_command::{self, Ended};
+
+/// Most characters of what a checker says that a violation shows.
+const SHOWN_CHARACTERS: usize = 2000;
+
+/// Lengths begin at a multiple of this behind all files.
+const LENGTHS_ALIGNMENT: u64 = 4096;
+
+/// Name of the file with what the checker has said, beside kept images.
+const SAID: &str = "checker.txt";
+
+/// What the trace calls memory that is no file's.
+const MEMORY: &str = "(memory)";
+
+/// A file of the program's.
+struct ImageFile {
+    /// Its name, without folder and without what a shell would read otherwise.
+    name: String,
+    /// Its first byte in the trace.
+    start: u64,
+    /// Bytes of it that the trace may have.
+    bytes: u64,
+    /// Its length when the trace begins; none: it is not known, or it is no file.
+    length: Option<u64>,
+}
+
+/// How a checker is asked.
+pub struct Asked {
+    /// The command: `{image}` is the first file, `{folder}` where all are.
+    pub command: String,
+    /// How long it may take.
+    pub limit: Duration,
+    /// The folder where the files of the first violation are kept.
+    pub keep: Option<PathBuf>,
+}
 
 /// A command that checks files, and which bytes they have.
 pub struct Verification {
-    command: String,
-    /// Name, first byte in the trace, and length of each.
-    files: Vec<(String, u64, u64)>,
+    asked: Asked,
+    files: Vec<ImageFile>,
+    lengths: Lengths,
+    /// Cancelled with the campaign.
+    control: OnceLock<Arc<Control>>,
+    /// Why nothing that it says counts, if that is so.
+    fault: Mutex<Option<String>>,
+    is_kept: AtomicBool,
+}
+
+/// What a checker says of files.
+pub enum Verdict {
+    /// All is well.
+    Passed,
+    /// It is not.
+    Failed(Ended),
+    /// The checker was not run, and why.
+    Impossible(String),
 }
 
 impl Verification {
-    /// Of a captured program, as the header of its trace says; none if that is no such trace.
-    pub fn of(command: String, capture: &Value) -> Option<Verification> {
+    /// Of a captured program, as its trace says; none if that is no such trace. `end`: one past the last byte that it accesses.
+    pub fn of(
+        asked: Asked,
+        capture: &Value,
+        changes: Vec<LengthChange>,
+        threads: u32,
+        end: u64,
+    ) -> Option<Verification> {
         let paths = capture["files"].as_array()?;
         let regions = capture["report"]["regions"].as_array()?;
-        let file = |(path, region): (&Value, &Value)| {
-            let name = Path::new(path.as_str()?).file_name()?.to_str()?.to_owned();
-            Some((name, region["start"].as_u64()?, region["bytes"].as_u64()?))
-        };
-        let files = paths.iter().zip(regions).map(file).collect::<Option<_>>()?;
-        Some(Verification { command, files })
+        let mut files = Vec::new();
+        let mut names = HashSet::new();
+        for (number, (path, region)) in paths.iter().zip(regions).enumerate() {
+            let path = path.as_str()?;
+            let name = safe_name(Path::new(path).file_name()?.to_str()?);
+            // Of two with the same name, in different folders, the second one has its number, too.
+            let name = if names.contains(&name) { format!("{number}-{name}") } else { name };
+            names.insert(name.clone());
+            let (start, bytes) = (region["start"].as_u64()?, region["bytes"].as_u64()?);
+            let length = region["file_bytes"].as_u64().filter(|_| path != MEMORY);
+            files.push(ImageFile { name, start, bytes, length });
+        }
+        let behind = files.iter().map(|file| file.start + file.bytes).max().unwrap_or(0);
+        let start = behind.max(end).next_multiple_of(LENGTHS_ALIGNMENT);
+        let lengths = Lengths { start, files: files.len() as u64, threads, changes };
+        Some(Verification {
+            asked,
+            files,
+            lengths,
+            control: OnceLock::new(),
+            fault: Mutex::default(),
+            is_kept: AtomicBool::new(false),
+        })
+    }
+
+    /// One past the last byte of PM that lengths take; 0 if there are none.
+    pub fn end(&self) -> u64 {
+        self.lengths.end()
+    }
+
+    /// Stops with a campaign.
+    pub fn follow(&self, control: Arc<Control>) {
+        // Whoever is first is the campaign.
+        let _ = self.control.set(control);
+    }
+
+    /// Why what the checker has said does not count, if that is so.
+    pub fn fault(&self) -> Option<String> {
+        self.fault.lock().expect("nobody panics with it").clone()
     }
 
     /// Programs whose structures are what the command says.
-    pub fn of_programs(self, programs: Programs) -> Programs {
-        let verification = Arc::new(self);
+    pub fn of_programs(self: &Arc<Self>, programs: Programs) -> Programs {
+        let verification = Arc::clone(self);
         Programs::new(move || {
             let (inner, verification) = (programs.build()?, Arc::clone(&verification));
             Ok(Box::new(Verified { inner, verification }))
         })
     }
 
+    fn is_cancelled(&self) -> bool {
+        self.control.get().is_some_and(|control| control.is_cancelled())
+    }
+
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+        if let Some(fault) = self.fault() {
+            return broken(fault);
+        }
+        let failed = match self.judge(image) {
+            Verdict::Passed => return Ok(()),
+            Verdict::Impossible(why) => return self.is_at_fault(why),
+            Verdict::Failed(ended) => ended,
+        };
+        if self.is_cancelled() {
+            // It was killed, and has found nothing.
+            return Ok(());
+        }
+        // A violation is believed if the checker says the same once more.
+        match self.judge(image) {
+            Verdict::Failed(_) => {}
+            _ if self.is_cancelled() => return Ok(()),
+            Verdict::Impossible(why) => return self.is_at_fault(why),
+            Verdict::Passed => {
+                return self.is_at_fault(format!(
+                    "{}, and passed when it was run once more on the same files: what it says of others means nothing",
+                    self.told(&failed)
+                ));
+            }
+        }
+        if let Err(error) = self.keep(image, &failed) {
+            return self.is_at_fault(format!("the recovered files cannot be kept: {error}"));
+        }
+        broken(self.told(&failed))
+    }
+
+    fn is_at_fault(&self, why: String) -> Result<(), BrokenInvariant> {
+        let mut fault = self.fault.lock().expect("nobody panics with it");
+        broken(fault.get_or_insert(why).clone())
+    }
+
+    /// How the command has ended, and what it has said.
+    pub fn told(&self, ended: &Ended) -> String {
+        let said = ended.beginning(SHOWN_CHARACTERS);
+        format!("`{}` {}: {said}", self.asked.command, ended.how())
+    }
+
+    /// What the command says of the files that an image holds. It has files of its own, which it may write to.
+    pub fn judge(&self, image: &Image) -> Verdict {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Relaxed);
         let name = format!("graven-recovered-{}-{number}", std::process::id());
         let folder = Folder(std::env::temp_dir().join(name));
-        match self.run(image, &folder.0) {
-            Ok(None) => Ok(()),
-            Ok(Some(what)) => Err(BrokenInvariant { structure: "recovered files".into(), what }),
-            Err(error) => Err(BrokenInvariant {
-                structure: "recovered files".into(),
-                what: format!("they cannot be verified: {error}"),
-            }),
+        let impossible = |error: &dyn std::fmt::Display| {
+            Verdict::Impossible(format!("`{}` cannot be run: {error}", self.asked.command))
+        };
+        if let Err(error) = self.write(image, &folder.0) {
+            return Verdict::Impossible(format!(
+                "the recovered files cannot be written to {}: {error}",
+                folder.0.display()
+            ));
+        }
+        let first = self.files.first().map_or("", |file| &file.name);
+        let command = self
+            .asked
+            .command
+            .replace("{image}", &folder.0.join(first).to_string_lossy())
+            .replace("{folder}", &folder.0.to_string_lossy());
+        let stops = || self.is_cancelled();
+        match checker_command::run(&command, self.asked.limit, &stops) {
+            Err(error) => impossible(&error),
+            Ok(ended) if ended.is_missing() => Verdict::Impossible(self.told(&ended)),
+            Ok(ended) if ended.passed() => Verdict::Passed,
+            Ok(ended) => Verdict::Failed(ended),
         }
     }
 
-    /// What the command has against the files.
-    fn run(&self, image: &Image, folder: &Path) -> io::Result<Option<String>> {
-        fs::create_dir(folder)?;
-        for (name, start, bytes) in &self.files {
-            write(&folder.join(name), image, *start, *bytes)?;
+    /// Keeps the files of the first violation, as the checker found them.
+    fn keep(&self, image: &Image, ended: &Ended) -> io::Result<()> {
+        let Some(folder) = &self.asked.keep else { return Ok(()) };
+        if self.is_kept.swap(true, Relaxed) {
+            return Ok(());
         }
-        let first = self.files.first().map_or(String::new(), |(name, ..)| name.clone());
-        let command = self
-            .command
-            .replace("{image}", &folder.join(first).to_string_lossy())
-            .replace("{folder}", &folder.to_string_lossy());
-        let done = Command::new("sh").arg("-c").arg(&command).output()?;
-        if done.status.success() {
-            return Ok(None);
+        self.write(image, folder)?;
+        fs::write(folder.join(SAID), &ended.said)
+    }
+
+    fn write(&self, image: &Image, folder: &Path) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        for (number, file) in self.files.iter().enumerate() {
+            let length = self.lengths.of(number as u64, image).or(file.length);
+            let length = length.unwrap_or(file.bytes);
+            write(&folder.join(&file.name), image, (file.start, file.bytes), length)?;
         }
-        let said = [done.stderr, done.stdout].concat();
-        let said = String::from_utf8_lossy(&said);
-        let said: String = said.trim().chars().take(SAID_MAX).collect();
-        Ok(Some(format!("`{}` ended with {}: {said}", self.command, done.status)))
+        Ok(())
     }
 }
 
-/// Writes a file, without what is zero in it.
-fn write(path: &Path, image: &Image, start: u64, bytes: u64) -> io::Result<()> {
+fn broken(what: String) -> Result<(), BrokenInvariant> {
+    Err(BrokenInvariant { structure: "recovered files".into(), what })
+}
+
+/// A name as it is, if a shell reads it so.
+fn safe_name(name: &str) -> String {
+    let is_safe = |c: char| c.is_alphanumeric() || "._-+,@%".contains(c);
+    name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect()
+}
+
+/// Writes a file of a length, without what is zero in it. Of the region, so many bytes from its start on are the file's.
+fn write(path: &Path, image: &Image, (start, bytes): (u64, u64), length: u64) -> io::Result<()> {
     let file = File::create(path)?;
-    file.set_len(bytes)?;
     let (mut run, mut at) = (Vec::new(), 0);
+    let end = start + bytes.min(length);
     let words = image.nonzero_words().map(|(addr, word)| (addr.0, word));
-    for (addr, word) in words.filter(|&(addr, _)| addr >= start && addr < start + bytes) {
+    for (addr, word) in words.filter(|&(addr, _)| addr >= start && addr < end) {
         let offset = addr - start;
         if offset != at + run.len() as u64 {
             file.write_all_at(&run, at)?;
@@ -99,7 +261,8 @@ fn write(path: &Path, image: &Image, start: u64, bytes: u64) -> io::Result<()> {
         run.extend(word.to_le_bytes());
     }
     file.write_all_at(&run, at)?;
-    file.set_len(bytes)
+    // Of the last word there may be a part that is not the file's.
+    file.set_len(length)
 }
 
 /// A folder that is removed with all that is in it.
@@ -109,6 +272,77 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // What is left there harms nobody.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Lengths of files. A file system keeps a file's length in PM, as it keeps its bytes: a program that is held against a checker
+/// stores it where it changes it, in the transaction in which it does, and recovery finds it as it finds the bytes.
+///
+/// Each thread has a word of its own for each file, in a line of its own, so that no two threads store to the same one. It holds
+/// the number of the thread's last change, from 1, in the order in which the captured program made them; of all threads, the
+/// latest counts.
+struct Lengths {
+    /// Address of the first word.
+    start: u64,
+    files: u64,
+    threads: u32,
+    changes: Vec<LengthChange>,
+}
+
+impl Lengths {
+    fn word(&self, thread: u32, file: u64) -> Addr {
+        Addr(self.start + (u64::from(thread) * self.files + file) * LINE_BYTES)
+    }
+
+    fn end(&self) -> u64 {
+        if self.changes.is_empty() { 0 } else { self.word(self.threads, 0).0 }
+    }
+
+    /// The length of a file in an image, if it has changed since the trace began.
+    fn of(&self, file: u64, image: &Image) -> Option<u64> {
+        if self.changes.is_empty() {
+            return None;
+        }
+        let words = (0..self.threads).map(|thread| image.load(self.word(thread, file)));
+        let latest = words.max()?.checked_sub(1)?;
+        Some(self.changes.get(latest as usize)?.bytes)
+    }
+
+    /// What a thread does, and how it changes lengths.
+    fn of_program(&self, thread: u32, inner: Box<dyn Program>) -> Box<dyn Program> {
+        let numbered = (1..).zip(&self.changes);
+        let changes: Vec<(u64, Op)> = numbered
+            .filter(|(_, change)| change.thread == thread)
+            .map(|(value, change)| {
+                let at = Ptr::known(self.word(thread, change.file.into()));
+                (change.operation, Op::Store { at, value })
+            })
+            .collect();
+        if changes.is_empty() {
+            return inner;
+        }
+        Box::new(Resizing { inner, changes: changes.into_iter().peekable(), done: 0 })
+    }
+}
+
+/// A program that also stores lengths of files.
+struct Resizing {
+    inner: Box<dyn Program>,
+    /// Stores, each before the operation of a number.
+    changes: Peekable<vec::IntoIter<(u64, Op)>>,
+    /// Operations so far.
+    done: u64,
+}
+
+impl Program for Resizing {
+    fn next(&mut self, value: u64) -> Op {
+        match self.changes.next_if(|(operation, _)| *operation == self.done) {
+            Some((_, store)) => store,
+            None => {
+                self.done += 1;
+                self.inner.next(value)
+            }
+        }
     }
 }
 
@@ -123,7 +357,7 @@ impl Workload for Verified {
     }
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
-        self.inner.program(thread)
+        self.verification.lengths.of_program(thread, self.inner.program(thread))
     }
 
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
@@ -132,10 +366,12 @@ impl Workload for Verified {
     }
 
     fn begins_again(&self) -> bool {
-        self.inner.begins_again()
+        // The trace would begin again from its first transaction, on files in which that was made already.
+        false
     }
 
     fn extent(&self) -> Option<Extent> {
-        self.inner.extent()
+        let extent = self.inner.extent()?;
+        Some(Extent { fixed_bytes: extent.fixed_bytes.max(self.verification.end()), ..extent })
     }
 }

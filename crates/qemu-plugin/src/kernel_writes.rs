@@ -97,6 +97,38 @@ pub fn of_call(thread: &mut Thread, call: Call, result: u64) {
     if tracer().regions.is_empty() {
         return;
     }
+    writes(thread, call, result);
+    if may_resize(call) {
+        for position in tracer().regions.resized() {
+            thread.event(&Event::Resized { position });
+        }
+    }
+}
+
+/// Whether a call may change the length of a file: one that writes to it, opens it, or does what is not known.
+fn may_resize(call: Call) -> bool {
+    use Call::{
+        CopyFileRange, Fallocate, Ftruncate, Open, Openat, Other, Pwrite64, Pwritev, Sendfile,
+        Write, Writev,
+    };
+    let may = [
+        CopyFileRange,
+        Fallocate,
+        Ftruncate,
+        Open,
+        Openat,
+        Other,
+        Pwrite64,
+        Pwritev,
+        Sendfile,
+        Write,
+        Writev,
+    ];
+    may.contains(&call)
+}
+
+/// Tells what a call has written.
+fn writes(thread: &mut Thread, call: Call, result: u64) {
     let arguments = thread.arguments;
     let Some(parts) = written(call) else {
         for argument in arguments {

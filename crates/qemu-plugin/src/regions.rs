@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use graven_capture::place;
+use graven_capture::{OFFSET_BITS, place, position};
 
 use crate::guest::host_address;
 
@@ -33,6 +33,8 @@ struct Region {
     number: u16,
     /// None of that which is no file's.
     file: Option<File>,
+    /// The file's length when it was last looked at.
+    length: u64,
 }
 
 /// What stands for device and inode of memory that is no file's.
@@ -186,10 +188,11 @@ impl Regions {
         if let Some(region) = known.get(&(of.dev(), of.ino())) {
             return Ok(region.number);
         }
+        let length = of.len();
         let copied = |before: &Path| copy(&file, before);
         let key = (of.dev(), of.ino());
         let number = begin(&known, key, &path.display().to_string(), folder, copied)?;
-        known.insert(key, Region { number, file: Some(file) });
+        known.insert(key, Region { number, file: Some(file), length });
         Ok(number)
     }
 
@@ -201,7 +204,7 @@ impl Regions {
         }
         let empty = |before: &Path| File::create(before).map(drop);
         let number = begin(&known, NO_FILE, "(memory)", folder, empty)?;
-        known.insert(NO_FILE, Region { number, file: None });
+        known.insert(NO_FILE, Region { number, file: None, length: 0 });
         self.anonymous.store(number.into(), Ordering::Relaxed);
         Ok(number)
     }
@@ -223,6 +226,21 @@ impl Regions {
             (libc::fstat(fd, &raw mut of) == 0).then_some(of)?
         };
         known.get(&(of.st_dev, of.st_ino)).map(|region| region.number)
+    }
+
+    /// The files whose length is another than when it was last looked at, by the positions behind their last bytes.
+    pub fn resized(&self) -> Vec<u64> {
+        let mut known = self.known.lock().expect("nobody panics with it");
+        let mut resized = Vec::new();
+        for region in known.values_mut() {
+            let Some(Ok(of)) = region.file.as_ref().map(File::metadata) else { continue };
+            let length = of.len().min((1 << OFFSET_BITS) - 1);
+            if length != region.length {
+                region.length = length;
+                resized.push(position(region.number, length));
+            }
+        }
+        resized
     }
 
     /// So many bytes of a region's file, from an offset on.

@@ -41,9 +41,13 @@ def crash(
     mutant: str | None = None,
     every: int = 1,
     shares: Shares | None = None,
-    lives: int = 1,
+    lives: int | None = None,
     garbage: bool = False,
     violations: int = 1,
+    verify: str | None = None,
+    verify_seconds: float | None = None,
+    keep: str | PathLike[str] | None = None,
+    at: int | None = None,
     observe: Observer | None = None,
     store: Folder = ...,
     fresh: bool = False,
@@ -63,9 +67,16 @@ def crash(
         every: Power fails at every n-th crash point only.
         shares: How often the more expensive failure modes are checked.
         lives: After some recoveries the workload begins again on what is there, and is crashed,
-            too; so many times in a row at most.
+            too; so many times in a row at most. One if not given, none with `verify`.
         garbage: Whether the log region holds noise at first.
         violations: The run stops after so many.
+        verify: Of a captured program: a command that checks the recovered files, wherever
+            structures are walked (`shares`); `{image}` is the first file, `{folder}` where all are.
+            It must pass on the files with which the trace begins, and on those after a run in which
+            power does not fail.
+        verify_seconds: How long it may take on the files of one power failure; 60 if not given.
+        keep: The folder where the files are kept of the first violation that it finds.
+        at: Power fails at this crash point only, and only plainly.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
         fresh: Whether to run even if the result is there.
@@ -101,21 +112,32 @@ def crash(
         >>> report.verdict
         'violated'
     """
+    from graven.laboratory.checker import lives_of, seconds_of
     from graven.laboratory.crashes import CrashCampaign, CrashJob, Shares
 
     pairs = tuple(setting_texts(settings, overrides).items())
     job = checked_job(design, workload_text(workload), machine, threads, transactions, seed, pairs)
     if shares is not None and not isinstance(shares, Shares):
         raise ConfigError(f"shares: {shares!r} is not a graven.Shares")
+    command = None if verify is None else arguments.text("verify", verify)
+    seconds = None if verify_seconds is None else seconds_of(verify_seconds)
     shown_by = observer(observe)
     how = CrashJob(
         job,
         None if mutant is None else arguments.text("mutant", mutant),
         arguments.integer("every", every),
         shares or Shares(),
-        arguments.integer("lives", lives, 0, arguments.LIVES_MAX),
+        lives_of(
+            None if lives is None else arguments.integer("lives", lives, 0, arguments.LIVES_MAX),
+            command,
+            CrashJob.lives,
+        ),
         arguments.flag("garbage", garbage),
         arguments.integer("violations", violations, 1, arguments.VIOLATIONS_MAX),
+        command,
+        seconds,
+        None if keep is None else str(arguments.path("keep", keep)),
+        None if at is None else arguments.integer("at", at, 0),
     )
     return _only(
         CrashCampaign.prepare([how]).run(

@@ -52,6 +52,8 @@ class Captured:
             empty if it did not come to its end.
         files: The files that were persistent memory.
         missing: Functions that were to be followed and are in no symbols.
+        never_entered: Functions that were named, are in the symbols, and were never entered: the
+            program has not called them, or the compiler has inlined them.
     """
 
     trace: Path
@@ -60,6 +62,7 @@ class Captured:
     counts: Mapping[str, int]
     files: tuple[str, ...]
     missing: tuple[str, ...]
+    never_entered: tuple[str, ...] = ()
 
     @property
     def explained(self) -> bool:
@@ -150,20 +153,27 @@ def run(request: Request, trace: Path, observe: Observer | None = None) -> Captu
     ):
         folder = Path(raw).resolve()
         write_setup(request, roles, folder)
-        exit_code = execute(arguments, folder, request)
+        ended = execute(arguments, folder, request)
         left = Left.read(folder, request)
-        left.check(request, exit_code)
+        try:
+            left.check(request, ended.words())
+        except CaptureError as error:
+            # What is missing may have come later.
+            raise ended.interrupted or error from None
         spec = left.spec(request, place)
         outcome = Pool([(trace.name, _engine.CaptureAssembly(spec))], workers=1).run(observe)
         if outcome.interrupted:
             raise KeyboardInterrupt
         for failure in outcome.failures:
-            raise CaptureError(failure.message) from failure.error
+            refused = CaptureError(f"{failure.message}{ended.words()}")
+            raise ended.interrupted or refused from failure.error
         if 0 not in outcome.texts:
             raise Cancelled("it was cancelled")
         report = json.loads(outcome.texts[0])
     names = tuple(path for _, _, path in left.regions)
-    return Captured(trace, exit_code, report, left.counts, names, left.missing)
+    # Of functions that only a known library may have, it is not said that they are there.
+    never = tuple(name for name in report["never_entered"] if name in request.needed())
+    return Captured(trace, ended.exit_code, report, left.counts, names, left.missing, never)
 
 
 __all__ = [

@@ -58,13 +58,12 @@ class Left:
         numbers = {name: int(number) for name, number in counts.items()}
         return Left(folder, threads, regions, numbers, found, variables, missing)
 
-    def check(self, request: Request, exit_code: int) -> None:
-        """Refuses what gives no trace.
+    def check(self, request: Request, ended: str) -> None:
+        """Refuses what gives no trace; `ended` says how the program has.
 
         Raises:
             CaptureError: and why.
         """
-        ended = f"; the program ended with exit code {exit_code}" if exit_code else ""
         persistent = request.persistent
         absent = [name for name in persistent.variables if name not in self.variables]
         if absent:

@@ -11,8 +11,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from graven.basics import signals
 from graven.capture.guests import CaptureError, Guest, guest_of, sysroot_of
 from graven.capture.request import Request, Served
 
@@ -79,7 +81,30 @@ def _resolved(arguments: Sequence[str]) -> tuple[Guest, list[str]]:
     return guest_of(path, head), [str(path), *arguments[1:]]
 
 
-def execute(command: list[str], folder: Path, request: Request) -> int:
+@dataclass(frozen=True)
+class Ended:
+    """How a program has ended.
+
+    Attributes:
+        exit_code: Its exit code; negative: the signal that ended it.
+        interrupted: What has asked to stop it while it ran, if something has.
+    """
+
+    exit_code: int
+    interrupted: KeyboardInterrupt | None = None
+
+    def words(self) -> str:
+        """Says how, if not well; follows what else there is to say."""
+        if self.exit_code >= 0:
+            return f"; the program ended with exit code {self.exit_code}" if self.exit_code else ""
+        try:
+            name = signal.Signals(-self.exit_code).name
+        except ValueError:
+            name = f"signal {-self.exit_code}"
+        return f"; the program was stopped by {name}, and may not have come so far"
+
+
+def execute(command: list[str], folder: Path, request: Request) -> Ended:
     """Runs it; an interrupt goes to the program, which is waited for."""
     plugin = f"{PLUGIN},dir={str(folder).replace(',', ',,')}"
     command = [command[0], "-plugin", plugin, *command[1:]]
@@ -93,13 +118,16 @@ def execute(command: list[str], folder: Path, request: Request) -> int:
         process = subprocess.Popen(command, env=environment, stdin=stdin, stdout=STDERR)
     if request.served is not None:
         _ask(process, request.served)
+    interrupted = None
     while True:
         try:
-            return process.wait()
-        except KeyboardInterrupt:
-            # A terminal has sent it to the program, too.
-            if process.poll() is None and not sys.stdin.isatty():
-                process.send_signal(signal.SIGINT)
+            return Ended(process.wait(), interrupted)
+        except KeyboardInterrupt as interrupt:
+            interrupted = interrupt
+            is_stopped = isinstance(interrupt, signals.Stopped)
+            # A terminal has sent Ctrl-C to the program, too.
+            if process.poll() is None and (is_stopped or not sys.stdin.isatty()):
+                process.send_signal(signal.SIGTERM if is_stopped else signal.SIGINT)
 
 
 def _ask(process: subprocess.Popen[bytes], served: Served) -> None:

@@ -16,6 +16,7 @@ from graven.basics.numbers import exact, scaled
 from graven.cli.storing import watched
 from graven.cli.terminal import REFUSED, complain, note, refusing, results_console
 from graven.cli.verdicts import print_campaigns
+from graven.laboratory.checker import Kept
 from graven.laboratory.reports import Campaign
 from graven.results.formats import json_text
 from graven.running.pool import Failure, Observer, failures_text
@@ -47,6 +48,20 @@ class Task:
     def run(self, executor: Executor, display: Observer) -> Done:
         """Runs it."""
         raise NotImplementedError
+
+    def recovered(self, done: Done) -> Mapping[int, Kept]:
+        """Returns what there is of violations that checkers have found, by the report's number.
+
+        Raises:
+            OutputError: what repeats one cannot be written.
+        """
+        del done
+        return {}
+
+    def remark(self, done: Done) -> str | None:
+        """Returns what else is to be said of the result, if anything."""
+        del done
+        return None
 
 
 def carry_out(
@@ -82,17 +97,22 @@ def carry_out(
     with watched(keep, task.noun) as display:
         done = task.run(executor, display)
     seconds = time.monotonic() - started
+    kept: Mapping[int, Kept] = {}
     try:
+        kept = task.recovered(done)
         replays = _write(done.reports, replay)
     except OutputError:
-        _print(done.reports, {}, form)
+        _print(done.reports, {}, kept, form)
         raise
-    _print(done.reports, replays, form)
+    _print(done.reports, replays, kept, form)
     if done.checked:
         note(
             f"{exact(done.checked)} power failures in {seconds:.2f} s of host time: "
             f"{scaled(done.checked / seconds)}/s"
         )
+    remark = task.remark(done)
+    if remark is not None:
+        note(remark)
     return _status(done, mutant)
 
 
@@ -110,11 +130,16 @@ def _write(reports: Sequence[Campaign], replay: Path | None) -> dict[int, Path]:
     return written
 
 
-def _print(reports: Sequence[Campaign], replays: Mapping[int, Path], form: str) -> None:
+def _print(
+    reports: Sequence[Campaign],
+    replays: Mapping[int, Path],
+    kept: Mapping[int, Kept],
+    form: str,
+) -> None:
     if form == "json":
         sys.stdout.write(json_text([report.to_dict() for report in reports]))
     else:
-        print_campaigns(results_console(), reports, replays)
+        print_campaigns(results_console(), reports, replays, kept)
     sys.stdout.flush()
 
 

@@ -63,6 +63,13 @@ MOVED = (
 )
 """What is said if transactions may have changed threads."""
 
+NEVER_ENTERED = (
+    "among the symbols, and never entered: what the program calls nevertheless, the compiler has "
+    "probably inlined where it is called (__attribute__((noinline)), or -fno-inline, keeps it a "
+    "function of its own)"
+)
+"""What is said of functions that were named and have said nothing."""
+
 SECTIONS = {
     "sections_untouched": "critical sections without persistent memory, left out",
     "words_left_out": "loads and stores of words by functions that are left out",
@@ -274,6 +281,8 @@ def capture(
     note(f"wrote {trace}")
     if found.report["ends_of_none"] and found.report["unfinished"]:
         note(MOVED)
+    if found.never_entered:
+        note(f"{', '.join(found.never_entered)}: {NEVER_ENTERED}")
     if form == "json":
         sys.stdout.write(json_text(found.to_dict()))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,22 @@ from graven.api.options import workload_names
 from graven.basics import signals
 from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX
 from graven.cli import options
-from graven.cli.campaigns import Done, Task, carry_out
+from graven.cli.campaigns import RESULTS, Done, Task, carry_out
 from graven.cli.storing import keeper, say_found
+from graven.cli.terminal import note
 from graven.engine.machine import Machine
 from graven.engine.variants import Variant
+from graven.laboratory import checker
 from graven.laboratory.crashes import TRANSACTIONS, CrashCampaign, CrashJob, Shares
+from graven.laboratory.reports import CrashReport
 from graven.running.job import matrix
 from graven.running.pool import Observer
 from graven.running.work import Executor
 from graven.store.keeper import Keeper
 
-VERIFY_EVERY = 64
-"""Of so many plain power failures, one has its recovered files verified."""
+VERIFY_EVERY = 61
+"""Of so many plain power failures, one has its recovered files verified. A prime: transactions that
+are alike have as many crash points each, and the same one of each would be taken otherwise."""
 
 HELP = """Let power fail at every crash point of a run, recover from what survived, and check.
 
@@ -137,7 +141,21 @@ class Crash(click.Command):
     metavar="COMMAND",
     help="Of a captured program: run COMMAND on the recovered files; {image} is the first, "
     "{folder} has all. An exit code other than 0 is a violation. It runs where structures are "
-    f"walked, by default at every {VERIFY_EVERY}th plain failure.",
+    f"walked, by default at every {VERIFY_EVERY}st plain failure, and first on good files, which "
+    "must pass.",
+)
+@click.option(
+    "--verify-limit",
+    type=click.FloatRange(0, checker.SECONDS_MAX, min_open=True),
+    metavar="SECONDS",
+    help="How long COMMAND of --verify may take on the files of one failure; one that takes longer "
+    f"has found them bad.  [default: {checker.SECONDS:g}]",
+)
+@click.option(
+    "--at",
+    type=click.IntRange(min=0),
+    metavar="POINT",
+    help="Let power fail at this crash point only, and only plainly: that of a violation.",
 )
 @click.option(
     "--recovery-depth",
@@ -150,10 +168,9 @@ class Crash(click.Command):
 @click.option(
     "--lives",
     type=click.IntRange(0, LIVES_MAX),
-    default=CrashJob.lives,
-    show_default=True,
     metavar="N",
-    help="Begin the workload again after some recoveries, N times in a row at most.",
+    help="Begin the workload again after some recoveries, N times in a row at most.  "
+    f"[default: {CrashJob.lives}; with --verify 0]",
 )
 @click.option(
     "--garbage/--no-garbage",
@@ -182,8 +199,10 @@ def crash(
     sample: int,
     failure_modes: dict[str, int],
     verify: str | None,
+    verify_limit: float | None,
+    at: int | None,
     recovery_depth: int,
-    lives: int,
+    lives: int | None,
     garbage: bool,
     violations: int,
     replay: Path | None,
@@ -216,9 +235,16 @@ def crash(
         recovery_depth,
         failure_modes.get("structures", 0),
     )
-    campaign = CrashCampaign.prepare(
-        [CrashJob(run, mutant, sample, shares, lives, garbage, violations, verify) for run in runs]
-    )
+    if verify is None and verify_limit is not None:
+        raise click.UsageError("--verify-limit needs --verify")
+    if verify is not None and lives is None:
+        note(checker.NO_LIVES)
+    lives = checker.lives_of(lives, verify, CrashJob.lives)
+    how = (mutant, sample, shares, lives, garbage, violations, verify, verify_limit, None, at)
+    asked = [CrashJob(run, *how) for run in runs]
+    if verify is not None:
+        asked = [replace(job, keep=str(checker.folder_of(job, RESULTS))) for job in asked]
+    campaign = CrashCampaign.prepare(asked)
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(runs))
     return carry_out(
         _Runs(campaign, keep),
@@ -249,3 +275,12 @@ class _Runs(Task):
                 interruption += "; the same command goes on"
         count = sum(campaign.checked() for campaign in self.campaign.campaigns)
         return Done(checked.reports, checked.failures, count, interruption)
+
+    def recovered(self, done: Done) -> Mapping[int, checker.Kept]:
+        reports = [report for report in done.reports if isinstance(report, CrashReport)]
+        return checker.keep_replays(self.campaign.jobs, reports)
+
+    def remark(self, done: Done) -> str | None:
+        if all(job.verify is None for job in self.campaign.jobs):
+            return None
+        return checker.unjudged(r for r in done.reports if isinstance(r, CrashReport))

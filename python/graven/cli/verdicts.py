@@ -11,6 +11,7 @@ from rich.text import Text
 from graven.basics.numbers import exact
 from graven.cli.tables import marked, plain_table
 from graven.engine.catalogue import Named, catalogue
+from graven.laboratory.checker import Kept, of_threads
 from graven.laboratory.reports import (
     FAILURE_MODES,
     AdversaryReport,
@@ -37,11 +38,15 @@ _STATE, _COUNT = 24, 12
 
 
 def print_campaigns(
-    console: Console, reports: Sequence[Campaign], replays: Mapping[int, Path]
+    console: Console,
+    reports: Sequence[Campaign],
+    replays: Mapping[int, Path],
+    kept: Mapping[int, Kept],
 ) -> None:
     """Verdicts, the timeline of each violation, and what was covered.
 
-    `replays` are the files that programs were written to, by the number of the report.
+    `replays` are the files that programs were written to, `kept` what there is of violations that
+    checkers have found, by the number of the report.
     """
     if not reports:
         return
@@ -53,6 +58,13 @@ def print_campaigns(
             if nth == 0 and number in replays:
                 # Not wrapped: it is to be copied.
                 console.print(f"Replay: graven litmus {replays[number]}\n", soft_wrap=True)
+            if nth == 0 and number in kept:
+                of = kept[number]
+                text = f"Recovered files: {of.folder}\nReplay: sh {of.script}\n  {of.command}\n"
+                if of.threads > 1:
+                    words = of_threads(of.threads)
+                    text += f"{words[0].upper()}{words[1:]}.\n"
+                console.print(Text(text), soft_wrap=True)
     _print_covered(console, reports)
 
 

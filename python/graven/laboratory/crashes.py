@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from graven import _engine
 from graven.basics.arguments import RECOVERY_DEPTH_MAX, integer
+from graven.laboratory.checker import believe
 from graven.laboratory.reports import (
     CrashReport,
     parse_crash_report,
@@ -81,6 +82,9 @@ class CrashJob:
         violations: After so many, the run stops.
         verify: Of a captured program: a command that checks the recovered files, wherever
             structures are walked; `{image}` is the first file, `{folder}` where all are.
+        verify_seconds: How long it may take; a minute if nothing is said.
+        keep: The folder where the files of the first violation that it finds are kept.
+        at: The only crash point at which power fails, and only plainly; everywhere if not given.
     """
 
     job: Job
@@ -91,11 +95,14 @@ class CrashJob:
     garbage: bool = False
     violations: int = 1
     verify: str | None = None
+    verify_seconds: float | None = None
+    keep: str | None = None
+    at: int | None = None
 
     def spec_json(self) -> str:
         """As the engine takes it."""
         job, shares = self.job, self.shares
-        spec = {
+        spec: dict[str, Any] = {
             "design": job.design,
             "workload": job.workload,
             "machine": job.machine.spec(),
@@ -115,8 +122,13 @@ class CrashJob:
             "garbage": self.garbage,
             "violations": self.violations,
         }
-        if self.verify is not None:
-            spec["verify"] = self.verify
+        checked = {
+            "verify": self.verify,
+            "verify_seconds": self.verify_seconds,
+            "keep": self.keep,
+            "at": self.at,
+        }
+        spec |= {key: value for key, value in checked.items() if value is not None}
         return json.dumps(spec)
 
     def _set(self) -> tuple[tuple[str, str], ...]:
@@ -183,12 +195,14 @@ class CrashCampaign:
 
     @staticmethod
     def prepare(jobs: Sequence[CrashJob]) -> CrashCampaign:
-        """Has the engine check every one before the first is run.
+        """Has the engine check every one before the first is run, and tries checkers.
 
         Raises:
-            ConfigError: the engine refuses one.
+            ConfigError: the engine refuses one, or a checker does not pass on files that are good.
         """
-        return CrashCampaign(tuple(jobs), tuple(job.campaign() for job in jobs))
+        campaigns = tuple(job.campaign() for job in jobs)
+        believe(jobs)
+        return CrashCampaign(tuple(jobs), campaigns)
 
     def run(
         self,

@@ -22,9 +22,11 @@ use graven::lab::litmus::isolation::is_isolated;
 use graven::lab::litmus::{CrashAt, Litmus, Step, parse};
 use graven::lab::minimise::minimise;
 use graven::memory::{Addr, Field, Image, words_in};
-use graven::sim::{Observer, SimError, Simulation, Spec};
+use graven::program::Program;
+use graven::sim::{Observer, Programs, SimError, Simulation, Spec};
 use graven::surviving::SurvivingImage;
 use graven::time::NEVER;
+use graven::workload::{BrokenInvariant, Workload};
 
 fn sound() -> impl Iterator<Item = &'static DesignInfo> {
     registry().designs().iter().copied().filter(|d| d.is_sound(&registry().defaults()))
@@ -288,6 +290,50 @@ fn a_violation_of_a_workload_becomes_a_program() {
     let case =
         Case::new(registry(), replay, find("ideal")).unwrap_or_else(|e| panic!("{e}\n{replay}"));
     assert_eq!(case.run().map(|o| o.violations.len()).ok(), Some(1), "{replay}");
+}
+
+/// A workload whose check lets nothing change below an address, where all data are: its structures are wrong while bytes are
+/// right.
+struct Strict(Box<dyn Workload>, Addr);
+
+impl Workload for Strict {
+    fn populate(&self, image: &mut Image) {
+        self.0.populate(image);
+    }
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        self.0.program(thread)
+    }
+
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+        let mut before = Image::new();
+        self.0.populate(&mut before);
+        let data = image.nonzero_words().filter(|&(addr, _)| addr < self.1);
+        if data.eq(before.nonzero_words()) {
+            return Ok(());
+        }
+        Err(BrokenInvariant { structure: "all".into(), what: "it has changed".into() })
+    }
+}
+
+#[test]
+fn a_violation_that_no_program_shows_is_told_by_the_run() {
+    let base = find("base");
+    let settings = [("workload.footprint_bytes", "64 KB"), ("base.log_bytes_per_thread", "4 KB")];
+    let plain = spec(base, "queue", 100, &settings);
+    let inner = plain.clone();
+    let programs =
+        Programs::new(move || Ok(Box::new(Strict(inner.build_workload()?, inner.data_region().1))));
+    let spec = Spec { programs: Some(programs), ..plain };
+    let how = Thoroughness { structures_every: 1, ..Thoroughness::LONG };
+    let run = RunCampaign::new(registry(), spec, how).unwrap_or_else(|e| panic!("{e}"));
+    let report = run.run().unwrap_or_else(|e| panic!("{e}"));
+    let finding = report.findings.first().expect("structures are wrong at some crash point");
+    assert!(finding.violation.is_structural && finding.replay.is_none());
+    let told: Vec<&str> = finding.timeline.rows.iter().map(|row| row.who.as_str()).collect();
+    assert!(told.contains(&"thread 0") && told.contains(&"PM"), "{}", finding.timeline);
+    assert_eq!(told.last(), Some(&"verdict"));
+    assert!(told.len() <= 260, "{}", finding.timeline);
 }
 
 /// What is there from before counts only if somebody writes behind it: in the second life of a machine.

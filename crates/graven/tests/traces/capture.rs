@@ -10,7 +10,7 @@ use graven::program::{Op, Ptr};
 use graven::trace::capture::{
     Accessor, Capture, CaptureError, Function, Limits, Race, Report, Role, Rules, Sources,
 };
-use graven::trace::program::{Origin, Reader, VOLATILE_START};
+use graven::trace::program::{LengthChange, Origin, Reader, VOLATILE_START};
 use graven_capture::{Accessed, Encoder, Event, Left, Mark, RECORD_BYTES_MAX, Volatile, position};
 use proptest::prelude::*;
 use serde_json::json;
@@ -176,6 +176,10 @@ impl Sources for Tape {
         Ok(Cursor::new(self.before.clone()))
     }
 
+    fn before_bytes(&self, _region: usize) -> io::Result<u64> {
+        Ok(self.before.len() as u64)
+    }
+
     fn after(&self, _region: usize) -> io::Result<Option<Self::File>> {
         Ok(Some(Cursor::new(self.now.clone())))
     }
@@ -280,6 +284,66 @@ fn a_part_of_a_word_is_one_store_of_any_number_of_bytes() {
     assert_eq!(accesses(&operations[0]), expected);
     assert_eq!((report.stores, report.words_stored, report.loads), (3, 3, 2));
     assert_eq!((report.bytes_unexplained, report.loads_unexplained), (0, 0));
+}
+
+#[test]
+fn lengths_of_files_change_where_the_program_has_changed_them() {
+    let resized = |bytes: u64| Event::Resized { position: position(0, bytes) };
+    let mut tape = Tape::new(2);
+    tape.event(0, &resized(1000));
+    tape.call(0, BEGIN, 0);
+    tape.store(0, 8, &[1; 8]);
+    tape.event(0, &resized(2000));
+    tape.store(0, 16, &[1; 8]);
+    tape.call(0, COMMIT, 0);
+    // A thread that does nothing else is not in the trace.
+    tape.event(1, &resized(500));
+    tape.call(0, BEGIN, 0);
+    tape.event(0, &resized(REGION as u64 + 1));
+    tape.call(0, COMMIT, 0);
+    tape.event(0, &resized(3000));
+    let (report, reader) = trace_of(tape, Limits::default());
+    assert_eq!((report.threads, &*report.file_bytes, report.lengths_changed), (1, &[1000][..], 3));
+    let mut stream = reader.thread(0);
+    let all: Vec<Op> = std::iter::from_fn(|| stream.next_operation().unwrap()).collect();
+    let place = |number: usize| {
+        let is_it =
+            |&(_, op): &(usize, &Op)| matches!(op, Op::TxBegin | Op::TxEnd | Op::Store { .. });
+        all.iter().enumerate().filter(is_it).nth(number).unwrap().0 as u64
+    };
+    // Begin, a store, a change of the length, a store, end; begin, a change, end. Instructions come with what follows them.
+    let behind = |number| place(number) + 1;
+    let change = |operation, bytes| LengthChange { thread: 0, file: 0, operation, bytes };
+    let expected =
+        [change(behind(1), 2000), change(behind(3), 500), change(behind(4), REGION as u64 + 1)];
+    assert_eq!(reader.lengths().unwrap(), expected);
+}
+
+#[test]
+fn more_of_a_file_than_is_mapped_has_its_place_in_the_trace() {
+    let mut tape = Tape::new(1);
+    tape.before = vec![7; 3 * REGION];
+    tape.now.clone_from(&tape.before);
+    tape.call(0, BEGIN, 0);
+    tape.store(0, 8, &[1; 8]);
+    tape.call(0, COMMIT, 0);
+    let (report, ..) = traced(tape, Limits::default());
+    let bytes = 3 * REGION as u64;
+    assert_eq!((report.regions[0].1, report.file_bytes[0]), (bytes, bytes));
+    assert_eq!((report.bytes_compared, report.bytes_unexplained), (bytes, 0));
+}
+
+#[test]
+fn functions_that_were_named_and_never_entered_are_told() {
+    let mut tape = Tape::new(1);
+    tape.store(0, 8, &[1; 8]);
+    let refused = tape.clone().capture(Limits::default()).err().unwrap().to_string();
+    let expected = "there is none to trace. Among the symbols, and never entered: begin. What";
+    assert!(refused.contains(expected), "{refused}");
+    tape.call(0, BEGIN, 0);
+    let (report, ..) = traced(tape, Limits::default());
+    // An abort is something that most programs do not do.
+    assert_eq!(report.never_entered, ["commit"]);
 }
 
 #[test]
@@ -633,7 +697,7 @@ fn streams_that_hold_nothing_to_trace_are_refused() {
     let refused = tape.capture(Limits::default()).err().expect("nothing is there");
     assert!(refused.to_string().contains("touched persistent memory"), "{refused}");
     let mut tape = Tape::new(1);
-    tape.threads[0].1.extend([0x3f; 40]);
+    tape.threads[0].1.extend([0xff; 40]);
     let refused = tape.capture(Limits::default()).err().expect("no stream");
     assert!(refused.to_string().contains("no record at byte 0"), "{refused}");
 }

@@ -11,8 +11,8 @@ use graven::memory::{Addr, Image};
 use graven::program::{Op, Ptr};
 use graven::sim::{SimError, Simulation};
 use graven::trace::program::{
-    BLOCK_OPERATIONS, Header, Origin, Recorder, Replay, TraceError, VOLATILE_BYTES_MAX,
-    VOLATILE_START, Writer, volatile_offset,
+    BLOCK_OPERATIONS, Header, LengthChange, Origin, Recorder, Replay, TraceError,
+    VOLATILE_BYTES_MAX, VOLATILE_START, Writer, volatile_offset,
 };
 use proptest::prelude::*;
 
@@ -180,6 +180,10 @@ fn header(threads: u32) -> Header {
 }
 
 fn write(image: &Image, threads: &[Vec<Op>]) -> Vec<u8> {
+    write_with(image, threads, &[])
+}
+
+fn write_with(image: &Image, threads: &[Vec<Op>], lengths: &[LengthChange]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &header(threads.len() as u32)).unwrap();
     writer.picture(image).unwrap();
     let longest = threads.iter().map(Vec::len).max().unwrap_or(0);
@@ -194,6 +198,7 @@ fn write(image: &Image, threads: &[Vec<Op>]) -> Vec<u8> {
             writer.push(thread as u32, op).unwrap();
         }
     }
+    writer.lengths(lengths).unwrap();
     writer.finish().unwrap()
 }
 
@@ -361,7 +366,9 @@ fn sound() -> Vec<u8> {
     (0..50).for_each(|n| {
         image.store(Addr(4096 + n * 24), n * 0x0101_0101);
     });
-    write(&image, &[operations])
+    let length =
+        |operation, bytes| LengthChange { thread: 0, file: operation as u32 % 3, operation, bytes };
+    write_with(&image, &[operations], &[length(2, 4096), length(2, 8000), length(60, 1 << 40)])
 }
 
 fn replay_sound(trace: &[u8]) -> Result<String, TraceError> {
@@ -477,6 +484,46 @@ fn operations_that_no_program_may_have_are_refused_with_their_place() {
 }
 
 #[test]
+fn lengths_of_files_are_read_and_their_places_looked_at() {
+    let change = |thread, operation, bytes| LengthChange { thread, file: 1, operation, bytes };
+    let load = Op::Load { at: Ptr::known(Addr(4096)) };
+    let threads = [vec![load; 3], vec![load]];
+    // More than a block.
+    let many: Vec<LengthChange> = (0..10_000).map(|n| change(0, n / 5000, n)).collect();
+    let read = |changes: &[LengthChange]| {
+        open(&write_with(&Image::new(), &threads, changes)).unwrap().lengths()
+    };
+    assert_eq!(read(&many).unwrap(), many);
+    assert_eq!(read(&[]).unwrap(), []);
+    // Behind the last operation, too.
+    let last = [change(1, 1, 5), change(0, 3, 0), change(1, 1, 6)];
+    assert_eq!(read(&last).unwrap(), last);
+    for (changes, expected) in [
+        (vec![change(2, 0, 5)], "expected a thread below 2, found 2"),
+        (vec![change(1, 2, 5)], "expected a length before operation 0 to 1 of thread 1, found 2"),
+        (
+            vec![change(0, 2, 5), change(0, 1, 6)],
+            "expected a length before operation 2 to 3 of thread 0, found 1",
+        ),
+    ] {
+        let error = read(&changes).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// A captured program's trace of the format's second version, which was written when it was the newest.
+const OF_VERSION_2: &[u8] = include_bytes!("version-2.gvt");
+
+#[test]
+fn traces_of_the_second_version_are_read() {
+    let reader = open(OF_VERSION_2).unwrap();
+    assert_eq!(reader.contents().version, 2);
+    assert_eq!(reader.contents().threads[0].transactions, 5);
+    assert_eq!(reader.lengths().unwrap(), []);
+    replay(OF_VERSION_2, Some("silo"), Some(small(&[])), &[]).unwrap();
+}
+
+#[test]
 fn populated_words_beyond_the_machine_are_refused() {
     let mut image = Image::new();
     image.store(Addr(62 << 20), 1);
@@ -490,8 +537,8 @@ fn other_files_are_told_from_traces() {
     assert!(error(b"NVMV1\n1 W 0x40").contains("byte 0: expected a program trace of Graven"));
     assert!(error(b"").contains("byte 0: expected a program trace"));
     let mut newer = sound();
-    newer[8] = 3;
-    assert!(error(&newer).contains("byte 8: expected format version 1 to 2, found 3"));
+    newer[8] = 4;
+    assert!(error(&newer).contains("byte 8: expected format version 1 to 3, found 4"));
     let trace = sound();
     let cut = error(&trace[..trace.len() - 1]);
     assert!(cut.contains("a recording that was not finished has none"), "{cut}");

@@ -9,8 +9,10 @@ use crate::explorer::{CrashRun, LivesAfter, Thoroughness, Violation};
 use crate::litmus::CrashAt;
 use crate::minimise::minimise_observed;
 use crate::recording::to_litmus;
+use crate::timeline::{ROWS_MAX, Timeline, timeline_of};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
+use graven_base::memory::Addr;
 use graven_machine::registry::Registry;
 use graven_machine::sim::{SimError, Spec};
 
@@ -72,20 +74,55 @@ impl<'r> RunCampaign<'r> {
         control.minimising(!outcome.violations.is_empty());
         report.add(&outcome);
         for (i, violation) in outcome.violations.iter().enumerate() {
-            let finding = if i == 0 {
-                reduced(self.registry, &self.specs, &self.how, violation, &control)
-            } else {
-                None
+            let finding = match i {
+                0 if !violation.is_structural => {
+                    reduced(self.registry, &self.specs, &self.how, violation, &control)
+                }
+                _ => None,
             };
-            report.findings.push(finding.unwrap_or_else(|| Finding {
-                timeline: timeline_without_program(violation),
-                violation: violation.clone(),
-                replay: None,
-                seed: None,
-            }));
+            let told = || {
+                let retold = if i == 0 {
+                    retold(&self.specs[0], &self.how, violation, &control)
+                } else {
+                    None
+                };
+                Finding {
+                    timeline: retold.unwrap_or_else(|| timeline_without_program(violation)),
+                    violation: violation.clone(),
+                    replay: None,
+                    seed: None,
+                }
+            };
+            report.findings.push(finding.unwrap_or_else(told));
         }
         Ok(report)
     }
+}
+
+/// The timeline of a violation that no program shows: the run once more, up to the same crash point.
+fn retold(
+    spec: &Spec,
+    how: &Thoroughness,
+    violation: &Violation,
+    control: &Arc<Control>,
+) -> Option<Timeline> {
+    let failure = violation.failure.clone()?;
+    if !violation.before.is_empty() {
+        return None;
+    }
+    let at = CrashAt::Point { number: violation.point, failure };
+    let structures_every = u64::from(violation.is_structural);
+    let how = Thoroughness { at, structures_every, violations_max: 1, ..how.clone() };
+    let run = CrashRun::new(spec, None, how).ok()?.under(control).traced_last(ROWS_MAX);
+    let outcome = run.run(None).ok()?;
+    let again = outcome.violations.first()?;
+    let post_crash = &again.post_crash;
+    let is_short = post_crash.saved.len() + post_crash.recovered.len() <= ROWS_MAX;
+    let (start, end) = spec.data_region();
+    let name = |addr: Addr| (is_short && addr >= start && addr < end).then(|| addr.to_string());
+    let mut timeline = timeline_of(&outcome.trace, again, &name);
+    timeline.left_out += outcome.trace_dropped;
+    Some(timeline)
 }
 
 /// The run as a litmus program, reduced if only part of it is needed.

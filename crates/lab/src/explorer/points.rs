@@ -144,6 +144,9 @@ pub struct Violation {
     pub what: String,
     /// A word that shows it.
     pub addr: Option<Addr>,
+    /// All words are as they must be, and the workload's check of its structures fails: no litmus program shows that, which has
+    /// words only.
+    pub is_structural: bool,
     /// What followed the power failure.
     pub post_crash: PostCrashTrace,
 }
@@ -269,6 +272,12 @@ pub struct CrashExplorer<'a> {
     pub known: Option<Known>,
     /// All trace events, if they are to be recorded.
     pub trace: Option<Vec<(Cycle, TraceEvent)>>,
+    /// So many of them, the last ones, are enough.
+    pub trace_last: usize,
+    /// Those before, which are no longer there.
+    pub trace_dropped: usize,
+    /// What is wrong is wrong with structures.
+    is_structural: bool,
 }
 
 /// What the machine is used for after a recovery.
@@ -344,6 +353,9 @@ impl<'a> CrashExplorer<'a> {
             next_life: None,
             expectations: None,
             trace: None,
+            trace_last: usize::MAX,
+            trace_dropped: 0,
+            is_structural: false,
         }
     }
 
@@ -393,6 +405,7 @@ impl<'a> CrashExplorer<'a> {
                 cycle,
                 what,
                 addr: None,
+                is_structural: false,
                 post_crash: PostCrashTrace::default(),
             }),
         }
@@ -419,6 +432,7 @@ impl<'a> CrashExplorer<'a> {
             cycle,
             what,
             addr: None,
+            is_structural: false,
             post_crash: PostCrashTrace::default(),
         });
     }
@@ -429,6 +443,11 @@ impl<'a> CrashExplorer<'a> {
             self.coverage.follow(&event);
             if let Some(trace) = &mut self.trace {
                 trace.push((cycle, event));
+                if trace.len() >= self.trace_last.saturating_mul(2) {
+                    let old = trace.len() - self.trace_last;
+                    trace.drain(..old);
+                    self.trace_dropped += old;
+                }
             }
         }
         if let Some(race) = checker::race(simulation) {
@@ -702,6 +721,7 @@ impl<'a> CrashExplorer<'a> {
         if walks > 0 && *failure == Failure::default() && self.tally.plain.is_multiple_of(walks) {
             self.tally.structures += 1;
             if let Err(violation) = crash.check_structures() {
+                self.is_structural = true;
                 return Some((violation.to_string(), None));
             }
         }
@@ -723,6 +743,7 @@ impl<'a> CrashExplorer<'a> {
             cycle,
             what,
             addr,
+            is_structural: std::mem::take(&mut self.is_structural),
             post_crash: PostCrashTrace::of(crash),
         });
     }

@@ -69,6 +69,8 @@ pub struct Outcome {
     pub known: Option<Known>,
     /// All trace events, if they were to be recorded.
     pub trace: Vec<(Cycle, TraceEvent)>,
+    /// Events before those, which were recorded and are no longer there.
+    pub trace_dropped: usize,
 }
 
 impl Outcome {
@@ -81,6 +83,7 @@ impl Outcome {
             known: laboratory.known,
             deadlock: laboratory.deadlock,
             trace: laboratory.trace.unwrap_or_default(),
+            trace_dropped: laboratory.trace_dropped,
             ..self
         }
     }
@@ -98,6 +101,7 @@ pub struct CrashRun {
     how: Thoroughness,
     seed: u64,
     keeps_trace: bool,
+    trace_last: usize,
     known: Option<Known>,
     keeps_counts: bool,
 }
@@ -139,7 +143,15 @@ impl CrashRun {
         }
         simulation.keep_trace();
         let seed = simulation.spec().seed;
-        CrashRun { simulation, how, seed, keeps_trace: false, known: None, keeps_counts: false }
+        CrashRun {
+            simulation,
+            how,
+            seed,
+            keeps_trace: false,
+            trace_last: usize::MAX,
+            known: None,
+            keeps_counts: false,
+        }
     }
 
     /// With what is torn and what lands drawn from this seed instead of the specification's.
@@ -159,6 +171,11 @@ impl CrashRun {
         self.keeps_trace = true;
         self.simulation.keep_notes();
         self
+    }
+
+    /// The same, of the last so many events before the run stops: a long run has more than the host has memory for.
+    pub fn traced_last(self, events: usize) -> CrashRun {
+        CrashRun { trace_last: events, ..self.traced() }
     }
 
     /// Tells what machine and design have counted, in [`Outcome::counts`].
@@ -212,6 +229,7 @@ impl CrashRun {
             laboratory = laboratory.knowing(known);
         }
         laboratory.trace = self.keeps_trace.then(Vec::new);
+        laboratory.trace_last = self.trace_last;
         let mut simulation = self.simulation;
         let mut outcome = Outcome::default();
         let ended = caught(|| run_to_the_end(&mut simulation, &mut laboratory));

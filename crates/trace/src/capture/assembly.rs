@@ -2,7 +2,9 @@
 
 use std::io::{self, Read, Write};
 
-use graven_capture::{Access, Broken, Event, Left, Record, Records, Volatile, check, persistent};
+use graven_capture::{
+    Access, Broken, Event, Left, Record, Records, Volatile, check, persistent, place,
+};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use thiserror::Error;
@@ -16,7 +18,7 @@ use super::report::{Accessor, Mismatch, NAMED_MAX, Race, Report};
 use super::roles::Rules;
 use super::survey::{Limits, Stop, Survey, survey};
 use crate::frames::Frames;
-use crate::program::{Header, Origin, TraceError, VOLATILE_START, Writer};
+use crate::program::{Header, LengthChange, Origin, TraceError, VOLATILE_START, Writer};
 use graven_base::control::Control;
 use graven_base::memory::{Addr, Image, WORD_BYTES};
 use graven_machine::program::{Op, Ptr};
@@ -43,6 +45,12 @@ pub trait Sources {
     /// # Errors
     /// It cannot be read.
     fn before(&self, region: usize) -> io::Result<Self::File>;
+
+    /// How many bytes it had then.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn before_bytes(&self, region: usize) -> io::Result<u64>;
 
     /// A region as it is at the end, if that is known.
     ///
@@ -150,14 +158,15 @@ impl<S: Sources> Capture<S> {
         control: &Control,
     ) -> Result<Report, CaptureError> {
         let Survey { order, traced, layout, .. } = &self.survey;
-        let mut image = Image::new();
+        let (mut image, mut lengths) = (Image::new(), Vec::new());
         for (region, &(start, _)) in layout.regions().iter().enumerate() {
             let what = || format!("region {region} as it was");
             let file = self.sources.before(region).map_err(|e| io_error(what(), e))?;
-            each_word(file, |at, word| {
+            let length = each_word(file, |at, word| {
                 image.store(Addr(start + at), word);
             })
             .map_err(|e| io_error(what(), e))?;
+            lengths.push(length);
         }
         let threads = traced.iter().map(|&number| Thread { number, ..Thread::default() });
         let report = Report {
@@ -167,6 +176,7 @@ impl<S: Sources> Capture<S> {
             sections_untouched: self.survey.untouched,
             locks_merged: self.survey.circles.len() as u64,
             regions: layout.regions().to_vec(),
+            never_entered: self.survey.never_entered.clone(),
             ..Report::default()
         };
         let may_race = report.threads > 1 && writer.is_none();
@@ -181,6 +191,8 @@ impl<S: Sources> Capture<S> {
             phase: Phase::Before,
             begun: 0,
             acts: Vec::new(),
+            lengths,
+            changes: Vec::new(),
             locks: FxHashMap::default(),
             report,
             writer,
@@ -238,6 +250,8 @@ struct Thread {
     actor: Actor,
     /// Whether one is open in the trace.
     is_open: bool,
+    /// Its operations in the trace; counted where that is written.
+    operations: u64,
     /// Transactions in the trace.
     transactions: u64,
     /// Words stored in the open one.
@@ -271,6 +285,10 @@ struct Assembly<'a, W: Write> {
     begun: u64,
     /// What the present event means.
     acts: Vec<Act>,
+    /// The length of each region's file now.
+    lengths: Vec<u64>,
+    /// How that has changed in the trace.
+    changes: Vec<LengthChange>,
     /// Numbers of locks.
     locks: FxHashMap<u64, u32>,
     report: Report,
@@ -457,6 +475,7 @@ impl<W: Write> Assembly<'_, W> {
             }
             Event::Found { position, bytes } => self.found(thread, *position, bytes),
             Event::Zeroed { position, bytes } => self.zeroed(thread, *position, *bytes),
+            Event::Resized { position } => self.resized(thread, *position),
             Event::Forked => self.report.forks += 1,
             Event::Replaced => self.report.replaced += 1,
             _ => {}
@@ -523,6 +542,24 @@ impl<W: Write> Assembly<'_, W> {
         }
     }
 
+    /// A file has another length. That a thread makes which is not in the trace comes where the first one is that is.
+    fn resized(&mut self, thread: usize, position: u64) {
+        let (region, bytes) = place(position);
+        let Some(length) = self.lengths.get_mut(usize::from(region)) else { return };
+        *length = bytes;
+        if self.phase != Phase::In {
+            return;
+        }
+        self.report.lengths_changed += 1;
+        let is_traced = |t: &&Thread| t.number.is_some();
+        let by = Some(&self.threads[thread]).filter(is_traced);
+        let Some(by) = by.or_else(|| self.threads.iter().find(is_traced)) else { return };
+        if let Some(thread) = by.number {
+            let (file, operation) = (region.into(), by.operations);
+            self.changes.push(LengthChange { thread, file, operation, bytes });
+        }
+    }
+
     fn act(&mut self, thread: usize, number: u64, act: Act) {
         let is_open = self.threads[thread].is_open;
         match act {
@@ -541,6 +578,7 @@ impl<W: Write> Assembly<'_, W> {
     /// The trace begins.
     fn start(&mut self) {
         self.phase = Phase::In;
+        self.report.file_bytes.clone_from(&self.lengths);
         if let Some(writer) = &mut self.writer
             && let Err(error) = writer.picture(&self.image)
         {
@@ -644,7 +682,9 @@ impl<W: Write> Assembly<'_, W> {
             let some = instructions.min(1 << 30);
             instructions -= some;
             written = writer.push(number, Op::Compute { instructions: some as u32 });
+            t.operations += 1;
         }
+        t.operations += u64::from(op != Op::Done);
         if let Err(error) = written.and_then(|()| writer.push(number, op)) {
             self.failure.get_or_insert(error.into());
         }
@@ -704,7 +744,8 @@ impl<W: Write> Assembly<'_, W> {
             compare(&mut self.report, &self.image, &after, region, start, bytes.min(length));
         }
         self.report.volatile_pages = self.frames.end();
-        if let Some(writer) = self.writer {
+        if let Some(mut writer) = self.writer {
+            writer.lengths(&self.changes)?;
             writer.finish()?;
         }
         Ok(self.report)

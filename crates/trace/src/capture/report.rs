@@ -139,6 +139,12 @@ pub struct Report {
     pub first_races: Vec<Race>,
     /// First byte and length of each region in the trace.
     pub regions: Vec<(u64, u64)>,
+    /// The length of each region's file when the trace begins; 0 of that which is no file's.
+    pub file_bytes: Vec<u64>,
+    /// Changes of lengths of files in the trace.
+    pub lengths_changed: u64,
+    /// Functions that say what a transaction or the region is, or are left out, and that the program never entered.
+    pub never_entered: Vec<String>,
 }
 
 impl Report {
@@ -150,7 +156,9 @@ impl Report {
             .first_races
             .iter()
             .map(|race| json!({"earlier": race.earlier.to_json(), "later": race.later.to_json()}));
-        let regions = |&(start, bytes): &(u64, u64)| json!({"start": start, "bytes": bytes});
+        let regions = self.regions.iter().zip(&self.file_bytes).map(
+            |(&(start, bytes), file)| json!({"start": start, "bytes": bytes, "file_bytes": file}),
+        );
         json!({
             "threads": self.threads,
             "all_threads": self.all_threads,
@@ -184,7 +192,9 @@ impl Report {
             "races": self.races,
             "racing_bytes": self.racing_bytes,
             "first_races": races.collect::<Vec<_>>(),
-            "regions": self.regions.iter().map(regions).collect::<Vec<_>>(),
+            "lengths_changed": self.lengths_changed,
+            "never_entered": self.never_entered,
+            "regions": regions.collect::<Vec<_>>(),
         })
     }
 }

@@ -124,6 +124,16 @@ impl Rules {
         self.functions.iter().find(has).map(|function| function.name.as_str())
     }
 
+    /// The functions that say what a transaction or the region of interest is, or are left out, and that were not entered. An
+    /// abort is none: most programs make none.
+    pub(super) fn never_entered(&self, entered: &[bool]) -> impl Iterator<Item = &Function> {
+        let is_named = |role: &Role| !role.synchronises() && *role != Role::Abort;
+        self.functions.iter().enumerate().filter_map(move |(number, function)| {
+            let was_entered = entered.get(number).copied().unwrap_or(false);
+            (!was_entered && function.roles.iter().any(is_named)).then_some(function)
+        })
+    }
+
     /// Whether something is a transaction, beside what markers say.
     #[must_use]
     pub fn have_transactions(&self) -> bool {

@@ -48,6 +48,8 @@ pub(super) struct Survey {
     pub untouched: u64,
     /// Locks that are one in the trace, each with the one that stands for all.
     pub circles: FxHashMap<u64, u64>,
+    /// Functions that were named, and never entered.
+    pub never_entered: Vec<String>,
 }
 
 impl Survey {
@@ -71,6 +73,8 @@ struct Found {
     untils: Vec<u64>,
     /// Some thread has not left the function with which the region ends.
     is_until_open: bool,
+    /// Functions that were entered, by their numbers.
+    entered: Vec<bool>,
 }
 
 /// Looks through all streams.
@@ -83,7 +87,13 @@ pub(super) fn survey<S: Sources>(
     limits: Limits,
 ) -> Result<Survey, CaptureError> {
     let mut lengths = vec![0u64; sources.regions()];
-    let (mut order, mut found) = (Order::default(), Found::default());
+    for (region, length) in lengths.iter_mut().enumerate() {
+        let what = || format!("region {region} as it was");
+        // More than is mapped of a file may be there.
+        *length = sources.before_bytes(region).map_err(|e| io_error(what(), e))?;
+    }
+    let entered = vec![false; rules.functions.len()];
+    let (mut order, mut found) = (Order::default(), Found { entered, ..Found::default() });
     let (mut traced, mut count) = (Vec::new(), 0);
     for thread in 0..sources.threads() {
         let is_traced = of_thread(sources, thread, rules, &mut order, &mut lengths, &mut found)?;
@@ -109,6 +119,7 @@ pub(super) fn survey<S: Sources>(
         begins: found.begins,
         untouched: found.untouched,
         circles: found.lock_order.circles(),
+        never_entered: rules.never_entered(&found.entered).map(|f| f.name.clone()).collect(),
     })
 }
 
@@ -156,6 +167,10 @@ fn of_thread<S: Sources>(
                 reach(*position, bytes.len() as u64);
             }
             Event::Found { .. } | Event::Zeroed { .. } => is_traced = true,
+            Event::Entered { function, .. } => {
+                let entered = found.entered.get_mut(*function as usize);
+                entered.into_iter().for_each(|entered| *entered = true);
+            }
             _ => {}
         }
         actor.take(rules, &event, &mut acts);
@@ -234,17 +249,36 @@ impl Open {
     }
 }
 
+/// Why functions of such a role may never have been entered, if there are some.
+fn inlined(found: &Found, rules: &Rules, is_meant: &dyn Fn(&Role) -> bool) -> String {
+    let never = rules.never_entered(&found.entered).filter(|f| f.roles.iter().any(is_meant));
+    let names: Vec<&str> = never.map(|function| function.name.as_str()).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!(
+            ". Among the symbols, and never entered: {}. What the program calls nevertheless, the compiler has probably inlined \
+             where it is called (__attribute__((noinline)), or -fno-inline, keeps it a function of its own)",
+            names.join(", ")
+        ),
+    }
+}
+
 /// The event before which the trace begins, and where it ends; or why there is none.
 fn part(found: &Found, rules: &Rules, limits: Limits) -> Result<(Option<u64>, Stop), String> {
+    let inlined = |is_meant: &dyn Fn(&Role) -> bool| inlined(found, rules, is_meant);
     if let (Some(name), None) = (rules.name_of(Role::From), found.from) {
-        return Err(format!("the program never called {name}, with which the trace was to begin"));
+        let why = inlined(&|&role| role == Role::From);
+        return Err(format!(
+            "the program never called {name}, with which the trace was to begin{why}"
+        ));
     }
     let first = found.from.unwrap_or(0);
     let until = found.untils.iter().copied().filter(|&number| number > first).min();
     if let (Some(name), None, false) = (rules.name_of(Role::Until), until, found.is_until_open) {
         let since = if found.from.is_some() { " after the trace had begun" } else { "" };
+        let why = inlined(&|&role| role == Role::Until);
         return Err(format!(
-            "the program never called {name}{since}, with which the trace was to end"
+            "the program never called {name}{since}, with which the trace was to end{why}"
         ));
     }
     let of_region = until.map_or(Stop::Never, Stop::After);
@@ -262,7 +296,10 @@ fn part(found: &Found, rules: &Rules, limits: Limits) -> Result<(Option<u64>, St
     let Some(begin) = at(limits.skip) else {
         let part = if found.from.is_some() || until.is_some() { " in this part" } else { "" };
         return Err(match limits.skip {
-            0 => format!("the program began no transaction{part}: there is none to trace"),
+            0 => {
+                let why = inlined(&|role| role.begins());
+                format!("the program began no transaction{part}: there is none to trace{why}")
+            }
             skip => format!(
                 "the program began {} transactions{part}, of which {skip} are skipped: there is none to trace",
                 candidates.len(),

@@ -3,7 +3,7 @@
 //! | part | bytes |
 //! |---|---|
 //! | beginning | `MAGIC` (8), format version (4), length of the header text (4), its CRC-32 with the 16 bytes before (4), the text |
-//! | blocks | each a head of 52 bytes and its payload: first those of the populated words, then those of operations |
+//! | blocks | each a head of 52 bytes and its payload: first those of the populated words, then those of operations, then those of lengths of files |
 //! | index | an entry of 40 bytes for each block, a summary of 80 bytes for each thread |
 //! | trailer | offset of the index (8), blocks (4), threads (4), CRC-32 of the index (4), `END` (8), CRC-32 of the 28 bytes before (4) |
 //!
@@ -17,8 +17,8 @@ pub const MAGIC: [u8; 8] = *b"\x89GRVNT\r\n";
 /// What it ends with, before the last checksum.
 pub(super) const END: [u8; 8] = *b"GRVNTEND";
 /// The format's version.
-pub const FORMAT_VERSION: u32 = 2;
-/// Its first one, which is read, too: it has no volatile memory.
+pub const FORMAT_VERSION: u32 = 3;
+/// Its first one, which is read, too: it has no volatile memory. The second one has no lengths of files.
 pub(super) const FIRST_VERSION: u32 = 1;
 /// Operations of a full block.
 pub const BLOCK_OPERATIONS: usize = 16_384;
@@ -48,13 +48,22 @@ pub(super) enum Kind {
     Picture,
     /// Operations of a thread.
     Operations,
+    /// Changes of the lengths of files.
+    Lengths,
 }
 
 impl Kind {
+    const ALL: [Kind; 3] = [Kind::Picture, Kind::Operations, Kind::Lengths];
+
+    fn find(magic: &[u8]) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.magic() == magic)
+    }
+
     fn magic(self) -> [u8; 4] {
         match self {
             Kind::Picture => *b"PICT",
             Kind::Operations => *b"OPER",
+            Kind::Lengths => *b"LENG",
         }
     }
 
@@ -63,6 +72,7 @@ impl Kind {
         match self {
             Kind::Picture => super::picture::RAW_BYTES_MAX,
             Kind::Operations => super::columns::RAW_BYTES_MAX,
+            Kind::Lengths => super::lengths::RAW_BYTES_MAX,
         }
     }
 }
@@ -71,15 +81,15 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub kind: Kind,
-    /// The thread; 0 for populated words.
+    /// The thread; 0 for populated words and lengths.
     pub thread: u32,
-    /// Operations, or words.
+    /// Operations, words, or changes of lengths.
     pub count: u32,
     /// Bytes of the payload as it lies in the trace.
     pub stored_bytes: u32,
     /// The same when it is not compressed; equal if it is not.
     pub raw_bytes: u32,
-    /// Number of the first operation in its thread, or of the first word.
+    /// Number of the first operation in its thread, of the first word, or of the first change.
     pub first: u64,
     /// Transactions that the thread has begun before.
     pub first_transaction: u64,
@@ -111,9 +121,8 @@ impl Head {
     /// Reads a head; returns the checksum that it guarantees, too.
     pub fn parse(bytes: &[u8; HEAD_BYTES], offset: u64) -> Result<(Head, u32), TraceError> {
         let magic = &bytes[..4];
-        let found = [Kind::Picture, Kind::Operations].into_iter().find(|k| k.magic() == *magic);
-        let kind = found.ok_or_else(|| {
-            TraceError::malformed(offset, "a block: `PICT` or `OPER`", shown(magic))
+        let kind = Kind::find(magic).ok_or_else(|| {
+            TraceError::malformed(offset, "a block: `PICT`, `OPER` or `LENG`", shown(magic))
         })?;
         let mut numbers = Numbers(&bytes[4..]);
         let [thread, count, stored_bytes, raw_bytes, zero] = std::array::from_fn(|_| numbers.u32());
@@ -184,9 +193,9 @@ impl Entry {
     /// Reads an entry at `offset` of the trace.
     pub fn parse(bytes: &[u8], offset: u64) -> Result<Entry, TraceError> {
         let magic = &bytes[..4];
-        let found = [Kind::Picture, Kind::Operations].into_iter().find(|k| k.magic() == *magic);
-        let kind =
-            found.ok_or_else(|| TraceError::malformed(offset, "`PICT` or `OPER`", shown(magic)))?;
+        let kind = Kind::find(magic).ok_or_else(|| {
+            TraceError::malformed(offset, "`PICT`, `OPER` or `LENG`", shown(magic))
+        })?;
         let mut numbers = Numbers(&bytes[4..]);
         let thread = numbers.u32();
         let [at, first, first_transaction] = std::array::from_fn(|_| numbers.u64());

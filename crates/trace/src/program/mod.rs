@@ -8,6 +8,7 @@
 //! | `volatile` | addresses of volatile memory |
 //! | `columns`, `decoder` | operations of a block in columns, and back in batches |
 //! | `picture` | the populated words in blocks |
+//! | `lengths` | lengths of a captured program's files in blocks |
 //! | `writer`, `record` | a trace written; a workload that is recorded while it runs |
 //! | `reader`, `verify` | a trace opened and read from anywhere; all of it looked through |
 //! | `replay` | a trace as a workload |
@@ -22,6 +23,7 @@ mod decoder;
 mod error;
 mod header;
 mod layout;
+mod lengths;
 mod picture;
 mod properties;
 mod reader;
@@ -35,6 +37,7 @@ pub use decoder::BATCH_OPERATIONS;
 pub use error::TraceError;
 pub use header::{Header, Origin};
 pub use layout::{BLOCK_OPERATIONS, FORMAT_VERSION, MAGIC};
+pub use lengths::LengthChange;
 pub use reader::{Contents, Reader, Stream, ThreadSummary};
 pub use record::Recorder;
 pub use replay::{Replay, UNREGISTERED};

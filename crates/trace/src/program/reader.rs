@@ -15,6 +15,7 @@ use super::layout::{
     BEGINNING_BYTES, BLOCK_OPERATIONS_MAX, BLOCK_WORDS, END, ENTRY_BYTES, Entry, FIRST_VERSION,
     FORMAT_VERSION, HEAD_BYTES, HEADER_BYTES_MAX, Head, Kind, MAGIC, TRAILER_BYTES, summary_bytes,
 };
+use super::lengths::BLOCK_LENGTHS;
 use super::picture;
 use super::volatile::volatile_offset;
 use crate::framing::{Numbers, checksum, shown, unpack};
@@ -126,6 +127,7 @@ pub struct Contents {
     pub picture_words: u64,
     pub(super) picture: Vec<Entry>,
     pub(super) blocks: Vec<Vec<Entry>>,
+    pub(super) lengths: Vec<Entry>,
 }
 
 impl Contents {
@@ -179,6 +181,22 @@ impl<R: Read + Seek> Reader<R> {
             })?;
             picture::read(&raw, head.count, |addr, value| word(entry.offset, addr, value))
                 .map_err(|expected| TraceError::malformed(entry.offset, expected, "other bytes"))?;
+        }
+        Ok(())
+    }
+
+    /// Hands out the payloads of the blocks of lengths, each with its place in the trace and how many changes it has.
+    pub(super) fn length_blocks(
+        &self,
+        mut payload: impl FnMut(u64, &[u8], u32) -> Result<(), TraceError>,
+    ) -> Result<(), TraceError> {
+        let (mut stored, mut raw) = (Vec::new(), Vec::new());
+        for entry in &self.shared.contents.lengths {
+            let head = self.shared.read_block(entry, &mut stored, |bytes| {
+                raw.resize(bytes, 0);
+                &mut raw[..]
+            })?;
+            payload(entry.offset, &raw, head.count)?;
         }
         Ok(())
     }
@@ -401,6 +419,7 @@ fn read_contents(source: &mut (impl Read + Seek)) -> Result<Contents, TraceError
         picture_words: 0,
         picture: Vec::new(),
         blocks: vec![Vec::new(); threads.len()],
+        lengths: Vec::new(),
         threads,
     };
     let mut at = header_end;
@@ -428,12 +447,13 @@ impl Contents {
         let most = match entry.kind {
             Kind::Picture => BLOCK_WORDS as u32,
             Kind::Operations => BLOCK_OPERATIONS_MAX,
+            Kind::Lengths => BLOCK_LENGTHS as u32,
         };
         if entry.count == 0 || entry.count > most {
             return refuse(format!("a block of 1 to {most}"), entry.count.to_string());
         }
         let first = match entry.kind {
-            Kind::Picture if self.blocks.iter().all(Vec::is_empty) => {
+            Kind::Picture if self.blocks.iter().all(Vec::is_empty) && self.lengths.is_empty() => {
                 let first = self.picture_words;
                 self.picture_words += u64::from(entry.count);
                 self.picture_bytes += entry.end() - entry.offset;
@@ -442,6 +462,15 @@ impl Contents {
             }
             Kind::Picture => {
                 return refuse("populated words before operations".into(), "not so".into());
+            }
+            Kind::Lengths => {
+                let first =
+                    self.lengths.last().map_or(0, |last| last.first + u64::from(last.count));
+                self.lengths.push(entry);
+                first
+            }
+            Kind::Operations if !self.lengths.is_empty() => {
+                return refuse("operations before lengths of files".into(), "not so".into());
             }
             Kind::Operations => {
                 let threads = self.blocks.len();

@@ -111,6 +111,7 @@ impl<R: Read + Seek> Reader<R> {
             let expected = format!("populated words from {} to {}", room.start, room.end);
             return Err(TraceError::malformed(offset, expected, addr.to_string()));
         }
+        self.lengths()?;
         let mut stores_outside = false;
         for thread in 0..self.contents().threads.len() as u32 {
             stores_outside |= self.verify_thread(thread, room, control)?;

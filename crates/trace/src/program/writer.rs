@@ -9,6 +9,7 @@ use super::layout::{
     BLOCK_OPERATIONS, BLOCK_WORDS, END, Entry, FORMAT_VERSION, HEAD_BYTES, HEADER_BYTES_MAX, Head,
     Kind, MAGIC,
 };
+use super::lengths::{BLOCK_LENGTHS, LengthChange};
 use super::picture::Words;
 use super::reader::ThreadSummary;
 use crate::framing::{checksum, packed};
@@ -123,6 +124,29 @@ impl<W: Write> Writer<W> {
         })?;
         growing.summary.add(&op);
         if growing.columns.len() >= BLOCK_OPERATIONS { self.flush(thread) } else { Ok(()) }
+    }
+
+    /// Writes how the lengths of files changed, in the order in which they did. Call it when all threads have ended.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn lengths(&mut self, changes: &[LengthChange]) -> Result<(), TraceError> {
+        assert!(self.threads.iter().all(|t| t.ended), "lengths come behind operations");
+        for (number, block) in changes.chunks(BLOCK_LENGTHS).enumerate() {
+            self.raw.clear();
+            block.iter().for_each(|change| change.write(&mut self.raw));
+            self.write_block(Head {
+                kind: Kind::Lengths,
+                thread: 0,
+                count: block.len() as u32,
+                stored_bytes: 0,
+                raw_bytes: 0,
+                first: (number * BLOCK_LENGTHS) as u64,
+                first_transaction: 0,
+                first_load: 0,
+            })?;
+        }
+        Ok(())
     }
 
     /// Writes what a thread has in memory.
