@@ -104,9 +104,12 @@ class Simulation(Task):
     def __init__(self, spec_json: str) -> None: ...
 
 class MemoryReplay(Task):
-    """A request trace on the memory controller and device alone. Its progress is in requests."""
+    """A request trace on the memory controller and device alone. Its progress is in requests.
 
-    def __init__(self, spec_json: str) -> None: ...
+    It is read from an open file if there is one, otherwise from the path.
+    """
+
+    def __init__(self, spec_json: str, file: BinaryIO | None = None) -> None: ...
 
 CampaignKind = Literal[
     "run", "adversary", "litmus", "mutants", "mutant", "programs", "check", "faults"
@@ -165,8 +168,9 @@ class TraceReplay(Task):
 class Conversion(Task):
     """Traces of ChampSim made a program trace, or one of its threads made a trace of ChampSim.
 
-    Or a trace of requests made one of another format, without files. Its progress is in
-    instructions, operations or requests, of 0: how many there are is known at the end.
+    Or a trace of requests made one of another format, read from an open file if there is one,
+    otherwise from the path. Its progress is in instructions, operations or requests, of 0: how
+    many there are is known at the end.
     """
 
     def __init__(

@@ -19,6 +19,7 @@ from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SCHEDULES_MAX
 from graven.basics.errors import OutputError
 from graven.basics.numbers import exact, scaled
 from graven.cli import completions, options
+from graven.cli.files import Writer, Written
 from graven.cli.storing import InFile, State, UnderWay, keeper, say_found, watched
 from graven.cli.terminal import (
     REFUSED,
@@ -126,7 +127,7 @@ class Forms(click.ParamType[dict[str, int]]):
         return found
 
 
-@click.command(help=HELP)
+@click.command(cls=Writer, help=HELP)
 @click.option(
     "--design",
     "designs",
@@ -230,13 +231,13 @@ class Forms(click.ParamType[dict[str, int]]):
 @options.draws("With --adversary")
 @click.option(
     "--state",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(dir_okay=False),
     metavar="FILE",
     help="With --adversary: keep what is done there, and go on from it.",
 )
 @click.option(
     "--replay",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(dir_okay=False),
     metavar="FILE",
     help="Where the minimised program of the first violation goes; for one design and workload.  "
     f"[default: {RESULTS}/DESIGN-WORKLOAD.litmus]",
