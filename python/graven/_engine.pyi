@@ -28,13 +28,14 @@ class TraceError(ValueError):
     Examples:
         >>> from pathlib import Path
         >>> trace = '''0x0000 READ 0
-        ... 0x1000 RITE 10
+        ... 0x1000 WRITE 1O
         ... '''
         >>> written = Path("requests.txt").write_text(trace)
         >>> graven.memory("requests.txt")
         Traceback (most recent call last):
             ...
-        graven.TraceError: requests.txt: line 2: expected `READ` or `WRITE`, found `RITE`
+        graven.TraceError: requests.txt: line 2: expected a cycle, a decimal number below 2^62,
+        found `1O`
     """
 
 class SimulationError(RuntimeError):
