@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import gzip
 import io
 import lzma
 import re
@@ -302,6 +301,8 @@ def packing(place: Path, name: Path) -> Iterator[BinaryIO]:
         if compression is None:
             yield file
         elif compression.suffix == ".gz":
+            import gzip
+
             # Neither the time nor the name of the file, which is another each time.
             packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
             yield cast("BinaryIO", stack.enter_context(packed))
