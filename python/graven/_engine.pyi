@@ -28,13 +28,14 @@ class TraceError(ValueError):
     Examples:
         >>> from pathlib import Path
         >>> trace = '''0x0000 READ 0
-        ... 0x1000 RITE 10
+        ... 0x1000 WRITE 1O
         ... '''
         >>> written = Path("requests.txt").write_text(trace)
         >>> graven.memory("requests.txt")
         Traceback (most recent call last):
             ...
-        graven.TraceError: requests.txt: line 2: expected `READ` or `WRITE`, found `RITE`
+        graven.TraceError: requests.txt: line 2: expected a cycle, a decimal number below 2^62,
+        found `1O`
     """
 
 class SimulationError(RuntimeError):
@@ -104,9 +105,12 @@ class Simulation(Task):
     def __init__(self, spec_json: str) -> None: ...
 
 class MemoryReplay(Task):
-    """A request trace on the memory controller and device alone. Its progress is in requests."""
+    """A request trace on the memory controller and device alone. Its progress is in requests.
 
-    def __init__(self, spec_json: str) -> None: ...
+    It is read from an open file if there is one, otherwise from the path.
+    """
+
+    def __init__(self, spec_json: str, file: BinaryIO | None = None) -> None: ...
 
 CampaignKind = Literal[
     "run", "trial", "adversary", "litmus", "mutants", "mutant", "programs", "check", "faults"
@@ -165,8 +169,9 @@ class TraceReplay(Task):
 class Conversion(Task):
     """Traces of ChampSim made a program trace, or one of its threads made a trace of ChampSim.
 
-    Or a trace of requests made one of another format, without files. Its progress is in
-    instructions, operations or requests, of 0: how many there are is known at the end.
+    Or a trace of requests made one of another format, read from an open file if there is one,
+    otherwise from the path. Its progress is in instructions, operations or requests, of 0: how
+    many there are is known at the end.
     """
 
     def __init__(

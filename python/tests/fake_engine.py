@@ -505,12 +505,13 @@ class Simulation(_Task):
 
 
 class MemoryReplay(_Task):
-    def __init__(self, spec_json):
+    def __init__(self, spec_json, file=None):
         super().__init__()
         spec = json.loads(spec_json)
         self._machine = _machine(spec)
         self._config = _config(spec)
-        text = _content(spec["trace"]).decode(errors="replace").splitlines()
+        content = _content(spec["trace"]) if file is None else file.read()
+        text = content.decode(errors="replace").splitlines()
         lines = [line.split() for line in text if line.strip() and line.strip() != "NVMV1"]
         for number, fields in enumerate(lines, 1):
             if len(fields) not in (3, 6):
@@ -635,10 +636,10 @@ class Conversion(_Task):
     def run(self):
         self._pass_time(float(os.environ.get("FAKE_SECONDS", "0")))
         if self._kind == "export":
-            self._files[0].write(json.dumps(_read_trace(self._spec["trace"])).encode())
+            self._files[0].write(b"\0" + json.dumps(_read_trace(self._spec["trace"])).encode())
             return json.dumps({"instructions": 1234})
         if self._kind == "requests":
-            text = _content(self._spec["trace"]).decode("latin-1")
+            text = self._files[0].read().decode("latin-1")
             magic = "\x89GRVNR\r\n" if self._spec["is_binary"] else ""
             Path(self._spec["out"]).write_bytes((magic + text).encode("latin-1"))
             return json.dumps({"requests": len(text.splitlines())})

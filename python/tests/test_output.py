@@ -12,6 +12,7 @@ import threading
 from collections import namedtuple
 from pathlib import Path
 
+import click
 import pytest
 from conftest import ENVIRONMENT, HERE
 
@@ -242,3 +243,169 @@ def test_no_option_replaces_a_link(quick, tmp_path, command):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "folder/file").stat().st_size > 0
+
+
+def linked(file, kind):
+    """Another path of a file."""
+    other = file.with_name(f"other{file.suffix}")
+    if kind == "symbolic":
+        other.symlink_to(file)
+    elif kind == "hard":
+        other.hardlink_to(file)
+    return file if kind == "path" else other
+
+
+LINKS = pytest.mark.parametrize("kind", ["path", "symbolic", "hard"])
+
+
+@LINKS
+def test_a_file_is_written_once_and_not_while_it_is_read(tmp_path, kind):
+    file = tmp_path / "file.json"
+    file.write_text("{}")
+    other = linked(file, kind)
+    with pytest.raises(output.OutputRefusedError, match="a and b: both name "):
+        output.apart([("a", file), ("b", other)])
+    with pytest.raises(output.OutputRefusedError, match=r"a: .* would take the place of what is"):
+        output.apart([("a", other)], [("b", file)])
+    output.apart([("a", other)], [("b", tmp_path / "another.json")])
+    output.apart([], [("a", file), ("b", other)])
+
+
+def test_a_file_that_is_not_there_yet_is_the_same_by_all_its_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder", target_is_directory=True)
+    (tmp_path / "to").symlink_to("folder/new")
+    for other in ("folder/../folder/new", "link/new", tmp_path / "folder/new", "to"):
+        with pytest.raises(output.OutputRefusedError, match="both name"):
+            output.apart([("a", Path("folder/new")), ("b", Path(other))])
+    output.apart([("a", Path("folder/new")), ("b", Path("folder/newer"))])
+
+
+def test_what_is_no_regular_file_takes_no_files_place():
+    for path in ("/dev/null", "-", "/dev/stdout", "/dev/fd/2"):
+        output.apart([("a", Path(path)), ("b", Path(path))], [("c", Path(path))])
+
+
+RUN = ("run", "--design", "silo", "--workload")
+
+READING = [
+    (*RUN, "btree", "--machine", "in.toml", "--request-trace"),
+    (*RUN, "btree", "--machine", "in.toml", "--bank-loads"),
+    (*RUN, "in.gvt", "--timeline"),
+    ("trace", "record", "--design", "silo", "--workload", "in.gvt"),
+    ("trace", "record", "--design", "silo", "--workload", "hash", "--machine", "in.toml"),
+    ("trace", "convert", "in.gvt", "--to"),
+    ("trace", "convert", "a.xz", "in.xz", "--to"),
+    ("compare", "--machine", "in.toml", "--report"),
+    ("compare", "--workloads", "array,in.gvt", "--report"),
+    ("compare", "--with", "in.json", "--out"),
+    ("sweep", "in.json", "--out"),
+    ("diff", "a.json", "in.json", "--report"),
+    ("plot", "banks", "in.svg", "--out"),
+    ("plot", "timeline", "in.pdf", "--out"),
+    ("plot", "bars", "--machine", "in.toml", "--out"),
+    ("plot", "traffic", "--style", "in.mplstyle", "--out"),
+    ("crash", "--machine", "in.toml", "--replay"),
+    ("crash", "--machine", "in.toml", "--adversary", "--state"),
+    ("capture", "--pm-file", "in.db", "program", "--to"),
+    ("capture", "./in.sh", "--to"),
+]
+
+
+@LINKS
+@pytest.mark.parametrize("command", READING)
+def test_no_command_takes_the_place_of_what_it_reads(quick, tmp_path, command, kind):
+    (tmp_path / "a.xz").write_text("other")
+    [name] = {word.split(",")[-1] for word in command if "in." in word}
+    file = tmp_path / name
+    file.write_text("content")
+    if "capture" in command:
+        command = (command[0], "--to", str(linked(file, kind)), *command[1:-1])
+    else:
+        command = (*command, str(linked(file, kind)))
+    done = quick(*command)
+    assert done.returncode == 2
+    assert "would take the place of what is read" in done.stderr
+    assert file.read_text() == "content"
+
+
+@LINKS
+def test_no_function_takes_the_place_of_what_it_reads(tmp_path, kind):
+    import graven
+    from graven.capture import capture
+
+    machine, program = tmp_path / "m.toml", tmp_path / "program"
+    machine.write_text("[pm]\n")
+    program.write_text("content")
+    to_machine, to_program = linked(machine, kind), linked(program, kind)
+    for function, arguments, options in [
+        (graven.run, ("silo", "btree"), {"machine": machine, "timeline": to_machine}),
+        (graven.run, ("silo", "btree"), {"machine": machine, "request_trace": to_machine}),
+        (graven.record_trace, (to_machine, "silo", "btree"), {"machine": machine}),
+        (capture, ([str(program)], to_program), {"transactions": ["durable"]}),
+        (capture, (["true"], to_program), {"pm_files": [str(program)]}),
+    ]:
+        with pytest.raises(graven.OutputError, match="would take the place of what is read"):
+            function(*arguments, **options)
+    assert (machine.read_text(), program.read_text()) == ("[pm]\n", "content")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        (*RUN, "btree", "--request-trace", "x", "--timeline", "x"),
+        (*RUN, "btree", "--bank-loads", "x", "--timeline", "./x"),
+        ("compare", "--out", "x.json", "--report", "x.json"),
+        ("compare", "--designs", "silo", "--out", "x", "--report", "x/results.json"),
+        ("crash", "--adversary", "--state", "x", "--replay", "x"),
+    ],
+)
+def test_no_command_writes_one_file_twice(quick, tmp_path, command):
+    done = quick(*command)
+    assert done.returncode == 2
+    assert "both name x" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+READ = {
+    "capture --sysroot",
+    "compare --with",
+    "litmus files",
+    "memory trace",
+    "mutants --programs",
+    "plot banks file",
+    "plot timeline file",
+    "sweep file",
+    "trace convert sources",
+    "trace info path",
+    "trace replay path",
+}
+"""Files that commands read; all others are written."""
+
+
+def commands(command, name=""):
+    """All commands of a group, loaded."""
+    from graven.cli.group import Unloaded
+
+    if isinstance(command, Unloaded):
+        command = command.load()
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            yield from commands(each, f"{name} {each.name}".strip())
+    else:
+        yield name, command
+
+
+def test_every_file_that_a_command_writes_is_compared_with_those_that_it_reads():
+    from graven.cli.files import Writer, Written
+    from graven.cli.group import cli
+
+    read = set()
+    for name, command in commands(cli):
+        for param in command.params:
+            if isinstance(param.type, Written):
+                assert isinstance(command, Writer), name
+            elif isinstance(param.type, click.Path) and param.type.file_okay:
+                read.add(f"{name} {param.opts[0]}")
+    assert read == READ

@@ -838,7 +838,7 @@ def test_plot_banks_reads_what_run_writes(quick, tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a.csv").read_text() == "cycle,bank0,bank1\n100.0,0.5,1.0\n200.0,0.0,2.25\n"
     done = quick("plot", "banks", "banks.csv", "--out", "banks.pdf")
-    assert "would take the place of banks.csv" in done.stderr
+    assert "banks.csv would take the place of what is read: FILE names it" in done.stderr
     wrong = {"cycle,bank0\n": "no intervals", "a,b\n1,2\n": "is not what", "": "is not"}
     for content, why in wrong.items():
         (tmp_path / "banks.csv").write_text(content)

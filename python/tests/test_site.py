@@ -94,7 +94,12 @@ def test_a_file_that_a_page_links_to_is_shown(page):
 
 def test_a_phone_shows_the_menu_and_no_page_is_wider(browser):
     page = browser.new_page(viewport={"width": 390, "height": 800})
-    for name in ("index.html", "tutorials/start.html", "results/claims.html", "reference/designs.html"):
+    for name in (
+        "index.html",
+        "tutorials/start.html",
+        "results/claims.html",
+        "reference/designs.html",
+    ):
         opened(page, name)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.is_visible(".md-header label[for='__drawer']")

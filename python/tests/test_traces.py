@@ -1,8 +1,13 @@
 """`graven trace`, and the same from Python: what goes in, what comes out, what is left behind."""
 
+import bz2
 import gzip
 import json
 import lzma
+import os
+import struct
+import threading
+import time
 
 import pytest
 from conftest import documents
@@ -70,36 +75,105 @@ def test_other_files_are_refused(quick, tmp_path):
         assert quick("trace", command, "nothing.gvt").returncode == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "pack"), [("c", bytes), ("c.xz", lzma.compress), ("c.gz", gzip.compress)]
-)
+PACKERS = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
+
+
+def instruction(ip=0x400000, loads=(), stores=(), branch=0, taken=0):
+    """An instruction of ChampSim, 64 B."""
+    stores, loads = (*stores, 0, 0)[:2], (*loads, 0, 0, 0, 0)[:4]
+    return struct.pack("<Q2B6x2Q4Q", ip, branch, taken, *stores, *loads)
+
+
+def cloudsuite(ip, loads, stores):
+    """An instruction in CloudSuite's layout, 96 B."""
+    return struct.pack("<Q16x4Q4Q8x", ip, *(*stores, 0, 0, 0)[:4], *(*loads, 0, 0, 0)[:4])
+
+
+def loads(count, first=0):
+    return b"".join(
+        instruction(0x400000 + 4 * at, [0x10000 + 64 * at]) for at in range(first, first + count)
+    )
+
+
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
+@pytest.mark.parametrize("name", ["c", "c.champsimtrace.gz", "c.xz", "c.bz2"])
 def test_traces_of_champsim_are_read_as_they_are_compressed(quick, tmp_path, name, pack):
-    (tmp_path / name).write_bytes(pack(b"instructions"))
+    (tmp_path / name).write_bytes(pack(b"\0instructions"))
     more = ("--to", "t.gvt", "--transaction-stores", "8", "--instructions", "100")
-    done = quick("trace", "convert", name, name, *more)
+    done = quick("trace", "convert", name, name, *more, "--layout", "cloudsuite")
+    if pack is bytes and name != "c":
+        assert done.returncode == 2
+        assert f"{name}: byte 0: expected a stream of" in done.stderr
+        assert "as the name says, found bytes 00 69" in done.stderr
+        assert not (tmp_path / "t.gvt").exists()
+        return
     assert done.returncode == 0, done.stderr
     header = documents(quick("trace", "info", "t.gvt", "--format", "json").stdout)["header"]
-    assert header["texts"] == ["instructions"] * 2
+    assert header["texts"] == ["\0instructions"] * 2
     assert (header["transaction_stores"], header["instructions"]) == (8, 100)
+    assert header["layout"] == "cloudsuite"
     assert "from traces of ChampSim" in quick("trace", "info", "t.gvt").stdout
 
 
 @pytest.mark.parametrize(
-    ("name", "unpack"), [("c", bytes), ("c.xz", lzma.decompress), ("c.gz", gzip.decompress)]
+    ("name", "unpack"),
+    [
+        ("c", bytes),
+        ("c.xz", lzma.decompress),
+        ("c.gz", gzip.decompress),
+        ("c.bz2", bz2.decompress),
+    ],
 )
 def test_traces_for_champsim_are_compressed_as_their_names_say(quick, tmp_path, name, unpack):
     record(quick)
     done = quick("trace", "convert", "t.gvt", "--to", name, "--thread", "1", "--transactions", "2")
     assert done.returncode == 0, done.stderr
     assert "1,234 instructions" in done.stderr
-    assert json.loads(unpack((tmp_path / name).read_bytes()))["workload"] == "btree"
+    assert json.loads(unpack((tmp_path / name).read_bytes())[1:])["workload"] == "btree"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "t.gvt"])
+
+
+@pytest.mark.parametrize("ending", ["gz", "xz", "bz2"])
+def test_what_is_compressed_has_the_same_bytes_each_time_and_under_each_name(
+    tmp_path, monkeypatch, ending
+):
+    path = tmp_path / "t.gvt"
+    graven.record_trace(path, "silo", "btree", transactions=10)
+    written = []
+    for number in range(2):
+        monkeypatch.setattr(time, "time", lambda number=number: 1e9 + 1e6 * number)
+        monkeypatch.setattr(os, "getpid", lambda number=number: 1000 + number)
+        out = tmp_path / f"{number}.{ending}"
+        graven.export_champsim(path, out)
+        written.append(out.read_bytes())
+    assert written[0] == written[1]
+
+
+def test_names_say_no_compression_that_is_not_written(quick, tmp_path):
+    record(quick)
+    (tmp_path / "r.trc").write_text("0x40 READ 1\n")
+    (tmp_path / "c").write_bytes(b"\0instructions")
+    what = ("--design", "silo", "--workload", "btree")
+    for arguments, expected in [
+        (("trace", "convert", "t.gvt", "--to", "c.zst"), "Zstandard is not written; .gz, .xz and"),
+        (("trace", "convert", "t.gvt", "--to", "c.zip"), "zip is not written; .gz, .xz and .bz2"),
+        (("trace", "convert", "r.trc", "--to", "r.nvt.gz"), "r.nvt.gz: it would not be compressed"),
+        (("trace", "convert", "c", "--to", "u.gvt.xz"), "u.gvt.xz: it would not be compressed"),
+        (("trace", "record", "u.gvt.bz2", *what), "the name must not end in .bz2"),
+        (("run", *what, "--request-trace", "r.nvt.xz"), "r.nvt.xz: it would not be compressed"),
+        (("run", *what, "--timeline", "t.json.gz"), "the name must not end in .gz"),
+    ]:
+        done = quick(*arguments)
+        assert done.returncode == 2, arguments
+        assert expected in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "r.trc", "t.gvt"]
 
 
 def test_options_go_with_one_direction(quick, tmp_path):
     record(quick)
-    (tmp_path / "c").write_bytes(b"instructions")
+    (tmp_path / "c").write_bytes(b"\0instructions")
     for arguments, expected in [
+        (("t.gvt", "--layout", "champsim"), "--layout does not go with a program trace"),
         (("t.gvt", "--instructions", "5"), "--instructions does not go with a program trace"),
         (("c", "--thread", "1"), "--thread does not go with a trace of ChampSim"),
         (("t.gvt", "c"), "is a program trace; name it alone"),
@@ -166,6 +240,125 @@ def test_traces_of_requests_are_made_of_each_other(quick, tmp_path):
     assert graven.convert_requests(tmp_path / "r.trc", tmp_path / "s.grt") == 2
 
 
+ZERO = "0" * 128
+
+OF_OTHERS = {
+    "a packet trace of gem5": b"gem5\x08\x0a\x04test" + bytes(200),
+    "a request trace of Ramulator 1": b"0x12340 R\n0x12380 W\n",
+    "a load-store trace of Ramulator 2": b"LD 0x12340\nST 0x12380\n",
+    "a read-write trace of Ramulator 2": b"R 0,0,0,0,5,16\nW 0,0,1,2,5,24\n",
+    "a trace of a core of Ramulator (SimpleO3)": b"3 20734016\n8 20841280 20841280\n",
+    "a trace of DRAMSys": b"# comment\n0:\tread\t0x40\n10:\t(64) write\t0x80\t0xab\n",
+    "a trace of USIMM": b"12 R 0x12340 0x400abc\n3 W 0x12380\n",
+    "a trace of valgrind's lackey": b"==7== Lackey\nI  00400000,3\n L 1ffe000000,8\n",
+}
+
+OWN = {
+    "a request trace of NVMain": b"NVMV1\n" + f"1 R 0x40 {ZERO} {ZERO} 0\n".encode(),
+    "a request trace of DRAMsim3": b"0x40 P_MEM_WR 10\n",
+    "a binary request trace of Graven": b"\x89GRVNR\r\n" + bytes(100),
+    "a program trace of Graven": b"\x89GRVNT\r\n{}",
+    "a trace of ChampSim": loads(100),
+}
+
+
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_errors_name_the_format_that_a_file_of_others_looks_like(quick, tmp_path, name, pack):
+    (tmp_path / "x").write_bytes(pack(OF_OTHERS[name]))
+    for arguments in [
+        ("trace", "convert", "x", "--to", "o.gvt"),
+        ("trace", "convert", "x", "--to", "o.grt"),
+        ("trace", "replay", "x"),
+        ("trace", "info", "x"),
+        ("memory", "x"),
+    ]:
+        done = quick(*arguments)
+        assert done.returncode == 2, arguments
+        assert f"looks like {name}\n" in done.stderr, arguments
+    assert sorted(path.name for path in tmp_path.iterdir()) in (["x"], ["graven-results", "x"])
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_errors_name_what_reads_a_file_that_another_command_reads(quick, tmp_path, name):
+    (tmp_path / "x").write_bytes(OWN[name])
+    is_requests, is_program = "request" in name, "program" in name
+    reader = "memory" if is_requests else "trace" if is_program else "trace convert"
+    for arguments, reads in [
+        (("memory", "x"), is_requests),
+        (("trace", "convert", "x", "--to", "o.grt"), is_requests),
+        (("trace", "info", "x"), is_program),
+    ]:
+        if not reads:
+            done = quick(*arguments)
+            assert done.returncode == 2, arguments
+            assert f"looks like {name} (graven {reader} reads it)" in done.stderr, arguments
+
+
+def test_a_file_that_is_compressed_twice_is_taken_for_no_instructions(quick, tmp_path):
+    (tmp_path / "x").write_bytes(lzma.compress(gzip.compress(loads(100))))
+    done = quick("trace", "convert", "x", "--to", "o.gvt")
+    assert "x: expected a trace of ChampSim, found what looks like a file com" in done.stderr
+
+
+def test_no_text_is_taken_for_instructions(quick, tmp_path):
+    (tmp_path / "x").write_bytes(b"<html>503</html>" * 4)
+    done = quick("trace", "convert", "x", "--to", "o.gvt")
+    assert "x: expected a trace of ChampSim, found a text of no known format" in done.stderr
+
+
+def test_a_trace_of_requests_is_one_whatever_the_name_of_the_file_to_write(quick, tmp_path):
+    (tmp_path / "v1.nvt").write_bytes(OWN["a request trace of NVMain"])
+    for out in ("out.trc", "out"):
+        done = quick("trace", "convert", "v1.nvt", "--to", out)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / out).read_bytes() == OWN["a request trace of NVMain"]
+    done = quick("trace", "convert", "v1.nvt", "--to", "out.gvt")
+    assert "a trace of requests cannot be made a program trace" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["path", "symbolic", "hard"])
+def test_no_conversion_takes_the_place_of_its_source(quick, tmp_path, kind):
+    record(quick)
+    (tmp_path / "c").write_bytes(b"\0instructions")
+    (tmp_path / "d").write_bytes(b"\0instructions")
+    (tmp_path / "r.trc").write_text("0x40 READ 1\n")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    for sources in (["t.gvt"], ["c"], ["d", "c"], ["r.trc"]):
+        out = tmp_path / f"{kind}-{len(sources)}-{sources[-1]}"
+        if kind == "path":
+            out = tmp_path / "." / sources[-1]
+        elif kind == "symbolic":
+            out.symlink_to(sources[-1])
+        else:
+            out.hardlink_to(tmp_path / sources[-1])
+        done = quick("trace", "convert", *sources, "--to", str(out))
+        assert done.returncode == 2
+        assert f"--to: {out} would take the place of what is read: SOURCES" in done.stderr
+        paths = [tmp_path / name for name in sources]
+        convert = {
+            "t.gvt": lambda paths=paths, out=out: graven.export_champsim(*paths, out),
+            "r.trc": lambda paths=paths, out=out: graven.convert_requests(*paths, out),
+            "c": lambda paths=paths, out=out: graven.import_champsim(paths, out),
+        }
+        with pytest.raises(graven.OutputError, match="would take the place of what is read"):
+            convert[sources[-1]]()
+        if kind != "path":
+            out.unlink()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("pack", PACKERS.values())
+def test_requests_are_read_as_they_are_compressed_by_memory_and_conversions(quick, tmp_path, pack):
+    (tmp_path / "r.trc").write_bytes(pack(b"0x40 READ 1\n0x80 WRITE 2\n"))
+    done = quick("memory", "r.trc", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert documents(done.stdout)["stats"]["requests"] == 2
+    done = quick("trace", "convert", "r.trc", "--to", "r.grt")
+    assert "wrote r.grt: 2 requests" in done.stderr
+    assert graven.memory(tmp_path / "r.trc").requests == 2
+
+
 @pytest.mark.engine
 @pytest.mark.parametrize("design", ["base", "fwb", "hoop", "lad", "morlog-slde", "silo"])
 def test_old_data_of_recorded_writes_are_what_was_written_before(real, design):
@@ -204,3 +397,103 @@ def test_requests_are_recorded_in_either_format_and_converted(real, tmp_path):
     assert "have no data, which NVMain's format must have" in done.stderr
     assert not (tmp_path / "x.nvt").exists()
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
+def test_conversions_and_replays_read_all_of_a_pipe(quick, tmp_path, pack):
+    os.mkfifo(tmp_path / "pipe")
+    requests = b"0x40 READ 1\n" * 2000
+    for content, command, expected in [
+        (b"\0" + b"x" * 20_000, ("trace", "convert", "pipe", "--to", "t.gvt"), "wrote t.gvt"),
+        (requests, ("trace", "convert", "pipe", "--to", "r.grt"), "2,000 requests"),
+        (requests, ("memory", "pipe"), "2000 requests"),
+    ]:
+        writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(pack(content),))
+        writer.start()
+        done = quick(*command)
+        writer.join()
+        assert done.returncode == 0, done.stderr
+        assert expected in done.stderr
+    header = documents(quick("trace", "info", "t.gvt", "--format", "json").stdout)["header"]
+    assert header["texts"] == ["\0" + "x" * 20_000]
+
+
+def converted(real, *sources, to="o.gvt"):
+    done = real("trace", "convert", *sources, "--to", to)
+    assert done.returncode == 0, done.stderr
+    [thread] = documents(real("trace", "info", to, "--format", "json").stdout)["threads"]
+    return thread, done.stderr
+
+
+@pytest.mark.engine
+def test_cloudsuite_is_read_when_asked_for_and_named_when_not(real, tmp_path):
+    records = [cloudsuite(0x400000 + 4 * n, [1 << 20], [1 << 21]) for n in range(8)]
+    (tmp_path / "c").write_bytes(b"".join(records))
+    done = real("trace", "convert", "c", "--to", "o.gvt")
+    assert done.returncode == 2
+    assert "c: byte 64: expected in file 1: an instruction of 64 bytes, found what" in done.stderr
+    assert "--layout cloudsuite" in done.stderr
+    assert not (tmp_path / "o.gvt").exists()
+    thread, _ = converted(real, "c", "--layout", "cloudsuite")
+    assert (thread["loads"], thread["stores"]) == (8, 8)
+
+
+@pytest.mark.engine
+def test_odd_instructions_are_said(real, tmp_path):
+    odd = [
+        instruction(branch=2, taken=7),
+        instruction(stores=[0xE]),
+        instruction(stores=[0x1000, 0xFF]),
+        instruction(ip=0, loads=[0x2000]),
+    ]
+    (tmp_path / "c").write_bytes(b"".join(odd))
+    thread, said = converted(real, "c")
+    assert (thread["loads"], thread["stores"], thread["instructions"]) == (1, 1, 2)
+    assert "stores below address 256, which are numbers of registers, are left out: 2" in said
+    assert "older versions of ChampSim end a trace: 1" in said
+    thread, said = converted(real, "c", "--instructions", "1")
+    assert "left out" not in said
+
+
+@pytest.mark.engine
+def test_requests_are_read_as_their_simulators_do(real, tmp_path):
+    (tmp_path / "r.trc").write_text("0x40 BOFF 1\n0x80 IFETCH 2\n0xc0 write 3\n0xc0 read 4\n")
+    done = real("memory", "r.trc", "--format", "json")
+    stats = documents(done.stdout)["stats"]
+    assert (stats["reads"], stats["writes"]) == (2, 2)
+    assert "taken for reads, as by DRAMsim3: 1, the first in line 2 (IFETCH)" in done.stderr
+    lines = [f"{10 * n} R {64 * n:#x} {ZERO} 0\n" for n in (1, 2, 3)]
+    (tmp_path / "r.nvt").write_text("".join(lines))
+    for name, pack in {"r.nvt": bytes, "r.nvt.xz": lzma.compress}.items():
+        (tmp_path / name).write_bytes(pack("".join(lines).encode()))
+        done = real("memory", name, "--format", "json")
+        assert documents(done.stdout)["stats"]["requests"] == 2
+        assert "the first request is left out, as by NVMain" in done.stderr
+
+
+CHECKSUMS = {"gz": ("gzip", -8), "xz": ("xz", -40), "bz2": ("bzip2", 12)}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("ending", PACKERS)
+def test_damaged_sources_are_refused_by_every_reader(real, tmp_path, ending):
+    pack, (called, checksum) = PACKERS[ending], CHECKSUMS[ending]
+    instructions = (loads(20_000), loads(20_000, 20_000))
+    requests = (b"0x40 READ 1\n" * 20_000, b"0x80 READ 9\n" * 20_000)
+    for (one, two), command in [
+        (instructions, ("trace", "convert", "x", "--to", "o")),
+        (requests, ("trace", "convert", "x", "--to", "o.grt")),
+        (requests, ("memory", "x")),
+    ]:
+        first, second = pack(one), bytearray(pack(two))
+        (tmp_path / "x").write_bytes(first + second)
+        assert real(*command).returncode == 0
+        for name in ("o", "o.grt"):
+            (tmp_path / name).unlink(missing_ok=True)
+        second[checksum] ^= 0xFF
+        (tmp_path / "x").write_bytes(first + second)
+        done = real(*command)
+        assert done.returncode == 2
+        where = f"byte {len(first)}: the stream of {called} that begins at byte {len(first)}"
+        assert f"{where} is damaged" in done.stderr
+        assert not {"o", "o.grt"} & {path.name for path in tmp_path.iterdir()}

@@ -1,7 +1,7 @@
 //! Simulations, replays, comparisons, costs and the catalogue: specifications from JSON, records to JSON. All files are
 //! opened here, since the simulator does no I/O.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,10 +13,11 @@ use graven::recovery;
 use graven::sim::{Beginning, Others, Simulation, Spec};
 use graven::trace::requests::replay::Replay;
 use graven::trace::requests::{Reader, TraceError};
+use pyo3::prelude::*;
 use serde::Deserialize;
 
 use crate::program_trace::{Recording, spec_of};
-use crate::request_trace::RequestTrace;
+use crate::request_trace::{self, RequestTrace, Source};
 use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
 
 #[derive(Deserialize)]
@@ -221,20 +222,19 @@ struct ReplayTask {
     config: Config,
     trace: String,
     dram: bool,
-    file: File,
+    source: Source,
 }
 
 /// A replay from its specification; the machine is checked and the trace opened, nothing runs.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
-pub fn memory_replay(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn memory_replay(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Box<dyn Task>, Failure> {
     let given: ReplaySpec = parse(spec_json)?;
     let config = given.machine.config(&given.set)?;
     validate(&config)?;
-    let file =
-        File::open(&given.trace).map_err(|e| Failure::Trace(format!("{}: {e}", given.trace)))?;
-    Ok(Box::new(ReplayTask { config, trace: given.trace, dram: given.dram, file }))
+    let source = request_trace::source(&given.trace, file)?;
+    Ok(Box::new(ReplayTask { config, trace: given.trace, dram: given.dram, source }))
 }
 
 impl Task for ReplayTask {
@@ -243,9 +243,13 @@ impl Task for ReplayTask {
         let replay = of(&self.config);
         // How many requests there are is known only at the end.
         watch.follow(replay.control(), 0)?;
-        let mut reader = Reader::new(self.file);
+        let mut reader = Reader::new(self.source);
         match replay.run(&mut reader) {
-            Ok(record) => Ok(record.to_json().to_string()),
+            Ok(record) => {
+                let mut found = record.to_json();
+                request_trace::note(&mut found, &reader);
+                Ok(found.to_string())
+            }
             Err(TraceError::Cancelled) => Err(Failure::Cancelled),
             Err(error) => Err(Failure::Trace(format!("{}: {error}", self.trace))),
         }

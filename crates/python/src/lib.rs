@@ -83,8 +83,9 @@ struct MemoryReplay;
 #[pymethods]
 impl MemoryReplay {
     #[new]
-    fn new(spec_json: &str) -> PyResult<PyClassInitializer<Self>> {
-        Ok(TaskHandle::of(MemoryReplay, facade::memory_replay(spec_json)?))
+    #[pyo3(signature = (spec_json, file = None))]
+    fn new(spec_json: &str, file: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
+        Ok(TaskHandle::of(MemoryReplay, facade::memory_replay(spec_json, file)?))
     }
 }
 
@@ -142,7 +143,7 @@ impl TraceReplay {
 }
 
 /// Traces of ChampSim from and to program traces: `Conversion("import" | "export", spec_json, files)`; traces of requests from
-/// one format to another: `Conversion("requests", spec_json, [])`. Its progress is in instructions, operations or requests,
+/// one format to another: `Conversion("requests", spec_json, [])`, or with an open file to read from in place of the path. Its progress is in instructions, operations or requests,
 /// of 0: how many there are is known at the end.
 #[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
 struct Conversion;
@@ -161,7 +162,7 @@ impl Conversion {
                 program_trace::import(spec_json, files)?
             }
             ("export", Some(out)) if files.is_empty() => program_trace::export(spec_json, out)?,
-            ("requests", None) => request_trace::conversion(spec_json)?,
+            ("requests", file) if files.is_empty() => request_trace::conversion(spec_json, file)?,
             _ => {
                 let message = "a conversion is an import of one or more files, an export to one, or of requests";
                 return Err(ConfigError::new_err(message));

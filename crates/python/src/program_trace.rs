@@ -8,7 +8,7 @@ use std::sync::Arc;
 use graven::config::{Config, ConfigError};
 use graven::control::Control;
 use graven::sim::{Programs, Simulation, Spec};
-use graven::trace::champsim::{self, How, Part};
+use graven::trace::champsim::{self, How, Layout, Oddities, Part};
 use graven::trace::program::{Reader, Recorder, Replay, TraceError, UNREGISTERED};
 use graven::workload::WorkloadInfo;
 use pyo3::prelude::*;
@@ -249,6 +249,10 @@ fn leaked(name: &str) -> &'static str {
 /// # Errors
 /// It is no whole trace.
 pub fn info(path: &str) -> Result<String, Failure> {
+    contents(path).map(|found| found.to_string())
+}
+
+fn contents(path: &str) -> Result<serde_json::Value, Failure> {
     let reader = open(path)?;
     let contents = reader.contents();
     let threads = contents.threads.iter().map(|t| {
@@ -272,12 +276,18 @@ pub fn info(path: &str) -> Result<String, Failure> {
         "populated_words": contents.picture_words,
         "populated_bytes": contents.picture_bytes,
         "summaries": threads.collect::<Vec<_>>(),
-    })
-    .to_string())
+    }))
 }
 
 /// A binary file of Python's to read from or write to: compressed files are Python's matter.
 pub struct PythonFile(Py<PyAny>);
+
+impl PythonFile {
+    /// An open file.
+    pub fn of(file: Py<PyAny>) -> PythonFile {
+        PythonFile(file)
+    }
+}
 
 impl Read for PythonFile {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
@@ -306,9 +316,9 @@ impl Write for PythonFile {
     }
 }
 
-/// An exception without its traceback.
+/// The message of an exception.
 fn said(error: PyErr) -> io::Error {
-    io::Error::other(error.to_string())
+    io::Error::other(Python::attach(|py| error.value(py).to_string()))
 }
 
 #[derive(Deserialize)]
@@ -319,6 +329,25 @@ struct ImportSpec {
     out: String,
     transaction_stores: Option<u32>,
     instructions: Option<u64>,
+    #[serde(default)]
+    layout: Option<LayoutSpec>,
+}
+
+/// A layout as a specification names it.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum LayoutSpec {
+    ChampSim,
+    CloudSuite,
+}
+
+impl From<LayoutSpec> for Layout {
+    fn from(spec: LayoutSpec) -> Layout {
+        match spec {
+            LayoutSpec::ChampSim => Layout::ChampSim,
+            LayoutSpec::CloudSuite => Layout::CloudSuite,
+        }
+    }
 }
 
 /// What the programs of a trace are like, as JSON.
@@ -372,12 +401,40 @@ impl Task for Import {
     fn run(mut self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let control = Arc::<Control>::default();
         watch.follow(Arc::clone(&control), 0)?;
-        let ImportSpec { names, out, transaction_stores, instructions } = &self.given;
-        let how = How { transaction_stores: *transaction_stores, instructions: *instructions };
-        let file = champsim::import(&mut self.sources, how, create(out)?, &control);
-        keep(out, file.map_err(|e| failure(&names.join(", "), e))?)?;
-        info(out)
+        let ImportSpec { names, out, transaction_stores, instructions, layout } = &self.given;
+        let how = How {
+            transaction_stores: *transaction_stores,
+            instructions: *instructions,
+            layout: layout.map(Layout::from),
+        };
+        let made = champsim::import(&mut self.sources, how, create(out)?, &control);
+        let made = made.map_err(|e| failure(&names.join(", "), e))?;
+        keep(out, made.out)?;
+        let mut found = contents(out)?;
+        let notes = notes(made.oddities);
+        if !notes.is_empty() {
+            found["notes"] = json!(notes);
+        }
+        Ok(found.to_string())
     }
+}
+
+/// Sentences for the user about the sources of an import.
+fn notes(oddities: Oddities) -> Vec<String> {
+    let mut notes = Vec::new();
+    if oddities.register_stores > 0 {
+        notes.push(format!(
+            "stores below address 256, which are numbers of registers, are left out: {}",
+            oddities.register_stores
+        ));
+    }
+    if oddities.without_ip > 0 {
+        notes.push(format!(
+            "instructions have address 0, at which older versions of ChampSim end a trace: {}",
+            oddities.without_ip
+        ));
+    }
+    notes
 }
 
 impl Task for Export {

@@ -2,15 +2,17 @@
 //! of a recorded request is always 0: below the caches nobody knows it.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex};
 
 use graven::control::Control;
 use graven::controller::Recorder;
 use graven::trace::requests::{BinaryWriter, Reader, Request, TraceError, Version, Writer};
+use pyo3::prelude::*;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::program_trace::PythonFile;
 use crate::seam::{Failure, Task, TaskControl, parse};
 
 const BUFFER_BYTES: usize = 1 << 20;
@@ -111,19 +113,53 @@ struct ConversionSpec {
     is_binary: bool,
 }
 
+/// The bytes of a trace.
+pub type Source = Box<dyn Read + Send>;
+
+/// A trace to be read: an open file of Python's if there is one, as of what is compressed; otherwise the file of the path.
+///
+/// # Errors
+/// There is no such file.
+pub fn source(path: &str, file: Option<Py<PyAny>>) -> Result<Source, Failure> {
+    Ok(match file {
+        Some(file) => Box::new(PythonFile::of(file)),
+        None => Box::new(File::open(path).map_err(|error| refused(path, error))?),
+    })
+}
+
+/// Puts into a result what a user should know of the trace that was read, if there is anything.
+pub fn note<R: Read>(found: &mut Value, reader: &Reader<R>) {
+    let mut notes = Vec::new();
+    if reader.left_out_first() {
+        notes.push(
+            "without a first line NVMV0 or NVMV1 the first request is left out, as by NVMain"
+                .to_owned(),
+        );
+    }
+    if let Some(words) = reader.other_words() {
+        notes.push(format!(
+            "requests that are neither READ nor WRITE are taken for reads, as by DRAMsim3: {}, the first in line {} ({})",
+            words.lines, words.first_line, words.first
+        ));
+    }
+    if !notes.is_empty() {
+        found["notes"] = json!(notes);
+    }
+}
+
 struct Conversion {
     given: ConversionSpec,
-    file: File,
+    source: Source,
 }
 
 /// A trace of requests made one of another format: binary, or NVMain's text.
 ///
 /// # Errors
 /// The specification is not as agreed, or there is no such trace.
-pub fn conversion(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn conversion(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Box<dyn Task>, Failure> {
     let given: ConversionSpec = parse(spec_json)?;
-    let file = File::open(&given.trace).map_err(|e| refused(&given.trace, e))?;
-    Ok(Box::new(Conversion { given, file }))
+    let source = source(&given.trace, file)?;
+    Ok(Box::new(Conversion { given, source }))
 }
 
 fn refused(path: &str, error: impl std::fmt::Display) -> Failure {
@@ -134,8 +170,8 @@ impl Task for Conversion {
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let control = Arc::<Control>::default();
         watch.follow(Arc::clone(&control), 0)?;
-        let Conversion { given: ConversionSpec { trace, out: path, is_binary }, file } = *self;
-        let mut reader = Reader::new(file);
+        let Conversion { given: ConversionSpec { trace, out: path, is_binary }, source } = *self;
+        let mut reader = Reader::new(source);
         let mut next = || reader.next().transpose().map_err(|error| refused(&trace, error));
         let unwritten = |error: io::Error| failure(&path, &error);
         let first = next()?.ok_or_else(|| refused(&trace, TraceError::Empty))?;
@@ -160,7 +196,9 @@ impl Task for Conversion {
             request = next()?;
         }
         out.finish().map_err(unwritten)?;
-        Ok(json!({ "requests": requests }).to_string())
+        let mut found = json!({ "requests": requests });
+        note(&mut found, &reader);
+        Ok(found.to_string())
     }
 }
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, TraceError
@@ -29,7 +30,7 @@ from graven.api.options import (
 )
 from graven.basics import arguments
 from graven.basics.numbers import counted
-from graven.basics.output import check
+from graven.basics.output import apart, check
 from graven.engine.machine import DEFAULT, Machine
 from graven.engine.variants import given
 from graven.results.comparison import Comparison
@@ -161,7 +162,9 @@ def run(
         timeline_transactions=window,
         binary_requests=trace is not None and is_binary(trace),
     )
-    check([Path(file) for file in job.files.values()], 0)
+    files = [(name, Path(path)) for name, path in job.files.items()]
+    apart(files, job.inputs)
+    check([path for _, path in files], 0)
     result = run_one(job, keep=keeper_of(store, fresh=fresh))
     _raise_unless_whole(result)
     return result.records[0]
@@ -341,7 +344,8 @@ def memory(
     """Drives the memory controller and the device alone from a trace of requests.
 
     Args:
-        trace: A file in NVMain's or DRAMsim3's text format.
+        trace: A file in NVMain's or DRAMsim3's text format, or binary; those compressed by gzip, xz
+            or bzip2 are decompressed, whatever their names.
         machine: Name of a preset, or path of a TOML file.
         dram: Whether addresses are the DRAM's instead of the PM's; of its requests times alone
             are counted.
@@ -392,21 +396,28 @@ def replay_requests(
     Returns:
         The result, and whether it was there before.
     """
+    from graven.api.traces import check_requests, opened
     from graven.running.requests import Asked, run_asked
 
     pairs = [list(pair) for pair in settings.items()]
     common = {"dram": dram, "machine": machine.spec(), "set": pairs}
-    replay = _engine.MemoryReplay(json.dumps({"trace": trace, **common}))
     path = Path(trace)
     spec: dict[str, object] = {"workload": path.name, **common}
-    if not path.is_file():
-        keep = None  # a pipe, which is read once
-    elif keep is not None:
-        from graven.store.keeper import content_of
+    with opened([path]) as [file]:
+        check_requests(file)
+        # The engine reads faster what it opens itself; a pipe is opened once.
+        is_plain = path.is_file() and file.compression is None
+        replay = _engine.MemoryReplay(
+            json.dumps({"trace": trace, **common}), None if is_plain else cast("BinaryIO", file)
+        )
+        if not path.is_file():
+            keep = None  # it is read once
+        elif keep is not None:
+            from graven.store.keeper import content_of
 
-        spec["trace_sha256"] = content_of(path)
-    asked = [Asked("memory", trace, replay, spec)]
-    ran = run_asked(asked, keep=keep, executor=Local(1), observe=observe)
+            spec["trace_sha256"] = content_of(path)
+        asked = [Asked("memory", trace, replay, spec)]
+        ran = run_asked(asked, keep=keep, executor=Local(1), observe=observe)
     if ran.interrupted:
         raise KeyboardInterrupt
     for failure in ran.failures:

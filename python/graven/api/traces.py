@@ -8,11 +8,9 @@ Files appear under their names only when they are whole.
 from __future__ import annotations
 
 import contextlib
-import gzip
 import json
-import lzma
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
@@ -20,10 +18,12 @@ from typing import Any, BinaryIO, Literal, cast
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
 from graven.api.options import checked_job, setting_texts
+from graven.api.recognised import CHAMPSIM, REQUESTS, TEXT, Format, recognised
 from graven.basics import arguments
+from graven.basics.compressed import Reading, packing
 from graven.basics.errors import OutputError
 from graven.basics.numbers import counted
-from graven.basics.output import check, growing
+from graven.basics.output import apart, check, growing
 from graven.engine.machine import DEFAULT, Machine
 from graven.results.record import Record, parse_record
 from graven.running.experiment import Experiment, Result, run_one
@@ -35,6 +35,11 @@ ROOM = 64 << 20
 
 NUMBER_MAX = (1 << 32) - 1
 """The largest count of instructions or transactions that a conversion takes."""
+
+Layout = Literal["champsim", "cloudsuite"]
+
+LAYOUTS = ("champsim", "cloudsuite")
+"""Layouts of ChampSim's traces: its own, and that of CloudSuite."""
 
 Path_ = str | PathLike[str]
 
@@ -85,6 +90,7 @@ class TraceInfo:
         populated_words: Words that are not zero before any thread runs.
         populated_bytes: Bytes of the file that they take.
         threads: Each thread.
+        notes: Of an import: sentences about what was odd in its sources.
 
     Examples:
         >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
@@ -105,6 +111,7 @@ class TraceInfo:
     populated_words: int
     populated_bytes: int
     threads: tuple[ThreadSummary, ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         of = self.header
@@ -116,13 +123,16 @@ class TraceInfo:
     def _parse(text: str) -> TraceInfo:
         """Reads the engine's JSON."""
         raw = json.loads(text)
-        summaries = raw.pop("summaries")
-        return TraceInfo(**raw, threads=tuple(ThreadSummary(**thread) for thread in summaries))
+        summaries, notes = raw.pop("summaries"), tuple(raw.pop("notes", ()))
+        threads = tuple(ThreadSummary(**thread) for thread in summaries)
+        return TraceInfo(**raw, threads=threads, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """As a document."""
         threads = [dict(vars(thread)) for thread in self.threads]
-        return {**vars(self), "header": dict(self.header), "threads": threads}
+        document = {**vars(self), "header": dict(self.header), "threads": threads}
+        del document["notes"]
+        return document
 
     @property
     def operations(self) -> int:
@@ -142,7 +152,9 @@ def trace_info(trace: Path_) -> TraceInfo:
         >>> info.header["workload"], sum(thread.stores for thread in info.threads)
         ('hash', 1300)
     """
-    return TraceInfo._parse(_engine.trace_info(arguments.path("trace", trace)))
+    path = arguments.path("trace", trace)
+    with _named(path):
+        return TraceInfo._parse(_engine.trace_info(path))
 
 
 def trace_properties(trace: Path_) -> dict[str, Any]:
@@ -160,7 +172,9 @@ def trace_properties(trace: Path_) -> dict[str, Any]:
     Raises:
         TraceError: it is no whole trace; the message names the byte.
     """
-    found: dict[str, Any] = json.loads(_engine.trace_properties(arguments.path("trace", trace)))
+    path = arguments.path("trace", trace)
+    with _named(path):
+        found: dict[str, Any] = json.loads(_engine.trace_properties(path))
     return found
 
 
@@ -216,6 +230,7 @@ def record_trace(
 
 def run_recorded(job: Job, trace: Path, observe: Observer | None) -> Result:
     """Runs a job and records it; there is a file only if there is a record."""
+    apart([("trace", trace)], job.inputs)
     Experiment.prepare([job])
     check([trace], ROOM)
     return run_one(replace(job, program_trace=str(trace)), observe=observe)
@@ -261,7 +276,8 @@ def replay(
     trace = arguments.path("trace", trace)
     name = None if design is None else arguments.text("design", design)
     spec = {"trace": trace, "design": name, "machine": where, "set": pairs}
-    text = _run(trace, _engine.TraceReplay(json.dumps(spec)), observe)
+    with _named(trace):
+        text = _run(trace, _engine.TraceReplay(json.dumps(spec)), observe)
     return parse_record(text, json.loads(text)["machine"])
 
 
@@ -271,21 +287,29 @@ def import_champsim(
     *,
     transaction_stores: int | None = None,
     instructions: int | None = None,
+    layout: Layout | None = None,
     observe: Observer | None = None,
 ) -> TraceInfo:
     """Makes a program trace of ChampSim's traces, a thread of each.
 
     Args:
-        sources: The files; `.xz` and `.gz` are decompressed.
+        sources: The files; those compressed by gzip, xz or bzip2 are decompressed, whatever their
+            names.
         trace: The file to write.
         transaction_stores: Stores of a transaction; without, there are no transactions.
         instructions: Instructions of each file that are taken, from its first on; all if not given.
+        layout: The layout of the files: `champsim`, of 64 bytes an instruction, or `cloudsuite`, of
+            96; if not given, the first, and files that look like the other are refused.
         observe: Called several times a second.
+
+    Returns:
+        What is in the program trace; its `notes` say what was odd in the sources.
 
     Raises:
         ConfigError: a number is refused, or there are no sources.
-        TraceError: a file is no trace; the message names the byte.
-        OutputError: the file cannot be written.
+        TraceError: a file is no trace; the message names the byte, and the format that it looks
+            like.
+        OutputError: the file cannot be written, or is one of the sources.
 
     Examples:
         >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=1, transactions=100)
@@ -306,14 +330,32 @@ def import_champsim(
     numbers = {
         name: arguments.integer_or_none(name, value, 1, NUMBER_MAX) for name, value in given.items()
     }
+    if layout is not None and layout not in LAYOUTS:
+        raise ConfigError(f"layout: {layout!r} is not allowed; {', '.join(LAYOUTS)} are")
     out = Path(arguments.path("trace", trace))
     names = arguments.paths("sources", sources)
-    with contextlib.ExitStack() as files:
-        opened = [files.enter_context(_open(Path(name), "rb")) for name in names]
-        check([out], 0)
-        place = files.enter_context(growing(out))
-        spec = json.dumps({"names": names, "out": str(place), **numbers})
-        return TraceInfo._parse(_run(out.name, _engine.Conversion("import", spec, opened), observe))
+    with opened(names) as files:
+        return import_opened(files, out, {**numbers, "layout": layout}, observe)
+
+
+def import_opened(
+    files: Sequence[Reading], out: Path, options: Mapping[str, Any], observe: Observer | None
+) -> TraceInfo:
+    """Imports as `import_champsim`, from open files."""
+    apart([("trace", out)], [("sources", file.path) for file in files])
+    check([out], 0)
+    for file in files:
+        found = recognised(file.beginning)
+        if found not in (None, CHAMPSIM):
+            raise TraceError(f"{file.path}: expected {CHAMPSIM.name}, found {_looks_like(found)}")
+    with growing(out) as place:
+        names = [str(file.path) for file in files]
+        given = {name: value for name, value in options.items() if name != "layout" or value}
+        spec = json.dumps({"names": names, "out": str(place), **given})
+        sources = cast("list[BinaryIO]", list(files))
+        return TraceInfo._parse(
+            _run(out.name, _engine.Conversion("import", spec, sources), observe)
+        )
 
 
 def export_champsim(
@@ -329,7 +371,7 @@ def export_champsim(
 
     Args:
         trace: The file.
-        out: The file to write; `.xz` and `.gz` are compressed.
+        out: The file to write; `.gz`, `.xz` and `.bz2` are compressed.
         thread: The thread, from 0.
         first_transaction: The first of its transactions that is written, from 0.
         transactions: How many; all that follow if not given.
@@ -338,7 +380,7 @@ def export_champsim(
     Raises:
         ConfigError: a number is refused.
         TraceError: the trace is broken, or has no such thread or transaction.
-        OutputError: the file cannot be written.
+        OutputError: the file cannot be written, or is the trace.
 
     Examples:
         >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
@@ -354,11 +396,16 @@ def export_champsim(
         name: arguments.integer_or_none(name, value, 0, NUMBER_MAX) for name, value in given.items()
     }
     path = Path(arguments.path("out", out))
-    check([path], 0)
+    trace = arguments.path("trace", trace)
+    apart([("out", path)], [("trace", Path(trace))])
+    check([path], 0, packed=True)
     with growing(path) as place:
-        with _open(place, "wb", suffix=path.suffix) as file:
-            spec = json.dumps({"trace": arguments.path("trace", trace), **numbers})
-            text = _run(path.name, _engine.Conversion("export", spec, [file]), observe)
+        spec = json.dumps({"trace": trace, **numbers})
+        try:
+            with packing(place, path) as file, _named(trace):
+                text = _run(path.name, _engine.Conversion("export", spec, [file]), observe)
+        except OSError as error:
+            raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
         return int(json.loads(text)["instructions"])
 
 
@@ -372,7 +419,7 @@ def convert_requests(trace: Path_, out: Path_, *, observe: Observer | None = Non
 
     Raises:
         TraceError: the trace is broken, or has no data, which NVMain's format must have.
-        OutputError: the file cannot be written.
+        OutputError: the file cannot be written, or is the trace.
 
     Examples:
         >>> record = graven.run("silo", "hash", transactions=100, request_trace="requests.nvt")
@@ -382,28 +429,80 @@ def convert_requests(trace: Path_, out: Path_, *, observe: Observer | None = Non
         1538
     """
     path = Path(arguments.path("out", out))
-    trace = arguments.path("trace", trace)
-    check([path], 0)
-    with growing(path) as place:
-        spec = json.dumps({"trace": trace, "out": str(place), "is_binary": is_binary(path)})
-        text = _run(path.name, _engine.Conversion("requests", spec, []), observe)
-        return int(json.loads(text)["requests"])
+    with opened([arguments.path("trace", trace)]) as [file]:
+        return convert_opened(file, path, observe)[0]
 
 
-def _open(path: Path, mode: Literal["rb", "wb"], suffix: str | None = None) -> BinaryIO:
-    """A binary file, compressed as its name says."""
-    ending = path.suffix if suffix is None else suffix
+def convert_opened(
+    file: Reading, out: Path, observe: Observer | None
+) -> tuple[int, tuple[str, ...]]:
+    """Converts as `convert_requests`, from an open file; the requests, and what was odd."""
+    apart([("out", out)], [("trace", file.path)])
+    check([out], 0)
+    check_requests(file)
+    with growing(out) as place:
+        spec = json.dumps({"trace": str(file.path), "out": str(place), "is_binary": is_binary(out)})
+        files = cast("list[BinaryIO]", [file])
+        found = json.loads(_run(out.name, _engine.Conversion("requests", spec, files), observe))
+        return int(found["requests"]), tuple(found.get("notes", ()))
+
+
+def check_requests(file: Reading) -> None:
+    """Refuses a file that looks like a trace of something else than requests.
+
+    Raises:
+        TraceError: it names the format.
+    """
+    found = recognised(file.beginning)
+    if found is not None and found not in (*REQUESTS, TEXT):
+        expected = "expected a trace of memory requests (NVMain's, DRAMsim3's or Graven's)"
+        raise TraceError(f"{file.path}: {expected}, found {_looks_like(found)}")
+
+
+@contextlib.contextmanager
+def opened(names: Iterable[Path_]) -> Iterator[list[Reading]]:
+    """Opens traces, which are decompressed as they are read.
+
+    Raises:
+        TraceError: one cannot be read.
+    """
+    with contextlib.ExitStack() as files:
+        yield [files.enter_context(contextlib.closing(open_trace(Path(name)))) for name in names]
+
+
+def open_trace(path: Path) -> Reading:
+    """Opens one trace.
+
+    Raises:
+        TraceError: it cannot be read.
+    """
     try:
-        if ending == ".xz":
-            return cast("BinaryIO", lzma.open(path, mode))
-        if ending == ".gz":
-            return cast("BinaryIO", gzip.open(path, mode))
-        return path.open(mode)
+        return Reading(path)
     except OSError as error:
-        reason = error.strerror or error
-        if mode == "rb":
-            raise TraceError(f"{path}: {reason}") from None
-        raise OutputError(f"cannot write {path}: {reason}") from None
+        raise TraceError(f"{path}: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Says of a file that is no program trace which format it looks like."""
+    try:
+        yield
+    except TraceError as error:
+        if ": byte 0: expected a program trace" not in str(error) or not Path(path).is_file():
+            raise
+        with open_trace(Path(path)) as file:
+            found, packed = recognised(file.beginning), file.compression
+        parts = [str(error)]
+        if packed is not None:
+            parts.append(f"it is compressed by {packed.name}")
+        if found is not None:
+            what = "it" if packed is None else "its content"
+            parts.append(f"{what} {'is' if found is TEXT else 'looks like'} {found}")
+        raise TraceError("; ".join(parts)) from None
+
+
+def _looks_like(found: Format | None) -> str:
+    return str(found) if found is TEXT else f"what looks like {found}"
 
 
 def _run(label: str, task: Task, observe: Observer | None) -> str:

@@ -5,6 +5,9 @@ is not there yet, is replaced as a whole when all has gone well; of a symbolic l
 it leads to. What is not a regular file, as a device or a pipe that has a name, is written to and
 stays what it is; so is an open file of the process: `-` and `/dev/stdout` are standard output, and
 `/dev/fd/N` is what a shell gives for `>(command)`.
+
+No file is written twice by one command, nor one that it reads: `apart` refuses that. A name that
+says that its file is compressed is refused, too, where it would not be.
 """
 
 from __future__ import annotations
@@ -12,17 +15,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import itertools
 import os
 import re
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from graven.basics import compressed
 from graven.basics.errors import OutputError, OutputRefusedError
 from graven.basics.numbers import size_text
 
@@ -85,12 +90,60 @@ class Destination:
         return os.fdopen(os.dup(self.descriptor), "wb", buffering=0)
 
 
-def check(paths: Sequence[Path], bytes_needed: int, *, make: Path | None = None) -> None:
+Named = Iterable[tuple[str, Path]]
+"""Files, each with the option or argument that names it."""
+
+
+def apart(outputs: Named, inputs: Named = ()) -> None:
+    """Refuses to write one file twice, or over one that is read.
+
+    A file is the same by whatever path, and through links of either kind. What is not a regular
+    file, as a device or a pipe, is written to and takes no file's place.
+
+    Raises:
+        OutputRefusedError: says who names which file.
+    """
+    of_outputs = [(name, path, _same(path)) for name, path in outputs]
+    of_inputs = [(name, path, _same(path)) for name, path in inputs]
+    for (one, path, this), (other, same, that) in itertools.combinations(of_outputs, 2):
+        if this is not None and this == that:
+            both = path if path == same else f"{path} and {same}, which are the same file"
+            raise OutputRefusedError(f"{one} and {other}: both name {both}")
+    for (one, path, this), (other, same, that) in itertools.product(of_outputs, of_inputs):
+        if this is not None and this == that:
+            how = "too" if path == same else f"as {same}"
+            read = f"{path} would take the place of what is read: {other} names it, {how}"
+            raise OutputRefusedError(f"{one}: {read}")
+
+
+def _same(path: Path) -> tuple[int, int] | str | None:
+    """The identity of a path's file, equal for all its paths; none of what is no regular file."""
+    if str(path) == STANDARD_OUTPUT or _OPEN_FILE.fullmatch(os.path.normpath(path)):
+        return None
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        # It is not there yet.
+        return os.path.realpath(path)
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def check(
+    paths: Sequence[Path], bytes_needed: int, *, make: Path | None = None, packed: bool = False
+) -> None:
     """Refuses now what could not be written later; makes the folder `make` if it is missing.
+
+    Args:
+        paths: The files.
+        bytes_needed: The room for all of them.
+        make: A folder that is made if it is missing.
+        packed: True if the files are compressed as their names say.
 
     Raises:
         OutputRefusedError: names the file, and why it cannot be written.
     """
+    for path in paths:
+        _check_name(path, packed=packed)
     files = []
     try:
         destinations = [Destination.of(path) for path in paths]
@@ -115,6 +168,17 @@ def check(paths: Sequence[Path], bytes_needed: int, *, make: Path | None = None)
                 with contextlib.suppress(OSError):
                     folder.rmdir()
             raise OutputRefusedError(f"cannot write into {folder}: {_reason(error)}") from None
+
+
+def _check_name(path: Path, *, packed: bool) -> None:
+    """Refuses a name that says that a file is compressed as it will not be."""
+    other = compressed.named_other(path)
+    if other is not None and packed:
+        allowed = f"{compressed.ALLOWED} are"
+        raise OutputRefusedError(f"cannot write {path}: {other} is not written; {allowed}")
+    if not packed and (other is not None or compressed.named(path)):
+        why = f"it would not be compressed; the name must not end in {path.suffix}"
+        raise OutputRefusedError(f"cannot write {path}: {why}")
 
 
 def _is_open(descriptor: int) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError
-from graven.basics.output import check, growing
+from graven.basics.output import apart, check, growing
 from graven.capture.folder import Left, write_setup
 from graven.capture.guests import CaptureError
 from graven.capture.process import command, execute
@@ -144,6 +144,9 @@ def capture(
 
 def run(request: Request, trace: Path, observe: Observer | None = None) -> Captured:
     """As `capture`."""
+    read = [("arguments", Path(word)) for word in request.arguments]
+    read += [("pm_files", Path(pattern)) for pattern in request.persistent.files]
+    apart([("trace", trace)], read)
     roles = request.roles()
     arguments = command(request.arguments, request.sysroot)
     check([trace], ROOM)

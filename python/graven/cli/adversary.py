@@ -14,6 +14,7 @@ from graven.basics.errors import OutputError
 from graven.basics.numbers import exact
 from graven.cli import options
 from graven.cli.campaigns import ROOM, Done, Task, carry_out
+from graven.cli.files import Writer, Written
 from graven.cli.storing import InFile, State, UnderWay, keeper, say_found
 from graven.cli.terminal import note
 from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks
@@ -43,7 +44,7 @@ or a mutant survived, 2 for refused input, 130 for an interrupt.
 """
 
 
-@click.command(help=HELP)
+@click.command(cls=Writer, help=HELP)
 @options.designs("every sound one")
 @options.schedules("each design", 1000)
 @options.settings
@@ -51,7 +52,7 @@ or a mutant survived, 2 for refused input, 130 for an interrupt.
 @options.violations("a design's schedules")
 @click.option(
     "--state",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(dir_okay=False),
     metavar="FILE",
     help="Keep what is done there, and go on from it.",
 )

@@ -15,6 +15,7 @@ from graven.basics.numbers import exact
 from graven.capture import HEADER, KNOWN, Captured, CaptureError, Transactions
 from graven.capture.recipes import capture_recipe, recipes
 from graven.cli import options
+from graven.cli.files import Writer, Written
 from graven.cli.tables import plain_table
 from graven.cli.terminal import REFUSED, complain, note, refusing, results_console
 from graven.results.formats import json_text
@@ -90,12 +91,12 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
         context.exit()
 
 
-@click.command(help=HELP)
+@click.command(cls=Writer, help=HELP)
 @click.option(
     "--to",
     "trace",
     metavar="TRACE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(dir_okay=False),
     help="The trace to write.  [default: of a recipe, its name and .gvt]",
 )
 @click.option(

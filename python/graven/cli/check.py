@@ -12,6 +12,7 @@ from rich.console import Console
 from graven.basics import signals
 from graven.basics.numbers import exact
 from graven.cli import options
+from graven.cli.files import Writer, Written
 from graven.cli.storing import go_on, keeper, say_found, watched
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
@@ -70,7 +71,7 @@ class Words(click.ParamType[tuple[int, ...]]):
             self.fail(f"{value} is not of the form N,N, as in 2,2: words of each line", param, ctx)
 
 
-@click.command(help=HELP)
+@click.command(cls=Writer, help=HELP)
 @options.designs_argument("DESIGN...|all")
 @click.option(
     "--threads",
@@ -131,7 +132,7 @@ class Words(click.ParamType[tuple[int, ...]]):
 @click.option("--mutant", metavar="NAME", help="A mutant of the designs that is enabled.")
 @click.option(
     "--state",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(dir_okay=False),
     metavar="FILE",
     help="Where what is done is kept, to go on from, in place of the store.",
 )

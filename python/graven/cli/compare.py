@@ -13,6 +13,7 @@ from graven.api.loading import load
 from graven.api.options import choose
 from graven.basics import output, signals
 from graven.cli import options
+from graven.cli.files import Writer, Written
 from graven.cli.storing import keeper, say_found, watched
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.engine.machine import Machine
@@ -67,7 +68,7 @@ once; what had finished is printed and written all the same, and the exit code i
 """
 
 
-@click.command(help=HELP)
+@click.command(cls=Writer, help=HELP)
 @options.designs("the machine's, else every one that stands for a paper")
 @options.workloads("the machine's, else micro")
 @options.machine
@@ -105,7 +106,7 @@ once; what had finished is printed and written all the same, and the exit code i
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=Written(),
     metavar="FOLDER|FILE",
     help="Write results with the whole configuration: a file by its ending (.json, .csv, "
     ".parquet), or a folder with all three and the report.",
@@ -116,7 +117,7 @@ once; what had finished is printed and written all the same, and the exit code i
 @options.form("table", "json", "csv", "parquet")
 @click.option(
     "--report",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(dir_okay=False),
     metavar="FILE",
     help="Write the report there.  [default with a table: report.html, or in the --out folder]",
 )
@@ -176,7 +177,7 @@ def compare(
     plan = chosen(choice, found, seeds=options.seeds_of(seed, seeds), settings=settings)
     experiment = Experiment.prepare(plan)
     targets = _targets(out, report, form, no_report=no_report)
-    _check(targets, out, len(experiment.jobs))
+    _check(targets, out, others, len(experiment.jobs))
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(experiment.simulations))
 
     with watched(keep) as display:
@@ -236,12 +237,16 @@ def _targets(
     return [target for target in targets if not (no_report and target.form == "html")]
 
 
-def _check(targets: Sequence[formats.Target], out: Path | None, records: int) -> None:
+def _check(
+    targets: Sequence[formats.Target], out: Path | None, others: Sequence[Path], records: int
+) -> None:
     needed = records * formats.BYTES_PER_RECORD
     if any(target.form == "html" for target in targets):
         needed += formats.BYTES_PER_REPORT
     with refusing():
-        output.check([target.path for target in targets], needed, make=out)
+        written = [("--report" if t.form == "html" else "--out", t.path) for t in targets]
+        output.apart(written, [("--with", path) for path in others])
+        output.check([path for _, path in written], needed, make=out)
 
 
 def _write(

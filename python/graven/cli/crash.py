@@ -16,6 +16,7 @@ from graven.basics import signals
 from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX
 from graven.cli import options
 from graven.cli.campaigns import RESULTS, Done, Task, carry_out
+from graven.cli.files import Writer
 from graven.cli.storing import keeper, say_found
 from graven.cli.terminal import note
 from graven.engine.machine import Machine
@@ -90,7 +91,7 @@ class Forms(click.ParamType[dict[str, int]]):
         return found
 
 
-class Crash(click.Command):
+class Crash(Writer):
     """The command; it tells what was a part of it once where that is now."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -19,9 +19,10 @@ from graven.api.options import split_names
 from graven.basics import output
 from graven.basics.numbers import MISSING, Value, exact, ratio, scaled
 from graven.cli import completions, options
+from graven.cli.files import Writer, Written
 from graven.cli.stored import opened, stored
 from graven.cli.tables import plain_table
-from graven.cli.terminal import note, results_console
+from graven.cli.terminal import note, refusing, results_console
 from graven.engine.machine import Machine
 from graven.results.changes import Changes
 from graven.results.comparison import Comparison, metrics_of
@@ -59,7 +60,7 @@ class Side:
     record: Record | None = None
 
 
-@click.command(help=HELP)
+@click.command(cls=Writer, help=HELP)
 @click.argument("left", metavar="A", shell_complete=completions.machine)
 @click.argument("right", metavar="B", shell_complete=completions.machine)
 @click.option(
@@ -73,7 +74,7 @@ class Side:
 )
 @click.option(
     "--report",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(dir_okay=False),
     metavar="FILE",
     help="Of two sets of results: a page with what changed, one HTML file.",
 )
@@ -141,6 +142,8 @@ def _show(found: Changes, names: tuple[str, str], report: Path | None, form: str
     if report is not None:
         from graven.drawing.pages.changes import render
 
+        with refusing("--report: "):
+            output.check([report], 0)
         output.write(report, render(found, names).encode())
         note(f"wrote {report}")
     if form == "json":

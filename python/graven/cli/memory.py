@@ -21,8 +21,9 @@ HELP = """Drive the memory controller and device alone from a trace of requests.
 
 \b
 TRACE is binary (docs/guides/traces.md), or text in one of two formats:
-  NVMain     CYCLE R|W 0xADDRESS DATA OLDDATA THREAD   (after an optional line NVMV1)
-  DRAMsim3   0xADDRESS READ|WRITE CYCLE
+  NVMain     CYCLE R|W 0xADDRESS DATA OLDDATA THREAD   (after a line NVMV1)
+  DRAMsim3   0xADDRESS READ|WRITE CYCLE                (write, P_MEM_WR, BOFF write; others read)
+It may be compressed by gzip, xz or bzip2, whatever its name.
 
 \b
 Examples:
@@ -67,6 +68,8 @@ def memory(
             str(trace), where, settings, dram=dram, keep=keep, observe=display
         )
     say_found(int(was_there), 1)
+    for text in record.notes:
+        note(text)
     if form == "json":
         sys.stdout.write(json_text(record.to_dict()))
     elif form == "csv":

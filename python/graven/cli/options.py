@@ -19,6 +19,7 @@ from graven.basics.arguments import (
 )
 from graven.basics.folders import DEFAULT_STORE, REPRODUCED, STORE_VARIABLE
 from graven.cli import completions
+from graven.cli.files import Written
 from graven.engine.machine import DEFAULT
 from graven.engine.variants import OPTION, Variant, all_parsed
 from graven.running.job import TRACE_ENDING
@@ -203,7 +204,7 @@ def replay(of: str) -> Callable[[F], F]:
     """`--replay`."""
     return click.option(
         "--replay",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=Written(dir_okay=False),
         metavar="FILE",
         help=f"Where the program that replays the first violation goes, of {of}.  "
         "[default: in graven-results]",

@@ -14,6 +14,7 @@ from graven.api.options import choose
 from graven.basics import output
 from graven.basics.folders import REPRODUCED
 from graven.cli import completions, options
+from graven.cli.files import Writers, Written
 from graven.cli.terminal import note, refusing
 from graven.drawing.figures.comparisons import RELATIVE, Asked, Chart, chart
 from graven.drawing.figures.picture import checked, save, tables
@@ -52,7 +53,7 @@ Examples:
 """
 
 
-@click.group(help=HELP)
+@click.group(cls=Writers, help=HELP)
 def plot() -> None:
     """The group of the kinds."""
 
@@ -84,7 +85,7 @@ def drawing(command: F) -> F:
             "outs",
             multiple=True,
             required=True,
-            type=click.Path(path_type=Path),
+            type=Written(),
             metavar="FILE",
             help="A file by its ending: .pdf, .svg or .png; may be repeated.",
         ),
@@ -101,9 +102,14 @@ def _look(width: str, theme: str, style: str | None) -> Look:
     return Look.of(inches, theme, style)
 
 
-def _draw(made: Callable[[], Chart], outs: Sequence[Path], look: Look) -> int:
-    """Draws and writes what `made` gives, when all that is asked for has been checked."""
+def _draw(
+    made: Callable[[], Chart], outs: Sequence[Path], look: Look, file: Path | None = None
+) -> int:
+    """Draws and writes what `made` gives of a file, when all that is asked for has been checked."""
     paths = checked(outs)
+    read = [] if file is None else [("FILE", file)]
+    with refusing():
+        output.apart([("--out", path) for path in [*paths, *tables(paths)]], read)
     with refusing("--out: "):
         output.check([*paths, *tables(paths)], BYTES_PER_PICTURE)
     for path in save(made().draw(look), paths):
@@ -452,8 +458,7 @@ def of_banks(file: Path, outs: tuple[Path, ...], width: str, theme: str, style: 
     """
     from graven.drawing.figures.banks import BankLoads
 
-    _spare(file, outs)
-    return _draw(lambda: BankLoads.read(file), outs, _look(width, theme, style))
+    return _draw(lambda: BankLoads.read(file), outs, _look(width, theme, style), file)
 
 
 @plot.command("timeline", short_help="What waits for what while some transactions run.")
@@ -468,14 +473,7 @@ def of_transactions(
     """
     from graven.drawing.figures.timeline import Lanes, Timeline
 
-    _spare(file, outs)
-    return _draw(lambda: Lanes(Timeline.read(file)), outs, _look(width, theme, style))
-
-
-def _spare(file: Path, outs: Sequence[Path]) -> None:
-    """Refuses to write the data of a picture over the file that it is drawn of."""
-    if file.resolve() in [path.resolve() for path in tables(checked(outs))]:
-        raise click.UsageError(f"--out: the data of the picture would take the place of {file}")
+    return _draw(lambda: Lanes(Timeline.read(file)), outs, _look(width, theme, style), file)
 
 
 @plot.command("counterexample", short_help="What led to a violation.")

@@ -18,6 +18,7 @@ from graven.api.loading import simulation_of
 from graven.basics import output
 from graven.basics.numbers import size_text
 from graven.cli import options
+from graven.cli.files import Writers, Written
 from graven.cli.stored import opened, stored
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
@@ -68,7 +69,7 @@ SHORT = tuple(
 CURRENT = "current"
 
 
-@click.group(help=HELP)
+@click.group(cls=Writers, help=HELP)
 def results() -> None:
     """The group of these commands."""
 
@@ -152,7 +153,7 @@ def query(sql: str, folder: Path, form: str) -> int:
 
 
 @results.command()
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=Written(dir_okay=False))
 @_filters
 @options.store
 def export(file: Path, folder: Path, which: str, **filters: str | None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 from graven._engine import ConfigError
 from graven.basics import output, signals
 from graven.cli import options
+from graven.cli.files import Writer, Written
 from graven.cli.storing import keeper, say_found, watched
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.engine.machine import Machine
@@ -61,27 +61,27 @@ class TransactionRange(click.ParamType[tuple[int, int]]):
         return first, first if match[2] is None else int(match[2])
 
 
-@click.command(help=HELP)
+@click.command(cls=Writer, help=HELP)
 @options.one_run
 @options.recovery
 @options.keeping
 @click.option(
     "--request-trace",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(dir_okay=False),
     metavar="FILE",
     help="Write the requests that reach the memory controller: a binary trace if the name ends in "
     ".grt, otherwise NVMain's text.",
 )
 @click.option(
     "--bank-loads",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(dir_okay=False),
     metavar="FILE",
     help="Write the mean load of every PM bank over time, as CSV: a line for each "
     "statistics.bank_load_interval_cycles.",
 )
 @click.option(
     "--timeline",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(dir_okay=False),
     metavar="FILE",
     help="Write what happens while some transactions run (what threads wait for, writes until they "
     "are durable, work of the PM's banks, the design's notes): JSON for `graven plot timeline`, "
@@ -132,9 +132,6 @@ def run(
         binary_requests=request_trace is not None and is_binary(request_trace),
     )
     files = {f"--{name.replace('_', '-')}": Path(path) for name, path in job.files.items()}
-    for (one, path), (other, same) in itertools.combinations(files.items(), 2):
-        if path == same:
-            raise click.UsageError(f"{one} and {other}: both name {path}")
     Experiment.prepare([job])
     for option, path in files.items():
         with refusing(f"{option}: "):

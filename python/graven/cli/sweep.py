@@ -13,6 +13,7 @@ from graven.api.sweeps import Sweep
 from graven.basics import output, signals
 from graven.basics.numbers import exact, scaled
 from graven.cli import options
+from graven.cli.files import Writer, Written
 from graven.cli.storing import keeper, say_found, watched
 from graven.cli.terminal import Refusal, complain, note, refusing, results_console
 from graven.executors import estimates
@@ -54,7 +55,7 @@ SHOWN = 10
 """So many failures are shown one by one."""
 
 
-@click.command(help=HELP)
+@click.command(cls=Writer, help=HELP)
 @click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
 @options.on
 @click.option(
@@ -65,7 +66,7 @@ SHOWN = 10
 @click.option("--dry-run", is_flag=True, help="Run nothing: say what would run, and what it takes.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=Written(dir_okay=False),
     metavar="FILE",
     help="Write results with the whole configuration, in the format that the ending says (.json, "
     ".csv, .parquet).",

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from rich.markup import escape
 
+from graven._engine import TraceError
 from graven.api import traces
-from graven.api.traces import TraceInfo
+from graven.api.recognised import PROGRAM, REQUESTS, recognised
+from graven.api.traces import LAYOUTS, TraceInfo
+from graven.basics.compressed import Reading
 from graven.basics.numbers import exact
 from graven.cli import completions, options
+from graven.cli.files import Writers, Written
 from graven.cli.run import show
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
@@ -71,29 +75,25 @@ Examples:
 
 CONVERT = """Make a program trace of ChampSim's traces, or one for ChampSim of a program trace.
 
-SOURCES are files of ChampSim, one for each thread, or one program trace. ChampSim's may be
-compressed: .xz, .gz.
+SOURCES are files of ChampSim, one for each thread, or one program trace.
 
 Or a trace of memory requests (`graven memory`) is made one of another format: binary if FILE ends
-in .grt, NVMain's text if it does not and the source is binary.
+in .grt, otherwise NVMain's text.
+
+Sources may be compressed by gzip, xz or bzip2, whatever their names, but for program traces.
 
 \b
 Examples:
   graven trace convert 600.perlbench.champsimtrace.xz --to perlbench.gvt
   graven trace convert a.xz b.xz --to two.gvt --instructions 1000000 --transaction-stores 8
+  graven trace convert cassandra_phase0.xz --to cassandra.gvt --layout cloudsuite
   graven trace convert btree.gvt --to btree.champsimtrace.xz --thread 3
   graven trace convert requests.nvt --to requests.grt
   graven trace convert requests.grt --to requests.nvt
 """
 
-MAGIC = b"\x89GRVNT\r\n"
-"""What a program trace begins with."""
 
-REQUESTS_MAGIC = b"\x89GRVNR\r\n"
-"""What a binary trace of memory requests begins with."""
-
-
-@click.group(help=HELP)
+@click.group(cls=Writers, help=HELP)
 def trace() -> None:
     """The group of commands about program traces."""
 
@@ -111,7 +111,7 @@ def _number(name: str, least: int, text: str) -> Callable[[F], F]:
 
 
 @trace.command(help=RECORD, short_help="Simulate, and record the program's threads.")
-@click.argument("path", metavar="TRACE", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("path", metavar="TRACE", type=Written(dir_okay=False))
 @options.one_run
 @options.statistics
 def record(
@@ -284,8 +284,14 @@ def _print_capture(header: Mapping[str, Any]) -> None:
     "out",
     required=True,
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write; for ChampSim, .xz and .gz are compressed.",
+    type=Written(dir_okay=False),
+    help="The file to write; for ChampSim, .gz, .xz and .bz2 are compressed.",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(LAYOUTS),
+    help="The layout of ChampSim traces: 64 bytes an instruction, or 96 in those of CloudSuite.  "
+    "[default: champsim, and what looks like the other is refused]",
 )
 @_number(
     "--transaction-stores",
@@ -299,6 +305,7 @@ def _print_capture(header: Mapping[str, Any]) -> None:
 def convert(
     sources: tuple[Path, ...],
     out: Path,
+    layout: str | None,
     transaction_stores: int | None,
     instructions: int | None,
     thread: int | None,
@@ -306,60 +313,67 @@ def convert(
     transactions: int | None,
 ) -> int:
     """Finds out which way, and converts."""
-    of_import = {"--transaction-stores": transaction_stores, "--instructions": instructions}
-    of_export = {
-        "--thread": thread,
-        "--first-transaction": first_transaction,
-        "--transactions": transactions,
+    of_import: dict[str, Any] = {
+        "transaction_stores": transaction_stores,
+        "instructions": instructions,
+        "layout": layout,
     }
-    if is_binary(out) or any(_begins_with(REQUESTS_MAGIC, source) for source in sources):
-        _convert_requests(sources, out, of_import | of_export)
-        return 0
-    programs = [source for source in sources if _begins_with(MAGIC, source)]
-    if programs and len(sources) > 1:
-        raise click.UsageError(f"SOURCES: {programs[0]} is a program trace; name it alone")
-    for option, value in (of_import if programs else of_export).items():
-        if value is not None:
-            what = "a program trace" if programs else "a trace of ChampSim"
-            raise click.UsageError(f"{option} does not go with {what}")
-    with refusing("--to: "), Display("conversions") as display:
-        if programs:
-            count = traces.export_champsim(
-                sources[0],
-                out,
-                thread=thread or 0,
-                first_transaction=first_transaction or 0,
-                transactions=transactions,
-                observe=display,
-            )
-            note(f"wrote {out}: {exact(count)} instructions")
+    of_export: dict[str, int | None] = {
+        "thread": thread,
+        "first_transaction": first_transaction,
+        "transactions": transactions,
+    }
+    with traces.opened(sources) as files, refusing("--to: "):
+        found = [recognised(file.beginning) for file in files]
+        if is_binary(out) or any(one in REQUESTS for one in found):
+            _refuse(of_import | of_export, "a trace of requests")
+            _convert_requests(files, out)
+        elif PROGRAM in found:
+            program = files[found.index(PROGRAM)]
+            if len(files) > 1:
+                raise click.UsageError(f"SOURCES: {program.path} is a program trace; name it alone")
+            _refuse(of_import, "a program trace")
+            _export(program, out, of_export)
         else:
-            found = traces.import_champsim(
-                sources,
-                out,
-                transaction_stores=transaction_stores,
-                instructions=instructions,
-                observe=display,
-            )
-            note(f"wrote {out}: {exact(found.operations)} operations")
+            _refuse(of_export, "a trace of ChampSim")
+            _import(files, out, of_import)
     return 0
 
 
-def _convert_requests(
-    sources: tuple[Path, ...], out: Path, options: Mapping[str, int | None]
-) -> None:
-    for option, value in options.items():
+def _refuse(options: Mapping[str, object], what: str) -> None:
+    """Refuses options that are given though they do not go with what is converted."""
+    for name, value in options.items():
         if value is not None:
-            raise click.UsageError(f"{option} does not go with a trace of requests")
-    if len(sources) > 1:
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with {what}")
+
+
+def _export(program: Reading, out: Path, options: Mapping[str, int | None]) -> None:
+    if program.compression is not None:
+        raise TraceError(
+            f"{program.path}: it is a program trace compressed by {program.compression.name}; "
+            "program traces are read as they were written"
+        )
+    given = {name: value for name, value in options.items() if value is not None}
+    with Display("conversions") as display:
+        count = traces.export_champsim(program.path, out, **given, observe=display)
+    note(f"wrote {out}: {exact(count)} instructions")
+
+
+def _import(files: Sequence[Reading], out: Path, options: Mapping[str, Any]) -> None:
+    with Display("conversions") as display:
+        made = traces.import_opened(files, out, options, display)
+    note(f"wrote {out}: {exact(made.operations)} operations")
+    for text in made.notes:
+        note(text)
+
+
+def _convert_requests(files: Sequence[Reading], out: Path) -> None:
+    if len(files) > 1:
         raise click.UsageError("SOURCES: a trace of requests is made of one other; name it alone")
     if is_trace(str(out)):
         raise click.UsageError(f"--to: {out}: a trace of requests cannot be made a program trace")
-    with refusing("--to: "), Display("conversions") as display:
-        count = traces.convert_requests(sources[0], out, observe=display)
+    with Display("conversions") as display:
+        count, notes = traces.convert_opened(files[0], out, display)
     note(f"wrote {out}: {exact(count)} requests")
-
-
-def _begins_with(magic: bytes, path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(magic)) == magic
+    for text in notes:
+        note(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,11 @@ COMPARISON = "comparison"
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine to simulate; `text` is the content of its file, `None` for a preset."""
+    """A machine to simulate; `text` is the content of its file at `path`, `None` for a preset."""
 
     name: str
     text: str | None = None
+    path: Path | None = field(default=None, compare=False, repr=False)
 
     @staticmethod
     def find(given: str | PathLike[str]) -> Machine:
@@ -48,7 +49,7 @@ class Machine:
         if not looks_like_path and path.suffix != ".toml":
             return Machine(fspath(given))
         try:
-            return Machine(path.name, path.read_text(encoding="utf-8"))
+            return Machine(path.name, path.read_text(encoding="utf-8"), path)
         except OSError as error:
             reason = error.strerror or error
             raise ConfigError(f"--machine: cannot read {path}: {reason}") from None

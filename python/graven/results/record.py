@@ -217,6 +217,14 @@ class Record:
 class MemoryRecord:
     """The result of replaying a request trace.
 
+    Attributes:
+        machine: The machine's name.
+        config: The whole configuration.
+        stats: Every statistic.
+        requests: Requests of the trace.
+        host_seconds: The time that the replay took.
+        notes: Sentences about what was odd in the trace.
+
     Examples:
         >>> run = graven.run("silo", "hash", transactions=100, request_trace="requests.nvt")
         >>> record = graven.memory("requests.nvt", pm__write_ns=300)
@@ -235,6 +243,7 @@ class MemoryRecord:
     stats: Mapping[str, Value]
     requests: int
     host_seconds: float
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<MemoryRecord: {counted(self.requests, 'request')}, machine {self.machine}>"
@@ -330,7 +339,9 @@ def parse_memory_record(text: str, machine: str, host_seconds: float) -> MemoryR
     """Reads the engine's JSON of a replay."""
     raw = _finite(json.loads(text))
     stats = raw["stats"]
-    return MemoryRecord(machine, raw.get("config", {}), stats, stats["requests"], host_seconds)
+    notes = tuple(raw.get("notes", ()))
+    config = raw.get("config", {})
+    return MemoryRecord(machine, config, stats, stats["requests"], host_seconds, notes)
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 - any JSON

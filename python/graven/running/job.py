@@ -125,6 +125,13 @@ class Job:
         return {name: path for name, path in named.items() if path is not None}
 
     @property
+    def inputs(self) -> list[tuple[str, Path]]:
+        """The files that it reads, by the names of the arguments that name them."""
+        named = [("machine", self.machine.path)]
+        named.append(("workload", Path(self.workload) if is_trace(self.workload) else None))
+        return [(name, path) for name, path in named if path is not None]
+
+    @property
     def without_files(self) -> Job:
         """The same, for its result alone."""
         nothing: dict[str, Any] = dict.fromkeys((*FILES, "timeline_transactions"))

@@ -6,12 +6,16 @@ use graven::control::Control;
 use graven::memory::Addr;
 use graven::program::{Op, Ptr};
 use graven::trace::champsim;
-use graven::trace::champsim::{How, Instruction, Part};
+use graven::trace::champsim::{How, Imported, Instruction, Layout, Oddities, Part};
 use graven::trace::program::{Reader, TraceError};
 
 fn imported(instructions: &[Instruction], how: How) -> Result<Vec<u8>, TraceError> {
     let bytes: Vec<u8> = instructions.iter().flat_map(|i| i.to_bytes()).collect();
-    champsim::import(&mut [&bytes[..]], how, Vec::new(), &Control::default())
+    imported_bytes(&bytes, how).map(|made| made.out)
+}
+
+fn imported_bytes(bytes: &[u8], how: How) -> Result<Imported<Vec<u8>>, TraceError> {
+    champsim::import(&mut [bytes], how, Vec::new(), &Control::default())
 }
 
 fn exported(trace: &[u8], part: Part) -> Vec<Instruction> {
@@ -20,7 +24,7 @@ fn exported(trace: &[u8], part: Part) -> Vec<Instruction> {
         champsim::export(&open(trace).unwrap(), part, &mut out, &Control::default()).unwrap();
     let (whole, rest) = out.as_chunks::<{ champsim::INSTRUCTION_BYTES }>();
     assert_eq!((whole.len() as u64, rest.len()), (count, 0));
-    whole.iter().map(|bytes| Instruction::parse(bytes).expect("it was written")).collect()
+    whole.iter().map(Instruction::parse).collect()
 }
 
 const WHOLE: Part = Part { thread: 0, first_transaction: 0, transactions: None };
@@ -71,7 +75,7 @@ fn traces_of_the_first_version_are_read() {
             instruction
         })
         .collect();
-    let how = How { transaction_stores: Some(3), instructions: None };
+    let how = How { transaction_stores: Some(3), ..How::default() };
     let now = open(&imported(&instructions, how).unwrap()).unwrap();
     assert_eq!(now.contents().version, 3);
     assert_eq!(all_operations(&reader, 0), all_operations(&now, 0));
@@ -104,7 +108,7 @@ fn transactions_are_made_of_stores_when_asked_for() {
     let store =
         |at| Instruction { destination_memory: [at, at + 8], source_memory: [at, 0, 0, 0], ..none };
     let how = How { transaction_stores: Some(3), ..How::default() };
-    let reader = open(&imported(&[store(64), none, store(128)], how).unwrap()).unwrap();
+    let reader = open(&imported(&[store(640), none, store(1280)], how).unwrap()).unwrap();
     let kinds: String = all_operations(&reader, 0)
         .iter()
         .map(|op| match op {
@@ -136,7 +140,7 @@ fn traces_of_champsim_run_under_every_design_with_transactions_and_without() {
     for transaction_stores in [None, Some(5)] {
         let how = How { transaction_stores, ..How::default() };
         let mut files = [&file[..], &file[64 * 500..]];
-        let trace = champsim::import(&mut files, how, Vec::new(), &Control::default()).unwrap();
+        let trace = champsim::import(&mut files, how, Vec::new(), &Control::default()).unwrap().out;
         for design in registry().designs().iter().filter(|d| !d.name.contains("literal")) {
             for model in ["in-order", "out-of-order"] {
                 let machine = small(&[("core.model", model)]);
@@ -217,6 +221,82 @@ fn files_that_are_none_of_champsims_are_refused_with_their_byte() {
     assert!(refusal(&[]).contains("byte 0: expected in file 2: an instruction"));
     assert!(refusal(&[0; 100]).contains("byte 64: expected in file 2: an instruction of 64 bytes"));
     let mut odd = [0; 128];
-    odd[64 + 8] = 7;
-    assert!(refusal(&odd).contains("byte 72: expected in file 2: 0 or 1"));
+    odd[64 + 7] = 7;
+    let expected = "byte 64: expected in file 2: the address of an instruction, found 0x700000000000000, which";
+    assert!(refusal(&odd).contains(expected));
+}
+
+#[test]
+fn any_byte_but_0_says_that_an_instruction_is_a_branch() {
+    for byte in [0, 1, 2, 0x80, 0xff] {
+        let mut bytes = Instruction { ip: 0x40_0000, ..Instruction::default() }.to_bytes();
+        (bytes[8], bytes[9]) = (byte, byte);
+        let read = Instruction::parse(&bytes);
+        assert_eq!((read.is_branch, read.branch_taken), (byte != 0, byte != 0));
+        assert!(imported_bytes(&bytes, How::default()).is_ok());
+    }
+}
+
+#[test]
+fn stores_to_numbers_of_registers_are_left_out_and_counted_as_are_instructions_without_address() {
+    let at = |ip, stores| {
+        Instruction { ip, destination_memory: stores, ..Instruction::default() }.to_bytes()
+    };
+    let bytes = [at(4, [0xe, 0x1000]), at(0, [0xff, 1]), at(8, [0x100, 0])].concat();
+    let made = imported_bytes(&bytes, How::default()).unwrap();
+    assert_eq!(made.oddities, Oddities { register_stores: 3, without_ip: 1 });
+    let trace = open(&made.out).unwrap();
+    let threads = &trace.contents().threads;
+    assert_eq!((threads[0].stores, threads[0].instructions), (2, 1));
+}
+
+/// Records of CloudSuite's layout: a load and a store each, and in every `again`th two of them.
+fn of_cloudsuite(records: u64, again: u64) -> Vec<u8> {
+    let record = |n: u64| {
+        let mut record = [0; 96];
+        record[..8].copy_from_slice(&(0x40_0000 + 4 * n).to_le_bytes());
+        record[10] = 7;
+        record[14] = 8;
+        for at in [24, 56].into_iter().chain([32, 64].into_iter().filter(|_| n % again == 0)) {
+            record[at..at + 8].copy_from_slice(&(0x10_0000 * at as u64 + 64 * n).to_le_bytes());
+        }
+        record
+    };
+    (0..records).flat_map(record).collect()
+}
+
+#[test]
+fn records_of_cloudsuite_are_read_when_asked_for_and_named_when_not() {
+    for (records, again) in [(2, 9), (8, 3), (9, 2), (6000, 2)] {
+        let bytes = of_cloudsuite(records, again);
+        let error = imported_bytes(&bytes, How::default()).unwrap_err().to_string();
+        assert!(error.contains("expected in file 1: an instruction of 64 bytes"), "{error}");
+        assert!(error.contains("--layout cloudsuite"), "{error}");
+        let how = How { layout: Some(Layout::CloudSuite), ..How::default() };
+        let made = imported_bytes(&bytes, how).unwrap();
+        let accesses = records + records.div_ceil(again);
+        let trace = open(&made.out).unwrap();
+        let threads = &trace.contents().threads;
+        assert_eq!((threads[0].loads, threads[0].stores), (accesses, accesses));
+        assert_eq!(made.oddities, Oddities::default());
+        let cut = imported_bytes(&bytes[..bytes.len() - 1], how).unwrap_err().to_string();
+        assert!(cut.contains("an instruction of 96 bytes, found 95 bytes, then the end"), "{cut}");
+    }
+}
+
+#[test]
+fn records_of_champsim_are_taken_for_no_others() {
+    let load = |n: u64| Instruction {
+        ip: 0x40_0000 + 4 * n,
+        source_memory: [0x7000_0000 + 64 * n, 0, 0, 0],
+        ..Instruction::default()
+    };
+    for count in [1, 2, 3, 6, 5000] {
+        let loads: Vec<u8> = (0..count).flat_map(|n| load(n).to_bytes()).collect();
+        let (_, trace) = record(&spec(small(&[]), "base", "btree", 10));
+        let ours: Vec<u8> = exported(&trace, WHOLE).iter().flat_map(|i| i.to_bytes()).collect();
+        for bytes in [loads, ours] {
+            assert!(imported_bytes(&bytes, How::default()).is_ok());
+        }
+    }
 }

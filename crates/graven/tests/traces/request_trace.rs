@@ -11,7 +11,7 @@ use graven::controller::RequestRecord;
 use graven::memory::{LineAddr, LineData};
 use graven::time::NEVER;
 use graven::trace::requests::replay::{Record, Replay};
-use graven::trace::requests::{Content, Reader, Request, TraceError, Writer};
+use graven::trace::requests::{Content, OtherWords, Reader, Request, TraceError, Writer};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Result<Vec<Request>, TraceError> {
@@ -37,7 +37,7 @@ fn zeros() -> String {
 // ---- formats ----------------------------------------------------------------------------------
 
 #[test]
-fn nvmain_with_and_without_its_first_line_and_with_and_without_old_data() {
+fn nvmain_with_and_without_old_data_and_without_its_first_line_as_nvmain_has_it() {
     let new = format!("01{}", "0".repeat(126));
     let old = format!("{}fF", "0".repeat(126));
     let data = [1, 0, 0, 0, 0, 0, 0, 0];
@@ -48,7 +48,6 @@ fn nvmain_with_and_without_its_first_line_and_with_and_without_old_data() {
     let expected = [write, Request { cycle: 9, write: false, ..write }];
     let v1 = format!("7 W 0x1040 {new} {old} 3\n9 R 1078 {new} {old} 3");
     assert_eq!(read(&format!("NVMV1\n{v1}")).unwrap(), expected);
-    assert_eq!(read(&v1).unwrap(), expected, "the first line may be missing");
     assert_eq!(
         read(&format!("\n  NVMV1 \r\n\n{}\r\n\n", v1.replace('\n', "\r\n"))).unwrap(),
         expected
@@ -57,7 +56,12 @@ fn nvmain_with_and_without_its_first_line_and_with_and_without_old_data() {
     let expected = expected.map(|r| Request { content: Content::New(data), ..r });
     let v0 = format!("7 W 0x1040 {new} 3\n9 R 1040 {new} 3\n");
     assert_eq!(read(&format!("NVMV0\n{v0}")).unwrap(), expected);
-    assert_eq!(read(&v0).unwrap(), expected);
+
+    let mut headless = Reader::new(v0.as_bytes());
+    assert_eq!(headless.by_ref().collect::<Result<Vec<_>, _>>().unwrap(), expected[1..]);
+    assert!(headless.left_out_first());
+    let error = read(&v1).unwrap_err().to_string();
+    assert!(error.starts_with("line 1: expected a thread number (without `NVMV1` as"), "{error}");
 }
 
 #[test]
@@ -66,6 +70,23 @@ fn dramsim3() {
         Request { cycle: 0, line: LineAddr(4), write: false, content: Content::Unknown, thread: 0 };
     let expected = [request, Request { cycle: 10, line: LineAddr(5), write: true, ..request }];
     assert_eq!(read("0x100 READ 0\n140\tWRITE  10").unwrap(), expected);
+}
+
+#[test]
+fn words_of_dramsim3_are_writes_and_reads_as_there() {
+    for word in ["WRITE", "write", "P_MEM_WR", "BOFF", "READ", "read"] {
+        let text = format!("0x40 {word} 10\n");
+        let mut reader = Reader::new(text.as_bytes());
+        let request = reader.next().expect("one").unwrap();
+        assert_eq!(request.write, !matches!(word, "READ" | "read"), "{word}");
+        assert_eq!(reader.other_words(), None);
+    }
+    let text = "0x40 READ 1\n0x40 IFETCH 2\n0x40 Write 3\n0x40 WRITE 4\n";
+    let mut reader = Reader::new(text.as_bytes());
+    let writes: Vec<bool> = reader.by_ref().map(|r| r.unwrap().write).collect();
+    assert_eq!(writes, [false, false, false, true]);
+    let others = OtherWords { lines: 2, first_line: 2, first: "IFETCH".into() };
+    assert_eq!(reader.other_words(), Some(&others));
 }
 
 #[test]
@@ -78,7 +99,7 @@ fn errors_name_line_expectation_and_text() {
             "line 3: expected `R` or `W`, found `X`",
         ),
         (
-            format!("1 W 0x40 {z} {z} 0\n1 W 0x4g {z} {z} 0"),
+            format!("NVMV1\n1 W 0x4g {z} {z} 0"),
             "line 2: expected an address of up to 16 hexadecimal digits, found `0x4g`",
         ),
         (
@@ -95,11 +116,14 @@ fn errors_name_line_expectation_and_text() {
             "line 3: expected a cycle, a decimal number below 2^62, found `-1`",
         ),
         (
-            format!("1 W 0x40 {}g {z} 0", &z[1..]),
-            "line 1: expected data of 128 hexadecimal digits, found `0000000000000000000000000000000000000000…`",
+            format!("NVMV1\n1 W 0x40 {}g {z} 0", &z[1..]),
+            "line 2: expected data of 128 hexadecimal digits, found `0000000000000000000000000000000000000000…`",
         ),
         ("NVMV2\n".into(), "line 1: expected `NVMV0` or `NVMV1`, found `NVMV2`"),
-        ("0x40 READ 1\n0x40 read 2\n".into(), "line 2: expected `READ` or `WRITE`, found `read`"),
+        (
+            "0x40 READ 1\n0x40 10 2\n".into(),
+            "line 2: expected `READ`, `WRITE` or another word, found `10`",
+        ),
         ("0x40 READ\n".into(), "line 1: expected a cycle, a decimal number below 2^62, found ``"),
         (
             "0x40 READ 4611686018427387904\n".into(),
@@ -136,11 +160,12 @@ fn an_error_is_found_in_its_line_however_many_are_before_it() {
     let good = format!("1 W 0x40 {z} {z} 0\n");
     let loose = format!("\n 1  W\t40 {z} {z} 0 \r\n");
     for lines in [1, 2047, 2048, 2049, 9000] {
-        let text = format!("{}{loose}{}1 W 0x40 {z} {z} 0x", good.repeat(lines), good.repeat(7));
+        let text =
+            format!("NVMV1\n{}{loose}{}1 W 0x40 {z} {z} 0x", good.repeat(lines), good.repeat(7));
         let mut reader = Reader::new(text.as_bytes());
         let requests = reader.by_ref().take_while(Result::is_ok).count();
         assert_eq!(requests, lines + 1 + 7);
-        let expected = format!("line {}: expected a thread number, found `0x`", lines + 2 + 7 + 1);
+        let expected = format!("line {}: expected a thread number, found `0x`", lines + 3 + 7 + 1);
         assert_eq!(read(&text).unwrap_err().to_string(), expected);
         assert_eq!(replay(&quiet(&[]), &text).unwrap_err().to_string(), expected);
         assert!(reader.next().is_none(), "after an error a trace ends");
@@ -242,7 +267,9 @@ proptest! {
         requests in proptest::collection::vec((any_request(), any::<u8>()), 1..20),
         piece in 1usize..5000,
     ) {
-        let text: String = requests.iter().map(|(request, style)| loosely(request, *style)).collect();
+        let lines: String =
+            requests.iter().map(|(request, style)| loosely(request, *style)).collect();
+        let text = format!("NVMV1\n{lines}");
         let requests: Vec<Request> = requests.into_iter().map(|(request, _)| request).collect();
         prop_assert_eq!(&read(&text).unwrap(), &requests);
         let dripping: Vec<_> = Reader::new(Dripping(text.as_bytes(), piece)).collect();

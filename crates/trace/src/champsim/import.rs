@@ -12,11 +12,14 @@
 //! - **Transactions.** ChampSim has none. They are made only when asked for: one begins before a store, and ends with
 //!   the so-many-th. Without, no guarantee holds for any
 //!   store, and designs that keep a write set, or take every word from slices, end the run.
+//! - **Stores below address 256** are numbers of registers, which ChampSim's tracer writes there when an instruction has more
+//!   registers than a record: they are left out, and counted.
 
 use std::io::Read;
 use std::io::Write;
 
-use super::{FLAGS, INSTRUCTION_BYTES, INSTRUCTION_POINTER, Instruction, STACK_POINTER};
+use super::layout::{Layout, Taken};
+use super::{FLAGS, INSTRUCTION_POINTER, STACK_POINTER};
 use crate::frames::{Frames, PAGE_BYTES};
 use crate::program::{Header, Origin, TraceError, Writer};
 use graven_base::control::Control;
@@ -27,6 +30,8 @@ use graven_machine::program::{Op, Ptr};
 const PAGES_MAX: u64 = 1 << 24;
 /// Instructions that are read at a time.
 const CHUNK_INSTRUCTIONS: usize = 4096;
+/// The first address that no number of a register can be.
+const REGISTERS: u64 = 256;
 
 /// How a trace is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +40,26 @@ pub struct How {
     pub transaction_stores: Option<u32>,
     /// Instructions of each file that are taken, from its first on; none: all.
     pub instructions: Option<u64>,
+    /// The layout of all files; none: ChampSim's own, and files that look like another are refused.
+    pub layout: Option<Layout>,
+}
+
+/// A program trace, and what was odd about its sources.
+#[derive(Debug)]
+pub struct Imported<W> {
+    /// The program trace.
+    pub out: W,
+    /// Of all sources.
+    pub oddities: Oddities,
+}
+
+/// Counts of what a tracer should not have written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Oddities {
+    /// Stores below address 256, left out.
+    pub register_stores: u64,
+    /// Instructions of address 0.
+    pub without_ip: u64,
 }
 
 /// Makes a program trace of ChampSim's traces, one for each thread.
@@ -46,7 +71,7 @@ pub fn import<R: Read, W: Write>(
     how: How,
     out: W,
     control: &Control,
-) -> Result<W, TraceError> {
+) -> Result<Imported<W>, TraceError> {
     let header = Header {
         version: graven_base::VERSION.into(),
         origin: Origin::ChampSim,
@@ -64,6 +89,7 @@ pub fn import<R: Read, W: Write>(
     };
     let mut writer = Writer::new(out, &header)?;
     let (mut next_page, mut before) = (1, 0);
+    let mut oddities = Oddities::default();
     for (thread, source) in sources.iter_mut().enumerate() {
         let mut import = Import {
             thread: thread as u32,
@@ -75,11 +101,12 @@ pub fn import<R: Read, W: Write>(
             stores: 0,
             loaded_by: [0; 256],
             in_transaction: 0,
+            oddities: &mut oddities,
         };
         before += import.file(source, control, before)?;
         next_page = import.frames.end();
     }
-    writer.finish()
+    Ok(Imported { out: writer.finish()?, oddities })
 }
 
 /// One thread on its way.
@@ -97,6 +124,7 @@ struct Import<'a, W> {
     loaded_by: [u32; 256],
     /// Stores of the running transaction.
     in_transaction: u32,
+    oddities: &'a mut Oddities,
 }
 
 impl<W: Write> Import<'_, W> {
@@ -108,29 +136,30 @@ impl<W: Write> Import<'_, W> {
         before: u64,
     ) -> Result<u64, TraceError> {
         let most = self.how.instructions.unwrap_or(u64::MAX);
-        let mut chunk = vec![0; CHUNK_INSTRUCTIONS * INSTRUCTION_BYTES];
+        let layout = self.how.layout.unwrap_or_default();
+        let mut chunk = vec![0; CHUNK_INSTRUCTIONS * layout.bytes()];
         let mut taken = 0;
         while taken < most {
-            let bytes = fill(source, &mut chunk)?;
-            let (whole, rest) = chunk[..bytes].as_chunks::<INSTRUCTION_BYTES>();
-            for instruction in
-                whole.iter().take(usize::try_from(most - taken).unwrap_or(usize::MAX))
-            {
-                let found = Instruction::parse(instruction).ok_or_else(|| {
-                    let what = "0 or 1 for a branch in an instruction of 64 bytes";
-                    self.malformed(taken * 64 + 8, what, "another byte")
-                })?;
-                self.instruction(&found)?;
+            let bytes = fill(source, &mut chunk).map_err(|error| self.unread(&error))?;
+            let is_whole = bytes < chunk.len();
+            if taken == 0 && self.how.layout.is_none() {
+                self.check_layout(layout, &chunk[..bytes], is_whole)?;
+            }
+            let records = chunk[..bytes].chunks_exact(layout.bytes());
+            let rest = records.remainder().len();
+            for record in records.take(usize::try_from(most - taken).unwrap_or(usize::MAX)) {
+                self.record(Taken::parse(record, layout), taken * layout.bytes() as u64)?;
                 taken += 1;
             }
-            if taken < most && !rest.is_empty() {
-                let found = format!("{} bytes, then the end", rest.len());
-                return Err(self.malformed(taken * 64, "an instruction of 64 bytes", &found));
+            if taken < most && rest > 0 {
+                let expected = format!("an instruction of {} bytes", layout.bytes());
+                let found = format!("{rest} bytes, then the end");
+                return Err(self.malformed(taken * layout.bytes() as u64, &expected, &found));
             }
             if control.report(before + taken) {
                 return Err(TraceError::Cancelled);
             }
-            if bytes < chunk.len() {
+            if is_whole {
                 break;
             }
         }
@@ -143,6 +172,29 @@ impl<W: Write> Import<'_, W> {
         }
         self.push(Op::Done)?;
         Ok(taken)
+    }
+
+    /// Refuses a file whose beginning another layout explains.
+    fn check_layout(&self, layout: Layout, bytes: &[u8], is_whole: bool) -> Result<(), TraceError> {
+        let Some(odd) = layout.contradicted_by(bytes, is_whole) else { return Ok(()) };
+        let expected = format!("an instruction of {} bytes", layout.bytes());
+        let found = "what looks like records of 96 bytes, those of CloudSuite (--layout cloudsuite reads them, \
+                     --layout champsim reads it as it is)";
+        Err(self.malformed((odd * layout.bytes()) as u64, &expected, found))
+    }
+
+    /// Takes an instruction, which is at a byte of its file.
+    fn record(&mut self, taken: Taken, offset: u64) -> Result<(), TraceError> {
+        if !taken.is_canonical() {
+            let found = format!("{:#x}, which no processor has", taken.ip);
+            return Err(self.malformed(offset, "the address of an instruction", &found));
+        }
+        self.oddities.without_ip += u64::from(taken.ip == 0);
+        self.instruction(&taken)
+    }
+
+    fn unread(&self, error: &std::io::Error) -> TraceError {
+        TraceError::Io(format!("in file {}: {error}", self.thread + 1))
     }
 
     fn malformed(&self, offset: u64, expected: &str, found: &str) -> TraceError {
@@ -161,7 +213,7 @@ impl<W: Write> Import<'_, W> {
         }
     }
 
-    fn instruction(&mut self, instruction: &Instruction) -> Result<(), TraceError> {
+    fn instruction(&mut self, instruction: &Taken) -> Result<(), TraceError> {
         let sources = instruction.source_registers.map(|r| self.loaded_by[usize::from(r)]);
         let newest = sources.into_iter().max().expect("there are four");
         let mut touches = false;
@@ -174,6 +226,10 @@ impl<W: Write> Import<'_, W> {
         }
         let result = if touches { self.loads } else { newest };
         for &address in instruction.destination_memory.iter().filter(|&&a| a != 0) {
+            if address < REGISTERS {
+                self.oddities.register_stores += 1;
+                continue;
+            }
             self.flush()?;
             let at = Ptr { addr: self.place(address)?, origin: newest };
             self.store(at)?;
@@ -223,14 +279,14 @@ impl<W: Write> Import<'_, W> {
 }
 
 /// Reads until the buffer is full or the source ends.
-fn fill(source: &mut impl Read, out: &mut [u8]) -> Result<usize, TraceError> {
+fn fill(source: &mut impl Read, out: &mut [u8]) -> std::io::Result<usize> {
     let mut filled = 0;
     while filled < out.len() {
         match source.read(&mut out[filled..]) {
             Ok(0) => break,
             Ok(bytes) => filled += bytes,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
     Ok(filled)

@@ -1,24 +1,28 @@
-//! ChampSim's traces: instructions of one thread, 64 B each, without values.
+//! ChampSim's traces: instructions of one thread, without values.
 //!
-//! | bytes | what |
-//! |---|---|
-//! | 0 to 7 | address of the instruction |
-//! | 8, 9 | whether it is a branch, whether that is taken: 0 or 1 |
-//! | 10, 11 | registers that it writes; 0 is none |
-//! | 12 to 15 | registers that it reads |
-//! | 16 to 31 | two addresses that it stores to; 0 is none |
-//! | 32 to 63 | four addresses that it loads from |
+//! | bytes | bytes, CloudSuite | content |
+//! |---|---|---|
+//! | 0 to 7 | 0 to 7 | address of the instruction |
+//! | 8, 9 | 8, 9 | whether it is a branch, whether that is taken: 0 is no, any other byte yes |
+//! | 10, 11 | 10 to 13 | registers that it writes; 0 is none |
+//! | 12 to 15 | 14 to 17 | registers that it reads |
+//! | | 18 to 23 | nothing |
+//! | 16 to 31 | 24 to 55 | addresses that it stores to, two or four; 0 is none |
+//! | 32 to 63 | 56 to 87 | four addresses that it loads from |
+//! | | 88 to 95 | number of the address space, and nothing |
 //!
 //! `import` makes a program trace of them, `export` makes them of a program trace. What each format has and the other
 //! has not is said there.
 
 mod export;
 mod import;
+mod layout;
 
 pub use export::{Part, export};
-pub use import::{How, import};
+pub use import::{How, Imported, Oddities, import};
+pub use layout::Layout;
 
-/// Bytes of an instruction.
+/// Bytes of an instruction in ChampSim's own layout.
 pub const INSTRUCTION_BYTES: usize = 64;
 
 /// ChampSim's number of the stack pointer.
@@ -48,22 +52,19 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// Reads one; `None` where a byte that is 0 or 1 is neither.
-    pub fn parse(bytes: &[u8; INSTRUCTION_BYTES]) -> Option<Instruction> {
-        if bytes[8] > 1 || bytes[9] > 1 {
-            return None;
-        }
+    /// Reads one.
+    pub fn parse(bytes: &[u8; INSTRUCTION_BYTES]) -> Instruction {
         let (numbers, _) = bytes.as_chunks::<8>();
         let number = |at: usize| u64::from_le_bytes(numbers[at]);
-        Some(Instruction {
+        Instruction {
             ip: number(0),
-            is_branch: bytes[8] == 1,
-            branch_taken: bytes[9] == 1,
+            is_branch: bytes[8] != 0,
+            branch_taken: bytes[9] != 0,
             destination_registers: [bytes[10], bytes[11]],
             source_registers: [bytes[12], bytes[13], bytes[14], bytes[15]],
             destination_memory: std::array::from_fn(|i| number(2 + i)),
             source_memory: std::array::from_fn(|i| number(4 + i)),
-        })
+        }
     }
 
     /// Its bytes.

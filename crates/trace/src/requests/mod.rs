@@ -28,6 +28,7 @@ pub mod replay;
 mod text;
 
 pub use binary::{BLOCK_REQUESTS, BinaryWriter, MAGIC};
+pub use dramsim3::OtherWords;
 pub use error::{Place, TraceError};
 pub use nvmain::{Version, Writer};
 pub use reader::Reader;

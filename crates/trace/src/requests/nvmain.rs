@@ -2,15 +2,15 @@
 //!
 //! | line | meaning |
 //! |---|---|
-//! | `NVMV1` | first line, may be missing: requests carry old data |
-//! | `NVMV0` | the same, without old data |
+//! | `NVMV1` | first line: requests carry old data |
+//! | `NVMV0` | first line: requests carry no old data |
 //! | `CYCLE R\|W ADDRESS DATA OLDDATA THREAD` | a request |
 //! | `CYCLE R\|W ADDRESS DATA THREAD` | a request without old data |
 //!
 //! `CYCLE` and `THREAD` are decimal, the cycle one of the processor's; `ADDRESS` is hexadecimal, with or
 //! without `0x`; data are a line of 64 B as 128 hexadecimal digits, the byte at the lowest address
-//! first. Without a first line the number of fields of the first request determines which of the two it
-//! is. NVMain's own reader of the first version loses the first access; here none is lost.
+//! first. A trace without either of these first lines is of version 0, and NVMain throws its first line away; so
+//! does this, if the line is a request at all. Its own reader of version 1 loses the first access; here none is lost.
 
 use std::io::{self, Write};
 
@@ -46,13 +46,6 @@ impl Version {
             Content::New(_) => Some(Version::V0),
             Content::OldAndNew { .. } => Some(Version::V1),
         }
-    }
-
-    /// What the number of fields of a request determines.
-    pub fn of_request(text: &[u8]) -> Version {
-        let mut fields = Fields::new(text, 0);
-        let count = std::iter::from_fn(|| fields.next()).count();
-        if count == 5 { Version::V0 } else { Version::V1 }
     }
 }
 

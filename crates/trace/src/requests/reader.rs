@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-use super::Request;
 use super::binary::{Binary, MAGIC};
 use super::error::{Place, TraceError};
 use super::input::Input;
 use super::text::Text;
+use super::{OtherWords, Request};
 
 /// The requests of a trace, in order. Empty lines are passed over. After an error it ends.
 pub struct Reader<R> {
@@ -33,6 +33,19 @@ impl<R: Read> Reader<R> {
             Some(Format::Text(text)) => text.place(),
             Some(Format::Binary(binary)) => binary.place(),
         }
+    }
+
+    /// The words of DRAMsim3's format that were taken for reads so far though they say something else.
+    pub fn other_words(&self) -> Option<&OtherWords> {
+        match &self.format {
+            Some(Format::Text(text)) => text.other_words(),
+            _ => None,
+        }
+    }
+
+    /// Says that the first request was left out, as NVMain does where no first line says which of its formats a trace is of.
+    pub fn left_out_first(&self) -> bool {
+        matches!(&self.format, Some(Format::Text(text)) if text.is_headless())
     }
 }
 

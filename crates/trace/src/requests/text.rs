@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::Request;
-use super::dramsim3;
+use super::dramsim3::{self, OtherWords};
 use super::error::{Place, TraceError};
 use super::fields::Fields;
 use super::input::Input;
@@ -23,12 +23,25 @@ enum Format {
 pub struct Text {
     line: u64,
     format: Option<Format>,
+    /// No line says which of NVMain's formats it is: the first request was left out.
+    is_headless: bool,
+    others: Option<OtherWords>,
 }
 
 impl Text {
     /// The line that was read last.
     pub fn place(&self) -> Place {
         Place::Line(self.line)
+    }
+
+    /// The words that were taken for reads though they say something else.
+    pub fn other_words(&self) -> Option<&OtherWords> {
+        self.others.as_ref()
+    }
+
+    /// Says that the first request was left out, as NVMain does where no first line says which of its formats a trace is of.
+    pub fn is_headless(&self) -> bool {
+        self.is_headless
     }
 
     /// The next request; none at the end.
@@ -69,15 +82,34 @@ impl Text {
                         self.format = Some(Format::NvMain(version?));
                         continue;
                     }
-                    *self.format.insert(detect(text, self.line)?)
+                    let format = *self.format.insert(detect(text, self.line)?);
+                    if format == HEADLESS {
+                        self.is_headless = true;
+                        nvmain::parse(text, self.line, Version::V0)
+                            .map_err(|e| self.explained(e))?;
+                        continue;
+                    }
+                    format
                 }
             };
             let request = match format {
                 Format::NvMain(version) => nvmain::parse(text, self.line, version),
-                Format::DramSim3 => dramsim3::parse(text, self.line),
+                Format::DramSim3 => dramsim3::parse(text, self.line, &mut self.others),
             };
-            return request.map(Some);
+            let request = request.map_err(|error| self.explained(error))?;
+            return Ok(Some(request));
         }
+    }
+
+    /// An error with why the line was read as it was, if nothing in the trace says so.
+    fn explained(&self, error: TraceError) -> TraceError {
+        let TraceError::Malformed { place, expected, found } = error else { return error };
+        let why = if self.is_headless {
+            " (without `NVMV1` as its first line a trace is of version 0)"
+        } else {
+            ""
+        };
+        TraceError::Malformed { place, expected: format!("{expected}{why}").into(), found }
     }
 
     /// How long the next line is, its end included; 0 at the end of the text.
@@ -97,13 +129,17 @@ impl Text {
     }
 }
 
-/// The second field gives a format away.
+/// The format of a trace of NVMain without a first line that says which.
+const HEADLESS: Format = Format::NvMain(Version::V0);
+
+/// The second field gives NVMain's format away, all three DRAMsim3's.
 fn detect(text: &[u8], line: u64) -> Result<Format, TraceError> {
     let mut fields = Fields::new(text, line);
     fields.next();
     match fields.next() {
-        Some(b"R" | b"W") => Ok(Format::NvMain(Version::of_request(text))),
+        Some(b"R" | b"W") => Ok(HEADLESS),
         Some(b"READ" | b"WRITE") => Ok(Format::DramSim3),
+        _ if dramsim3::is_request(text) => Ok(Format::DramSim3),
         _ => Err(TraceError::malformed(
             line,
             "`NVMV1`, `CYCLE R|W ADDRESS DATA OLDDATA THREAD` (NVMain) or `ADDRESS READ|WRITE CYCLE` (DRAMsim3)",
