@@ -307,7 +307,6 @@ READING = [
     ("plot", "bars", "--machine", "in.toml", "--out"),
     ("plot", "traffic", "--style", "in.mplstyle", "--out"),
     ("crash", "--machine", "in.toml", "--replay"),
-    ("crash", "--machine", "in.toml", "--adversary", "--state"),
     ("capture", "--pm-file", "in.db", "program", "--to"),
     ("capture", "./in.sh", "--to"),
 ]
@@ -358,7 +357,7 @@ def test_no_function_takes_the_place_of_what_it_reads(tmp_path, kind):
         (*RUN, "btree", "--bank-loads", "x", "--timeline", "./x"),
         ("compare", "--out", "x.json", "--report", "x.json"),
         ("compare", "--designs", "silo", "--out", "x", "--report", "x/results.json"),
-        ("crash", "--adversary", "--state", "x", "--replay", "x"),
+        ("adversary", "--state", "x", "--replay", "x"),
     ],
 )
 def test_no_command_writes_one_file_twice(quick, tmp_path, command):
