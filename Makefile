@@ -110,7 +110,7 @@ notebooks: install jupyter clusters ## Run the notebooks in examples/, and keep 
 
 site: install $(VENV)/.site ## Build the documentation as a site: target/site/index.html
 	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --no-deps --lib $(addprefix --package ,$(DOCUMENTED))
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 release: $(VENV)/.release ## Make a release and check it: target/release-VERSION; OPTIONS=--rehearsal before its changes are final
 	$(BIN)/python -m release $(OPTIONS)

@@ -75,7 +75,7 @@ class Compression:
         suffix: The end of a file's name.
         magic: A stream's first bytes.
         stream: Makes what decompresses a stream.
-        padding: Zeros may stand behind a stream, in multiples of so many; 0: none.
+        padding: Zero bytes may follow a stream, in multiples of this number; 0: none.
     """
 
     name: str

@@ -30,15 +30,16 @@ from graven.running.work import Executor
 from graven.store.keeper import Keeper
 
 VERIFY_EVERY = 61
-"""Of so many plain power failures, one has its recovered files verified. A prime: transactions that
-are alike have as many crash points each, and the same one of each would be taken otherwise."""
+"""One of this many plain power failures has its recovered files verified. It is a prime: equal
+transactions have equal numbers of crash points, and another number would always take the same."""
 
 HELP = """Let power fail at every crash point of a run, recover from what survived, and check.
 
 A crash point is a change of what a power failure leaves. At each one power fails, the design
-recovers, the bytes are checked against the program's stores and acknowledgements, and the run goes
-on as if power had not failed. The first violation is minimised to a program that `graven litmus`
-replays. `graven adversary` draws programs and schedules instead of running a workload.
+recovers, the bytes are checked against the program's stores and acknowledgements, and the run
+continues as if power had not failed. The first violation is minimised to a program that
+`graven litmus` replays. `graven adversary` draws programs and schedules instead of running a
+workload.
 
 \b
 Examples:
@@ -140,7 +141,7 @@ class Crash(Writer):
 @click.option(
     "--verify",
     metavar="COMMAND",
-    help="Of a captured program: run COMMAND on the recovered files; {image} is the first, "
+    help="Run COMMAND on the recovered files of a captured program; {image} is the first, "
     "{folder} has all. An exit code other than 0 is a violation. It runs where structures are "
     f"walked, by default at every {VERIFY_EVERY}st plain failure, and first on good files, which "
     "must pass.",
@@ -149,8 +150,8 @@ class Crash(Writer):
     "--verify-limit",
     type=click.FloatRange(0, checker.SECONDS_MAX, min_open=True),
     metavar="SECONDS",
-    help="How long COMMAND of --verify may take on the files of one failure; one that takes longer "
-    f"has found them bad.  [default: {checker.SECONDS:g}]",
+    help="Limit of the time that COMMAND of --verify takes for one failure; one that takes longer "
+    f"has found the files bad.  [default: {checker.SECONDS:g}]",
 )
 @click.option(
     "--at",
@@ -164,7 +165,7 @@ class Crash(Writer):
     default=Shares.recovery_depth,
     show_default=True,
     metavar="N",
-    help="How often in a row power fails in recovery.",
+    help="Power failures in a row during recovery, at most.",
 )
 @click.option(
     "--lives",
@@ -177,7 +178,7 @@ class Crash(Writer):
     "--garbage/--no-garbage",
     default=False,
     show_default=True,
-    help="Whether the log region holds noise at first.",
+    help="Begin with noise in the log region.",
 )
 @options.violations("a run")
 @options.replay("one design and workload")

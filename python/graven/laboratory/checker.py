@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from graven.laboratory.reports import CrashReport, Violation
 
 SECONDS = 60.0
-"""How long a checker may take, unless it is said otherwise."""
+"""Default limit of the time that a checker takes."""
 
 SECONDS_MAX = 86_400.0
-"""Longest time that may be said."""
+"""Longest limit that is allowed."""
 
 SCRIPT, MACHINE = "replay.sh", "machine.toml"
 """Files beside kept ones: what lets power fail there again, and a machine of the user's own."""
@@ -37,7 +37,7 @@ NO_LIVES = (
     "with --verify there are no later lives (--lives 0): the trace would begin again with its "
     "first transaction, on files that have it already"
 )
-"""What is said of lives that nobody has asked for."""
+"""Note where a checker sets the default of later lives to none."""
 
 WHEN = {
     "before": "with which the trace begins",
@@ -47,14 +47,14 @@ WHEN = {
 
 
 def lives_of(lives: int | None, verify: str | None, default: int) -> int:
-    """How many later lives there are: by default none if a checker judges the files."""
+    """Number of later lives: by default none if a checker judges the files."""
     if lives is not None:
         return lives
     return default if verify is None else 0
 
 
 def seconds_of(value: object) -> float:
-    """How long a checker may take.
+    """Reads the limit of the time that a checker takes.
 
     Raises:
         ConfigError: it is no such time.
@@ -75,7 +75,7 @@ def believe(jobs: Iterable[CrashJob]) -> None:
 
     Raises:
         ConfigError: one cannot be run, or does not pass.
-        KeyboardInterrupt: somebody has interrupted it.
+        KeyboardInterrupt: the user interrupted it.
     """
     asked: dict[tuple[str, str], list[CrashJob]] = {}
     for job in jobs:
@@ -123,7 +123,7 @@ def _refusal(job: CrashJob, said: Mapping[str, Any]) -> str:
 
 
 def of_threads(count: int) -> str:
-    """What is to be said of a trace of several threads."""
+    """Caveat for a trace of several threads."""
     return (
         f"the trace has {count} threads, which take turns in a run as the machine has them: what "
         "they share may hold what no run of the program would have left"
@@ -131,7 +131,7 @@ def of_threads(count: int) -> str:
 
 
 def unjudged(reports: Iterable[CrashReport]) -> str | None:
-    """What is to be said of runs that had a checker, and were too short for it to look at."""
+    """Names runs that were too short for their checker to judge anything."""
     never = [
         report.name
         for report in reports
@@ -146,25 +146,25 @@ def unjudged(reports: Iterable[CrashReport]) -> str | None:
 
 
 def name_of(job: CrashJob) -> str:
-    """How messages and files call a run, as `CrashReport.name`."""
+    """Name of a run in messages and files, as `CrashReport.name`."""
     mutant = "" if job.mutant is None else f"-{job.mutant}"
     return f"{job.job.name}{mutant}-{Path(job.job.workload).stem}"
 
 
 def folder_of(job: CrashJob, results: Path) -> Path:
-    """Where the recovered files of a run's first violation are kept."""
+    """Folder for the recovered files of a run's first violation."""
     return results / f"{name_of(job)}.recovered"
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What there is of a violation that a checker has found.
+    """Files kept of a violation that a checker has found.
 
     Attributes:
         folder: The files as they were recovered, and what the checker said (`checker.txt`).
         command: Lets power fail there again.
         script: A file with that command.
-        threads: How many the trace has.
+        threads: Number of threads of the trace.
     """
 
     folder: Path

@@ -21,12 +21,12 @@ from graven.running.work import HERE, Executor, Keep, Work, run_all
 R = TypeVar("R")
 
 TRANSACTIONS = 1000
-"""Of one run, unless it is said otherwise."""
+"""Default number of transactions of a run."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """How often the more expensive failure modes are checked; 0 is never.
+    """Shares of crash points at which expensive failure modes are checked; 0 is never.
 
     Attributes:
         torn: Every n-th write of several words is also torn.
@@ -76,13 +76,13 @@ class CrashJob:
         mutant: A mutant of the design that is put in force.
         every: Power fails at every n-th crash point; the shares are of those.
         shares: How often the more expensive failure modes are checked.
-        lives: After some recoveries the workload begins again on what is there, and is crashed,
-            too; so many times in a row at most.
+        lives: Times in a row that the workload begins again after a recovery, on what recovery
+            left, and is crashed, too.
         garbage: Whether the log region holds noise at first.
-        violations: After so many, the run stops.
+        violations: Number of violations after which the run stops.
         verify: Of a captured program: a command that checks the recovered files, wherever
             structures are walked; `{image}` is the first file, `{folder}` where all are.
-        verify_seconds: How long it may take; a minute if nothing is said.
+        verify_seconds: Limit of its time; a minute by default.
         keep: The folder where the files of the first violation that it finds are kept.
         at: The only crash point at which power fails, and only plainly; everywhere if not given.
     """
@@ -153,7 +153,7 @@ class CrashJob:
         return _engine.Campaign("run", self.spec_json())
 
     def report(self, text: str, seconds: float) -> CrashReport:
-        """What came of it."""
+        """Reads the engine's report of the run."""
         return parse_crash_report(
             text,
             machine=self.job.machine.name,
@@ -183,7 +183,7 @@ class CampaignResult(Generic[R]):
     failures: tuple[Failure, ...]
     interrupted: bool
     found: int = 0
-    """How many had a result before."""
+    """Number of runs that had a result before."""
 
 
 @dataclass(frozen=True)

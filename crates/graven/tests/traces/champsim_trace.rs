@@ -257,7 +257,9 @@ fn of_cloudsuite(records: u64, again: u64) -> Vec<u8> {
         record[..8].copy_from_slice(&(0x40_0000 + 4 * n).to_le_bytes());
         record[10] = 7;
         record[14] = 8;
-        for at in [24, 56].into_iter().chain([32, 64].into_iter().filter(|_| n % again == 0)) {
+        for at in
+            [24, 56].into_iter().chain([32, 64].into_iter().filter(|_| n.is_multiple_of(again)))
+        {
             record[at..at + 8].copy_from_slice(&(0x10_0000 * at as u64 + 64 * n).to_le_bytes());
         }
         record
