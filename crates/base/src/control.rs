@@ -65,7 +65,7 @@ impl Control {
         self.is_cancelled()
     }
 
-    /// Whether the computation was asked to stop.
+    /// Returns whether a caller has used [`Control::cancel`] on it or on the computation that it is part of.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
             || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())

@@ -25,8 +25,8 @@ const ANY_SIZE: u8 = 7;
 pub struct Access {
     /// Where.
     pub position: u64,
-    /// How many bytes: a power of two of what an instruction accesses once, and any number up to [`ACCESS_BYTES_MAX`] of what
-    /// it accesses piece by piece.
+    /// Number of bytes. An instruction with one access takes a power of two; a repeated string instruction, whose elements are
+    /// joined, takes any number up to [`ACCESS_BYTES_MAX`].
     pub size: u8,
     /// How many loads ago its address was loaded, 1 the newest; 0: by none.
     pub origin: u16,
@@ -108,8 +108,8 @@ impl Encoder {
         self.instructions = self.instructions.max(instructions);
     }
 
-    /// A load or store, when so many instructions of the thread have been executed. `bytes`: what was found or stored, up to
-    /// [`ACCESS_BYTES_MAX`] of them; `origin`: how many loads ago its address was loaded. Returns how many bytes it takes.
+    /// Records a load or store of a thread that has executed `instructions` instructions. `bytes` are those loaded or stored,
+    /// up to [`ACCESS_BYTES_MAX`]; `origin` counts the loads since that of its address. Returns the size of the record in bytes.
     #[inline]
     pub fn access(
         &mut self,

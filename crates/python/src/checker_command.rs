@@ -66,7 +66,7 @@ impl Ended {
         format!("ended with exit code {code}{why}")
     }
 
-    /// The beginning of what it has said, at most so many characters.
+    /// Beginning of its output, at most `characters` long.
     pub fn beginning(&self, characters: usize) -> String {
         let said = String::from_utf8_lossy(&self.said);
         let said = said.trim();

@@ -245,7 +245,7 @@ fn safe_name(name: &str) -> String {
     name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect()
 }
 
-/// Writes a file of a length, without what is zero in it. Of the region, so many bytes from its start on are the file's.
+/// Writes a file of `length` bytes and leaves zeros as holes. The file has the first `bytes` bytes of its region.
 fn write(path: &Path, image: &Image, (start, bytes): (u64, u64), length: u64) -> io::Result<()> {
     let file = File::create(path)?;
     let (mut run, mut at) = (Vec::new(), 0);

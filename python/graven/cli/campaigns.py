@@ -12,6 +12,7 @@ import click
 
 from graven.basics import output
 from graven.basics.errors import OutputError
+from graven.basics.folders import RESULTS
 from graven.basics.numbers import exact, scaled
 from graven.cli.storing import watched
 from graven.cli.terminal import REFUSED, complain, note, refusing, results_console
@@ -22,9 +23,6 @@ from graven.results.formats import json_text
 from graven.running.pool import Failure, Observer, failures_text
 from graven.running.work import Executor
 from graven.store.keeper import Keeper
-
-RESULTS = Path("graven-results")
-"""The folder of programs that replay violations."""
 
 ROOM = 4 << 20
 """Room to ask for before a campaign, for a program or a state."""

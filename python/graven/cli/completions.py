@@ -115,7 +115,6 @@ def figure(context: click.Context, _: click.Parameter, begun: str) -> list[Compl
 
 
 design = _one(_designs)
-design_or_all = _one(_designs_or_all)
 designs = _several(_designs_or_all)
 workload = _one(_workloads)
 workloads = _several(_workloads_or_groups)

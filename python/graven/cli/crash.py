@@ -14,8 +14,9 @@ from click.core import ParameterSource
 from graven.api.options import workload_names
 from graven.basics import signals
 from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX
+from graven.basics.folders import RESULTS
 from graven.cli import options
-from graven.cli.campaigns import RESULTS, Done, Task, carry_out
+from graven.cli.campaigns import Done, Task, carry_out
 from graven.cli.files import Writer
 from graven.cli.storing import keeper, say_found
 from graven.cli.terminal import note

@@ -22,7 +22,7 @@ from graven.cli import completions
 from graven.cli.files import Written
 from graven.engine.machine import DEFAULT
 from graven.engine.variants import OPTION, Variant, all_parsed
-from graven.running.job import TRACE_ENDING
+from graven.running.job import is_trace
 
 if TYPE_CHECKING:
     from graven.running.work import Executor
@@ -51,7 +51,7 @@ def _joined(
 
 def _single(_context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """One name, where others take several."""
-    if value is not None and "," in value and not value.endswith(TRACE_ENDING):
+    if value is not None and "," in value and not is_trace(value):
         raise click.UsageError(f"{parameter.opts[0]}: `{value}` is several; give one")
     return value
 

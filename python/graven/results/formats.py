@@ -107,11 +107,6 @@ def to_csv(records: Iterable[Record], *, full: bool) -> str:
     return _written(records, "csv", full=full).decode()
 
 
-def to_parquet(records: Iterable[Record], *, full: bool) -> bytes:
-    """A Parquet file, in memory."""
-    return _written(records, "parquet", full=full)
-
-
 def _written(records: Iterable[Record], form: str, *, full: bool) -> bytes:
     buffer = io.BytesIO()
     write_records(buffer, list(records), form, full=full)

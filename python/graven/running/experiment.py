@@ -50,7 +50,7 @@ class Result:
 
 
 CHECKED_WHOLE = 4096
-"""Experiments of up to so many simulations are checked as a whole before the first one runs."""
+"""Largest number of simulations that are all checked before the first one runs."""
 
 
 @dataclass(frozen=True)

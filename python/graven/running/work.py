@@ -75,7 +75,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class Local:
-    """This process, with a thread for each of so many simulations at a time.
+    """This process, with a thread for each of `workers` simulations at a time.
 
     Attributes:
         workers: How many; one for each host core if nothing is said.

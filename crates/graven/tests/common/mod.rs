@@ -4,6 +4,7 @@
 
 pub mod campaign;
 pub mod churn;
+pub mod forgetful;
 pub mod memory;
 pub mod script;
 pub mod shared_lines;
@@ -60,14 +61,14 @@ pub fn statistics(simulation: &Simulation) -> Statistics {
 /// The part of a test's cases that runs: those of every edit, or in a longer test all others, so that none runs twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// One in so many cases, or the first of them.
+    /// Every n-th case, or the first cases.
     Edit,
     /// The rest.
     Long,
 }
 
 impl Part {
-    /// Says whether a case of this number is in the part, if every edit runs one in so many.
+    /// Returns whether the part has a case of this number, if every edit runs one case in `one_in`.
     pub fn has(self, number: usize, one_in: usize) -> bool {
         number.is_multiple_of(one_in) == (self == Part::Edit)
     }

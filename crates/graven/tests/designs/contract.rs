@@ -123,8 +123,8 @@ fn variants() -> Vec<(&'static str, Config)> {
     ]
 }
 
-/// Designs and machines take turns in the tests that every edit runs: a design meets one in so many machines, so that each
-/// meets several of the others.
+/// Designs and machines take turns in the tests that every edit runs: a design meets one machine in this number,
+/// and each meets several of the others.
 const MACHINES_ONE_IN: usize = 4;
 
 /// A design, a machine, and what the machine is called.
@@ -190,7 +190,7 @@ fn recover_at_any_cycle(part: Part) {
 
 const CRASHES_PER_WORKLOAD: u32 = 200;
 
-/// Every edit runs one in so many workloads of each design: others of each design, so that all are.
+/// Every edit runs one workload in this number with each design, another one with the next design, so that all run.
 const WORKLOADS_ONE_IN: usize = 6;
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! Bug class: a design breaks the rules of the interface and nobody notices, so that its timing is wrong.
 
+use crate::common::forgetful::FORGETFUL;
 use crate::common::registry;
 use crate::common::{CELLS, tiny_config};
 use graven::design::{Design, DesignInfo, Guarantee, NoEvent, Port, Stall, Unused, plug};
@@ -27,26 +28,6 @@ static HASTY: DesignInfo = DesignInfo {
     summary: "releases threads that do not wait for it",
     guarantee: |_| Guarantee::None,
     build: |_| Ok(plug(Hasty).into()),
-    ..DesignInfo::DEFAULT
-};
-
-struct Forgetful;
-
-impl Design for Forgetful {
-    type Write = Unused;
-    type Read = Unused;
-    type Timer = Unused;
-    type Event = NoEvent;
-
-    fn on_tx_end(&mut self, _port: &mut Port<'_, Self>, _tx: Tx) -> Stall {
-        Stall::UntilReleased
-    }
-}
-
-static FORGETFUL: DesignInfo = DesignInfo {
-    name: "forgetful",
-    summary: "makes threads wait and never releases them",
-    build: |_| Ok(plug(Forgetful).into()),
     ..DesignInfo::DEFAULT
 };
 

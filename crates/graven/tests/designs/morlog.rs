@@ -1190,7 +1190,7 @@ fn all(a: [&'static str; 11], b: [&'static str; 4], c: [&'static str; 3]) -> Vec
     a.into_iter().flat_map(pairs).collect()
 }
 
-/// Every edit tries one in so many machines.
+/// Every edit tries one machine in this number.
 const MACHINES_ONE_IN: usize = 5;
 
 #[test]

@@ -3,10 +3,10 @@
 //! Bug class: a program whose own threads wait for each other convicts the design under which it runs, or a design that holds
 //! a thread for ever is excused by those who wait for that thread.
 
+use crate::common::forgetful::FORGETFUL;
 use crate::common::script::{compute, script, store};
 use crate::common::{registry, tiny_config};
-use graven::design::{Design, DesignInfo, Guarantee, NoEvent, Port, Stall, Unused, plug};
-use graven::ids::Tx;
+use graven::design::{Design, DesignInfo, Guarantee, NoEvent, Unused, plug};
 use graven::lab::campaign::RunCampaign;
 use graven::lab::case::Case;
 use graven::lab::explorer::{Outcome, Thoroughness};
@@ -172,27 +172,6 @@ fn a_circle_that_does_not_close_is_none() {
         assert!(outcome.tally.crash_points > 0);
     }
 }
-
-/// It never lets a thread go on that comes to the end of its transaction.
-struct Forgetful;
-
-impl Design for Forgetful {
-    type Write = Unused;
-    type Read = Unused;
-    type Timer = Unused;
-    type Event = NoEvent;
-
-    fn on_tx_end(&mut self, _port: &mut Port<'_, Self>, _tx: Tx) -> Stall {
-        Stall::UntilReleased
-    }
-}
-
-static FORGETFUL: DesignInfo = DesignInfo {
-    name: "forgetful",
-    summary: "makes threads wait and never releases them",
-    build: |_| Ok(plug(Forgetful).into()),
-    ..DesignInfo::DEFAULT
-};
 
 #[test]
 fn a_design_that_holds_the_thread_with_the_lock_is_convicted() {

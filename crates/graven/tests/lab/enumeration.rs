@@ -99,7 +99,7 @@ fn what_symmetry_leaves_out_is_violated_too() {
     });
 }
 
-/// Every edit tries one in so many mutants of each design of the sample.
+/// Every edit tries one mutant in this number, of each design of the sample.
 const MUTANTS_ONE_IN: usize = 6;
 
 #[test]

@@ -40,7 +40,7 @@ fn campaign(design: &'static DesignInfo, mutant: Option<&str>, seeds: u64) -> Sc
     campaign_from(design, mutant, (1, seeds))
 }
 
-/// A campaign from a first seed on, with so many.
+/// Runs a campaign of a number of seeds, from a first one on.
 fn campaign_from(
     design: &'static DesignInfo,
     mutant: Option<&str>,
@@ -99,7 +99,7 @@ fn program_for(design: &DesignInfo, mutant: &str) -> Option<Litmus> {
     programs.into_iter().find(|p| p.mutant.as_deref() == Some(mutant))
 }
 
-/// Every edit tries one in so many of a design's mutants.
+/// Every edit tries one of a design's mutants in this number.
 const MUTANTS_ONE_IN: usize = 9;
 
 #[test]
@@ -181,7 +181,7 @@ fn ideal_violates_within_a_hundred_crash_points_of_any_workload() {
     }
 }
 
-/// Every edit crashes one in so many workloads of each design: another one of each design, so that all are.
+/// Every edit crashes one workload in this number with each design, another one with the next design, so that all crash.
 const WORKLOADS_ONE_IN: usize = 10;
 
 #[test]

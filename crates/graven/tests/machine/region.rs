@@ -308,7 +308,7 @@ fn a_region_without_a_warm_up_is_as_long_as_another() {
     assert_eq!(record(&spec)["transactions"], 1984, "32 windows of 62 transactions");
 }
 
-/// Every edit runs one in so many designs with a program: others with each, so that all are.
+/// Every edit runs one design in this number with each program, another one with the next program, so that all run.
 const DESIGNS_ONE_IN: usize = 4;
 
 #[test]

@@ -173,7 +173,7 @@ impl CrashRun {
         self
     }
 
-    /// The same, of the last so many events before the run stops: a long run has more than the host has memory for.
+    /// The same of the last `events` events before the run stops: a long run has more than the host has memory for.
     pub fn traced_last(self, events: usize) -> CrashRun {
         CrashRun { trace_last: events, ..self.traced() }
     }
