@@ -1,16 +1,16 @@
-"""Commands that are killed: a sample of the campaign `tests.campaigns.kills`, always the same."""
+"""Commands that are killed: a sample of the campaign `campaigns.kills`, always the same."""
 
 from __future__ import annotations
 
 import pytest
-from tests.campaigns import kills, tables
-from tests.campaigns.kills import CASES, OLD, Judged, Reference, Struck
+from campaigns import kills
+from campaigns.kills import CASES, OLD, Judged, Reference, Struck
 
 BY_NAME = {case.name: case for case in CASES}
 
 
 def test_the_table_has_all_tries_and_nothing_wrong():
-    rows = tables.read_rows(kills.TABLE)
+    rows = kills.TABLE.read()
     assert [int(row["try"]) for row in rows] == list(range(kills.TRIES))
     for row in rows:
         assert row["case"] == kills.case_of(int(row["try"])).name

@@ -905,7 +905,7 @@ def test_plot_sensitivity_draws_what_explain_has_kept(quick, tmp_path):
 
 
 def test_the_page_has_each_picture_of_the_gallery_with_its_commands():
-    from tests.campaigns.gallery import GALLERY, PICTURES
+    from campaigns.gallery import GALLERY, PICTURES
 
     page = (GALLERY.parent / "guides/plots.md").read_text()
     commands = {

@@ -1,46 +1,31 @@
 """Regions in steady state against 400,000 transactions: do the stated intervals hold?
 
-    python -m tests.campaigns.steady [--workloads NAMES] [--designs NAMES] [--jobs N]
-    python -m tests.campaigns.steady --stored   write the page from the table
-
 The campaign compares every design with `base` on every workload three times on Silo's machine: as
 `graven compare` does by default, in a region whose length precision decides; in a region of `LONG`
 transactions; and in whole runs of `LONG` transactions from empty caches on. A structure that grows
 is larger in a long region, so seven seeds are measured there: the regions of the other six, with as
 many transactions at the same size, judge the interval of each. `steady.csv` has the ratios and half
-of the stated intervals, and `docs/results/steady.md` shows them.
+of the stated intervals.
 
-The campaign keeps results in the store `graven-results/steady`, and simulates only what is missing
-there after an interrupt. It writes a workload's rows when all its designs are through.
+The campaign keeps results in the store `graven-results/steady`, and simulates only those that are
+missing there after an interrupt.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from tests.campaigns.tables import (
-    ROOT,
-    STATES,
-    Row,
-    read_rows,
-    replaced,
-    table_of,
-    wrapped,
-    write_page,
-    write_rows,
-)
 
 import graven
 from graven.api.options import design_names, workload_names
 from graven.results.comparison import Normalised
 from graven.results.region import growth
 
-TABLE = Path(__file__).parent / "steady.csv"
-PAGE = ROOT / "docs/results/steady.md"
+from .runner import STATES, Campaign, Given, Rows, Task
+from .tables import ROOT, Row, Table, table_of, wrapped
+
 STORE = STATES / "steady"
 
 MACHINE = "silo"
@@ -61,24 +46,17 @@ METRICS = {
     "media_write_requests": "media writes",
     "write_energy_pj": "write energy",
 }
-COLUMNS = (
-    "workload",
-    "design",
-    "metric",
-    "region",
-    "half_width",
-    "long",
-    "long_half_width",
-    "others",
-    "others_half_width",
-    "inside",
-    "seeds",
-    "whole",
-    "why_not_steady",
-)
+TABLE = Table(
+    "steady",
+    (
+        "workload", "design", "metric", "region", "half_width", "long", "long_half_width", "others",
+        "others_half_width", "inside", "seeds", "whole", "why_not_steady",
+    ),
+    ("workload", "design"),
+)  # fmt: skip
 
 WITHIN = 0.05
-"""How far the two may be apart, over the long run's."""
+"""Distance that the two may have, over the long run's."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +70,12 @@ class Compared:
 
     @property
     def grows(self) -> bool:
-        """Whether the structure is another one in the course of a long region."""
+        """True if the structure is another one in the course of a long region."""
         return len(self.regions) > 1
 
 
 def compared(workload: str, designs: Sequence[str], jobs: int | None) -> Compared:
-    """A workload's comparison in regions, in long ones, and in whole runs."""
+    """Compares a workload in regions, in long ones, and in whole runs."""
     usual = {"machine": MACHINE, "store": STORE, "jobs": jobs}
     names = [BASELINE, *(name for name in designs if name != BASELINE)]
     regions = [graven.compare(names, workload, **usual)]
@@ -115,7 +93,7 @@ def compared(workload: str, designs: Sequence[str], jobs: int | None) -> Compare
 
 
 def rows_of(workload: str, designs: Sequence[str], jobs: int | None) -> list[Row]:
-    """What came out of a workload."""
+    """Makes the rows of a workload."""
     all_of = compared(workload, designs, jobs)
     comparison = all_of.regions[0].comparison
     (threads,) = comparison.threads
@@ -135,48 +113,48 @@ def rows_of(workload: str, designs: Sequence[str], jobs: int | None) -> list[Row
             inside = holding(known) if all_of.grows else holds(known[0], long.mean)
             values = (
                 workload, design, metric, *written(known[0]), *written(long), *written(others),
-                str(int(inside)), str(len(known)), f"{whole:.5g}", "; ".join(record.why_not_steady),
+                int(inside), len(known), f"{whole:.5g}", "; ".join(record.why_not_steady),
             )  # fmt: skip
-            rows.append(dict(zip(COLUMNS, values, strict=True)))
+            rows.append(TABLE.row(*values))
     return rows
 
 
 def holds(interval: graven.Interval, value: float) -> bool:
-    """Whether a value is in an interval."""
+    """Returns True if a value is in an interval."""
     return interval.low <= value <= interval.high
 
 
 def holding(intervals: Sequence[graven.Interval]) -> int:
-    """How many of several intervals of the same have the mean of the others in them."""
+    """Counts the intervals, of several of the same, that contain the mean of the others."""
     total = sum(one.mean for one in intervals)
     beside = len(intervals) - 1
     return sum(holds(one, (total - one.mean) / beside) for one in intervals)
 
 
 def written(interval: graven.Interval | None) -> tuple[str, str]:
-    """Mean and half-width, as the table has them."""
+    """Returns mean and half-width as the table has them."""
     if interval is None:
         return "", ""
     return f"{interval.mean:.5g}", f"{interval.half_width or 0.0:.3g}"
 
 
 def apart(row: Row, which: str) -> float:
-    """How far the region is from another value, over that."""
+    """Returns the distance of the region from another value, over that."""
     return float(row["region"]) / float(row[which]) - 1.0
 
 
 def judge(row: Row) -> str:
-    """The column that says whether the stated interval of the first seed holds."""
+    """Returns the column that tells if the stated interval of the first seed holds."""
     return "others" if row["others"] else "long"
 
 
 def is_inside(row: Row) -> bool:
-    """Whether the interval that the region states has the value of many more transactions in it."""
+    """Returns True if the region's stated interval contains the value of many more transactions."""
     return abs(float(row["region"]) - float(row[judge(row)])) <= float(row["half_width"])
 
 
 def counted(rows: Sequence[Row]) -> str:
-    """How many regions hold what they say, a sentence for each metric."""
+    """Counts the regions that hold what they state, in a sentence for each metric."""
     said = []
     share = f"{100 * WITHIN:.0f} %"
     for metric, title in METRICS.items():
@@ -201,7 +179,7 @@ def counted(rows: Sequence[Row]) -> str:
 
 
 def shown(rows: Sequence[Row]) -> str:
-    """The table of the page: throughput, and how far the others are from many more transactions."""
+    """Makes the table of the page: throughput, and distances from many more transactions."""
     by = {(row["workload"], row["design"], row["metric"]): row for row in rows}
     head = ["workload", "design", "region", "long region", "other seeds", "apart", "whole run"]
     head += [f"{title}, apart" for title in list(METRICS.values())[1:]]
@@ -227,34 +205,40 @@ def shown(rows: Sequence[Row]) -> str:
 
 
 def with_half_width(row: Row, column: str, half_width: str) -> str:
-    """A value and half of its interval."""
+    """Shows a value and half of its interval."""
     return f"{float(row[column]):.3f} ±{float(row[half_width]):.3f}"
 
 
 def difference(row: Row) -> str:
-    """How far the region is from many more transactions; marked if its interval does not say so."""
+    """Shows the distance from many more transactions, marked if it is outside the interval."""
     return f"{100 * apart(row, judge(row)):+.1f} %" + ("" if is_inside(row) else " *")
 
 
-def main() -> None:
-    """Runs what is missing, writes table and page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def tasks(given: Given) -> Iterator[Task]:
+    """Gives a task for each workload."""
+
+    def task(workload: str) -> Task:
+        def run() -> Rows:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return {TABLE: rows_of(workload, design_names(given.designs), given.jobs)}
+
+        return Task(workload, run)
+
+    return map(task, workload_names(given.workloads))
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Adds what is compared."""
     parser.add_argument("--workloads", default="micro", help="names or groups, with commas")
     parser.add_argument("--designs", help="names, with commas [default: as of compare]")
-    parser.add_argument("--jobs", type=int, help="simulations at a time")
-    parser.add_argument("--stored", action="store_true", help="write the page from the table")
-    asked = parser.parse_args()
-    if not asked.stored:
-        warnings.simplefilter("ignore")
-        for workload in workload_names(asked.workloads):
-            rows = rows_of(workload, design_names(asked.designs), asked.jobs)
-            before = read_rows(TABLE)
-            write_rows(TABLE, COLUMNS, replaced(before, rows, COLUMNS[:3]))
-            print(workload, flush=True)
-            print(counted(rows), flush=True)
-    rows = read_rows(TABLE)
-    write_page(PAGE, counted(rows), shown(rows))
 
 
-if __name__ == "__main__":
-    main()
+CAMPAIGN = Campaign(
+    tasks,
+    [TABLE],
+    ROOT / "docs/results/steady.md",
+    lambda rows: [counted(rows), shown(rows)],
+    options=options,
+    sizes=("designs",),
+)

@@ -1,29 +1,13 @@
 """Real programs: captured by their recipes, their properties, what designs make of them, crashed.
 
-    python -m tests.campaigns.real_programs            run everything that is left, write the page
-    python -m tests.campaigns.real_programs --stored   write the page from the tables
-
-Traces are in `graven-results`, and made once. Tables keep a row until it is made anew (`--anew`).
+A task has a program. Traces are in `graven-results`, and made once.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-from tests.campaigns.tables import (
-    ROOT,
-    STATES,
-    Row,
-    read_rows,
-    replaced,
-    table_of,
-    write_page,
-    write_rows,
-)
 
 from graven.api.options import sound_designs
 from graven.api.traces import trace_info, trace_properties
@@ -35,11 +19,8 @@ from graven.running.experiment import Experiment
 from graven.running.job import Job, matrix
 from graven.running.progress import Display
 
-HERE = Path(__file__).parent
-CAPTURED, COMPARED, CRASHED = (
-    HERE / f"real-programs-{name}.csv" for name in ("captured", "compared", "crashed")
-)
-PAGE = ROOT / "docs/results/real-programs.md"
+from .runner import STATES, Campaign, Given, Rows, Task, whole
+from .tables import ROOT, Row, Table, table_of
 
 MACHINES = ("silo", "morlog", "hoop")
 """Those of papers with programs of their own."""
@@ -59,29 +40,41 @@ REPAIRS = {
     "morlog-slde": {"morlog.dirty_flags": "false"},
     "morlog-dp": {"morlog.dirty_flags": "false"},
 }
-"""What has a design log silent stores (docs/results/findings.md): those that are convicted as
-printed are crashed once more with it."""
+"""Settings with which a design logs silent stores (docs/results/findings.md): those that are
+convicted as printed are crashed once more with them."""
 
 CRASH_TRANSACTIONS = 12
 """Of each program, after those that fill its store."""
 
 CRASH_EVERY = 8
-"""Every so many-th crash point: a transaction of LMDB stores hundreds of words."""
+"""Power fails at each crash point of that number: LMDB's transactions store hundreds of words."""
 
-CAPTURED_COLUMNS = (
-    "program", "transactions", "several", "outside", "stores_mean", "stores_p99", "words_mean",
-    "lines_mean", "silent_share", "clean_share", "again_share", "instructions_per_store",
-    "access_share", "volatile_share", "loads_checked", "bytes_compared", "unexplained",
+CAPTURED = Table(
+    "real-programs-captured",
+    (
+        "program", "transactions", "several", "outside", "stores_mean", "stores_p99", "words_mean",
+        "lines_mean", "silent_share", "clean_share", "again_share", "instructions_per_store",
+        "access_share", "volatile_share", "loads_checked", "bytes_compared", "unexplained",
+    ),
+    ("program",),
 )  # fmt: skip
-COMPARED_COLUMNS = ("program", "machine", "design", "throughput", "writes", "refusal")
-CRASHED_COLUMNS = (
-    "program", "design", "repair", "crash_points", "recoveries", "outside", "verdict", "violation",
-    "refusal",
+COMPARED = Table(
+    "real-programs-compared",
+    ("program", "machine", "design", "throughput", "writes", "refusal"),
+    ("program", "machine"),
+)
+CRASHED = Table(
+    "real-programs-crashed",
+    (
+        "program", "design", "repair", "crash_points", "recoveries", "outside", "verdict",
+        "violation", "refusal",
+    ),
+    ("program",),
 )  # fmt: skip
 
 
 def trace_of(name: str, *, short: bool = False) -> Path:
-    """A recipe's trace, which is made if it is not there."""
+    """Returns a recipe's trace, which is made if there is none yet."""
     path = STATES / "captures" / f"{name}{'-short' if short else ''}.gvt"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,13 +84,13 @@ def trace_of(name: str, *, short: bool = False) -> Path:
 
 
 def captured_row(name: str) -> Row:
-    """What a program is like."""
+    """Makes the row of a program's properties."""
     path = trace_of(name)
     report = trace_info(path).header["capture"]["report"]
     found = trace_properties(path)
     of = found["transactions"]
     values = (
-        name, report["transactions"], report["transactions_of_several"],
+        report["transactions"], report["transactions_of_several"],
         report["words_stored_outside"], of["stores"]["mean"], of["stores"]["p99"],
         of["words"]["mean"], of["lines"]["mean"], found["silent_share"], found["clean_share"],
         found["again_share"], found["instructions_per_store"], found["access_share"],
@@ -105,38 +98,34 @@ def captured_row(name: str) -> Row:
         report["loads"], report["bytes_compared"],
         report["bytes_unexplained"] + report["loads_unexplained"],
     )  # fmt: skip
-    return dict(zip(CAPTURED_COLUMNS, map(_text, values), strict=True))
+    return CAPTURED.row(name, *map(_text, values))
 
 
 def _text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def compared_rows(names: Sequence[str], display: Display) -> list[Row]:
-    """Throughput and writes of the media, over those of the baseline."""
+def compared_rows(name: str, display: Display) -> list[Row]:
+    """Makes rows of throughput and writes of the media, over those of the baseline."""
     rows: list[Row] = []
-    traces = {name: str(trace_of(name)) for name in names}
+    path = str(trace_of(name))
     for machine in MACHINES:
-        jobs = matrix(DESIGNS, list(traces.values()), Machine.find(machine), settings=SETTINGS)
+        jobs = matrix(DESIGNS, [path], Machine.find(machine), settings=SETTINGS)
         result = Experiment.prepare(jobs).run(observe=display)
         if result.interrupted:
             raise KeyboardInterrupt
-        found = {(r.workload, r.design): r for r in result.records}
+        found = {record.design: record for record in result.records}
         failed = {failure.label: failure.message for failure in result.failures}
-        for name, path in traces.items():
-            base = found.get((name, BASELINE))
-            for design in DESIGNS:
-                record = found.get((name, design))
-                ratios = [
-                    None
-                    if record is None or base is None
-                    else _ratio(record.number(s), base.number(s))
-                    for s in ("throughput_tx_per_s", "media_write_requests")
-                ]
-                cells = ["" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
-                why = failed.get(f"{design} on {path}", "")
-                values = (name, machine, design, *cells, why.replace(path, name))
-                rows.append(dict(zip(COMPARED_COLUMNS, values, strict=True)))
+        base = found.get(BASELINE)
+        for design in DESIGNS:
+            record = found.get(design)
+            ratios = [
+                None if record is None or base is None else _ratio(record.number(s), base.number(s))
+                for s in ("throughput_tx_per_s", "media_write_requests")
+            ]
+            cells = ["" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
+            why = failed.get(f"{design} on {path}", "")
+            rows.append(COMPARED.row(name, machine, design, *cells, why.replace(path, name)))
     return rows
 
 
@@ -147,7 +136,7 @@ def _ratio(value: float | None, base: float | None) -> float | None:
 def crashed_rows(
     name: str, designs: Sequence[str], display: Display, *, repaired: bool
 ) -> list[Row]:
-    """A crash campaign of designs, as printed or with their repairs."""
+    """Makes the rows of designs that are crashed, as printed or with their repairs."""
     path = str(trace_of(name, short=True))
     machine = Machine.find("silo")
     shares = Shares(torn=4, in_flight=8, recovery=0, structures=0)
@@ -162,38 +151,52 @@ def crashed_rows(
         for design, repair in repairs.items()
     ]
     result = CrashCampaign.prepare(jobs).run(observe=display)
-    if result.interrupted or result.failures:
-        raise SystemExit(f"{name}: {result.failures}")
+    whole(result.failures, result.interrupted)
     rows = []
     for report in result.reports:
         repair = ", ".join(f"{key} = {value}" for key, value in repairs[report.design].items())
-        values = (
+        violation = report.violations[0].what if report.violations else ""
+        row = CRASHED.row(
             name, report.design, repair, report.crash_points, report.recoveries,
-            report.words_stored_outside, report.verdict,
-            report.violations[0].what if report.violations else "", report.refusal or "",
+            report.words_stored_outside, report.verdict, violation, report.refusal or "",
         )  # fmt: skip
-        rows.append(dict(zip(CRASHED_COLUMNS, map(str, values), strict=True)))
+        rows.append(row)
     return rows
 
 
-def convicted(crashed: Sequence[Row]) -> dict[str, list[str]]:
-    """By program, the designs that are convicted as printed, have a repair, and lack its row."""
-    tried = {(row["program"], row["design"]) for row in crashed if row["repair"]}
-    found: dict[str, list[str]] = {}
-    for row in crashed:
-        program, design = row["program"], row["design"]
-        is_convicted = row["verdict"] == "violated" and not row["repair"]
-        if is_convicted and design in REPAIRS and (program, design) not in tried:
-            found.setdefault(program, []).append(design)
-    return found
+def convicted(rows: Sequence[Row]) -> list[str]:
+    """Returns the designs that are convicted as printed, and have a repair."""
+    of = (row["design"] for row in rows if row["verdict"] == "violated")
+    return [design for design in of if design in REPAIRS]
+
+
+def tasks(_: Given) -> Iterator[Task]:
+    """Gives a task for each program."""
+
+    def task(name: str) -> Task:
+        def run() -> Rows:
+            with Display("simulations") as display:
+                compared = compared_rows(name, display)
+                printed = crashed_rows(name, sound_designs(), display, repaired=False)
+                again = convicted(printed)
+                repaired = crashed_rows(name, again, display, repaired=True) if again else []
+            return {
+                CAPTURED: [captured_row(name)],
+                COMPARED: compared,
+                CRASHED: [*printed, *repaired],
+            }
+
+        return Task(name, run)
+
+    return map(task, recipes())
 
 
 def _percent(text: str) -> str:
     return "-" if text in ("", "None") else f"{100 * float(text):.1f}"
 
 
-def shown(captured: list[Row], compared: list[Row], crashed: list[Row]) -> str:
-    """What the page shows."""
+def blocks(captured: list[Row], compared: list[Row], crashed: list[Row]) -> list[str]:
+    """Makes the part of the page that is not written by hand."""
     out = ["## Properties", ""]
     head = (
         "program", "transactions", "of several words", "words stored outside", "stores each",
@@ -226,7 +229,7 @@ def shown(captured: list[Row], compared: list[Row], crashed: list[Row]) -> str:
     )  # fmt: skip
     out.append(table_of(head, (_crashed_cells(name, crashed) for name in names)))
     out += [_violated(crashed), *_refused(crashed), ""]
-    return "\n".join(out)
+    return ["\n".join(out)]
 
 
 def _violated(rows: Sequence[Row]) -> str:
@@ -310,39 +313,6 @@ def _crashed_cells(name: str, rows: list[Row]) -> list[str]:
     ]
 
 
-def main() -> int:
-    """Runs what is left, unless only what is stored is wanted."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--stored", action="store_true", help="run nothing")
-    parser.add_argument("--anew", action="store_true", help="run everything again")
-    given = parser.parse_args()
-    captured, compared, crashed = map(read_rows, (CAPTURED, COMPARED, CRASHED))
-    known = [] if given.anew else captured
-    done = {row["program"] for row in known} & {row["program"] for row in crashed}
-    names = [] if given.stored else [name for name in recipes() if name not in done]
-    with Display("simulations") as display:
-        if names:
-            print(f"captures, compares and crashes {', '.join(names)}", file=sys.stderr)
-            rows: list[Row] = [captured_row(name) for name in names]
-            captured = replaced(captured, rows, ("program",))
-            write_rows(CAPTURED, CAPTURED_COLUMNS, captured)
-            rows = compared_rows(names, display)
-            compared = replaced(compared, rows, ("program", "machine", "design"))
-            write_rows(COMPARED, COMPARED_COLUMNS, compared)
-        for name in names:
-            rows = crashed_rows(name, sound_designs(), display, repaired=False)
-            # What the repairs made of an earlier run goes with it.
-            before = [row for row in crashed if row["program"] != name or not row["repair"]]
-            crashed = replaced(before, rows, ("program", "design"))
-            write_rows(CRASHED, CRASHED_COLUMNS, crashed)
-        left = {} if given.stored else convicted(crashed)
-        for name, designs in left.items():
-            rows = crashed_rows(name, designs, display, repaired=True)
-            crashed = [*crashed, *rows]
-            write_rows(CRASHED, CRASHED_COLUMNS, crashed)
-    write_page(PAGE, shown(captured, compared, crashed))
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+CAMPAIGN = Campaign(
+    tasks, [CAPTURED, COMPARED, CRASHED], ROOT / "docs/results/real-programs.md", blocks
+)

@@ -1,37 +1,25 @@
-"""What comes of the papers' measured claims, and what moves each.
-
-    python -m tests.campaigns.explained [--only PATTERN] [--full] [--out FOLDER] [--jobs N]
-    python -m tests.campaigns.explained --programs [--only PATTERN] [--out FOLDER] [--jobs N]
-    python -m tests.campaigns.explained --table
+"""Outcomes of the papers' measured claims, and what moves each.
 
 Every measured claim is tried by default, under each reading of its paper's text, under the
 method that the paper describes, and with each other value of the keys that no sentence decides,
-one at a time: what `graven explain` does for one claim. Results of simulations are kept in FOLDER,
-with those of `graven reproduce`, and what is there does not run again. `reference.csv`,
-which Graven ships (`graven.papers.reference`), has a line for each claim and alternative, the
-largest effect first (what a reading is and sets is in `papers/*/experiments.toml`);
-`docs/results/claims.md` has the tables that `--table` prints.
+one at a time: what `graven explain` does for one claim. Results of simulations are kept with those
+of `graven reproduce`, and are not simulated again. `reference.csv`, which Graven ships
+(`graven.papers.reference`), has a line for each claim and alternative, the largest effect first
+(`papers/*/experiments.toml` has the readings and their settings).
 
 `--programs` tries the claims that readings with real programs have something to say of by default
 and with these, at quick sizes, and writes `explained-programs.csv`; `reference.csv` stays as it is.
-Traces are captured if they are not in FOLDER/captures.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from tests.campaigns.tables import wrapped
-
 from graven import _engine
-from graven.basics import output
 from graven.cli.programs import CAPTURES, capture_programs
 from graven.laboratory.crashes import CrashJob
 from graven.papers import reference
@@ -49,6 +37,7 @@ from graven.papers.plan import (
     jobs_of,
 )
 from graven.papers.programs import answer_with
+from graven.papers.readings import Reading
 from graven.papers.reproduction import by_digest, run
 from graven.papers.rules import (
     AGREES,
@@ -65,48 +54,88 @@ from graven.papers.rules import (
 from graven.papers.sensitivity import Sensitivity, alternatives_of, sensitivity
 from graven.papers.verdicts import each_text
 from graven.running.job import Job
-from graven.running.pool import host_cores
 from graven.running.progress import Display
 from graven.running.work import Local
 from graven.store import Store
 
-RESULTS = reference.FILE
-WITH_PROGRAMS = Path(__file__).parent / "explained-programs.csv"
+from .runner import STATES, Campaign, Given, Rows, Task, whole
+from .tables import ROOT, Row, Table, wrapped
 
-PROGRAMS_COLUMNS = (
-    "claim",
-    "paper",
-    "reading",
-    "outcome",
-    "ours",
-    "each",
+CLAIMS = Table(
+    reference.FILE.stem,
+    reference.COLUMNS,
+    ("claim",),
+    lambda: ((claim.id,) for _, claim in measured()),
+    reference.FILE.parent,
 )
-
-Row = dict[str, str]
+WITH_PROGRAMS = Table(
+    "explained-programs",
+    ("claim", "paper", "reading", "outcome", "ours", "each"),
+    ("claim",),
+    CLAIMS.order,
+)
 
 SHOWN = 30
 """What came out is shown up to so many characters; of orders and trends, whether they hold."""
 
 
-def measured(pattern: str = "*") -> list[tuple[Paper, Claim]]:
-    """The claims that simulations answer, those whose names match."""
+def measured() -> list[tuple[Paper, Claim]]:
+    """Returns the claims that simulations answer."""
     return [
-        (paper, claim)
-        for paper in papers().values()
-        for claim in paper.claims
-        if claim.measures and fnmatchcase(claim.id, pattern)
+        (paper, claim) for paper in papers().values() for claim in paper.claims if claim.measures
     ]
 
 
-def _run(everything: Mapping[str, Job | CrashJob], store: Store, workers: int) -> None:
+def tasks(given: Given) -> Iterator[Task]:
+    """Gives a task for each claim."""
+    store = Store(given.out / "store")
+    for paper, claim in measured():
+        if not given.programs:
+            yield Task(claim.id, partial(explained, claim, paper, store, given))
+        elif readings := [
+            r for r in paper.readings.values() if r.programs and answer_with(claim, r)
+        ]:
+            yield Task(claim.id, partial(with_programs, claim, paper, readings, store, given))
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Adds sizes, and the folder of results."""
+    parser.add_argument("--full", action="store_true", help="the papers' sizes, three seeds")
+    parser.add_argument("--programs", action="store_true", help="real programs alone; quick sizes")
+    parser.add_argument("--out", type=Path, default=STATES / "reproduce", metavar="FOLDER")
+
+
+def explained(claim: Claim, paper: Paper, store: Store, given: Given) -> Rows:
+    """Simulates a claim under all alternatives."""
+    quick = not given.full
+    _run(jobs_of(alternatives_of(claim, paper, quick=quick)), store, given.jobs)
+    return {CLAIMS: rows(sensitivity(claim, paper, store, quick=quick), quick=quick)}
+
+
+def with_programs(
+    claim: Claim, paper: Paper, readings: Sequence[Reading], store: Store, given: Given
+) -> Rows:
+    """Simulates a claim with real programs, whose traces are captured if the folder lacks them."""
+    captures = given.out / CAPTURES
+    capture_programs((name for reading in readings for name in reading.programs), captures)
+    alternatives = [
+        item
+        for item in alternatives_of(claim, paper, quick=True, captures=captures)
+        if item.kind in (BY_DEFAULT, PROGRAMS)
+    ]
+    _run(jobs_of(alternatives), store, given.jobs)
+    found = sensitivity(claim, paper, store, quick=True, captures=captures)
+    return {WITH_PROGRAMS: programs_rows(found)}
+
+
+def _run(jobs: Iterable[Job | CrashJob], store: Store, workers: int) -> None:
     with Display() as display:
-        ran = run(everything, store, executor=Local(workers), observe=display)
-    if ran.failures or ran.interrupted:
-        sys.exit(f"not complete: {ran.failures or 'interrupted'}")
+        ran = run(by_digest(jobs), store, executor=Local(workers), observe=display)
+    whole(ran.failures, ran.interrupted)
 
 
 def rows(found: Sensitivity, *, quick: bool) -> list[Row]:
-    """What came of a claim by default, and of everything that may move it, most first."""
+    """Makes the rows of a claim: by default, and with everything that may move it, most first."""
     verdict = found.verdict
     shared = {
         "claim": verdict.claim.id,
@@ -144,17 +173,8 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
-def explain(claims: Sequence[tuple[Paper, Claim]], store: Store, *, quick: bool) -> list[Row]:
-    """The lines of all claims."""
-    return [
-        row
-        for paper, claim in claims
-        for row in rows(sensitivity(claim, paper, store, quick=quick), quick=quick)
-    ]
-
-
 def programs_rows(found: Sensitivity) -> list[Row]:
-    """What real programs give for a claim."""
+    """Makes the rows of a claim with real programs."""
     verdict = found.verdict
     return [
         {
@@ -169,14 +189,8 @@ def programs_rows(found: Sensitivity) -> list[Row]:
     ]
 
 
-def stored(table: Path) -> list[Row]:
-    """The lines of a file."""
-    with table.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def tables(lines: Sequence[Row], with_programs: Sequence[Row]) -> str:
-    """The tables of `docs/results/claims.md`, one or two for each paper."""
+def blocks(lines: Sequence[Row], with_programs: Sequence[Row]) -> list[str]:
+    """Makes the tables of the page: words, counts, one or two for each paper."""
     found: dict[str, list[Row]] = {}
     for line in lines:
         found.setdefault(line["claim"], []).append(line)
@@ -195,7 +209,7 @@ def tables(lines: Sequence[Row], with_programs: Sequence[Row]) -> str:
         parts += _programs_table(
             paper, of_paper, {name: found[name][0] for name in names & {*found}}
         )
-    return "\n".join(parts)
+    return ["\n".join(parts)]
 
 
 def _words(lines: Sequence[Row]) -> list[str]:
@@ -207,7 +221,7 @@ def _words(lines: Sequence[Row]) -> list[str]:
 
 
 def counts_table(found: Mapping[str, Sequence[Row]]) -> list[str]:
-    """How many claims came out how, by paper and under what."""
+    """Makes the table of outcomes, by paper and by what they are of."""
     heads = ("claims", "under", "met within 25 %", *("numbers", "as printed", "one workload"),
              "right in direction", "contradicted", "not independent")  # fmt: skip
     parts = ["## Counts\n", "| | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
@@ -227,7 +241,7 @@ def counts_table(found: Mapping[str, Sequence[Row]]) -> list[str]:
 
 
 def counted(claims: Sequence[tuple[Claim, Sequence[Row]]]) -> list[Count]:
-    """The counts of stored lines, as `graven.papers.counts` has those of results."""
+    """Counts stored lines, as `graven.papers.counts` counts results."""
     counts = []
     for name in COUNTED:
         chosen = [(claim, _chosen(lines, name)) for claim, lines in claims]
@@ -307,80 +321,11 @@ def _shown(line: Row) -> str:
     return f"{line['ours']} (rests on {rests})" if rests else line["ours"]
 
 
-def main(arguments: list[str]) -> int:
-    """Simulates what is not stored, and writes the file; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.explained")
-    what = "claims to measure anew (a glob); lines of others stay"
-    parser.add_argument("--only", default="*", metavar="PATTERN", help=what)
-    parser.add_argument("--full", action="store_true", help="the papers' sizes, three seeds")
-    parser.add_argument("--programs", action="store_true", help="real programs alone; quick sizes")
-    parser.add_argument("--out", type=Path, default=Path("graven-results") / "reproduce")
-    parser.add_argument("--jobs", type=int, default=host_cores(), help="simulations at a time")
-    parser.add_argument("--table", action="store_true", help="print what is stored")
-    given = parser.parse_args(arguments)
-    if given.table:
-        print(tables(reference.lines(), stored(WITH_PROGRAMS)), end="")
-        return 0
-    quick, store = not given.full, Store(given.out / "store")
-    if given.programs:
-        explain_with_programs(given.only, given.out, store, given.jobs)
-        return 0
-    claims = measured(given.only)
-    alternatives = [
-        item for paper, claim in claims for item in alternatives_of(claim, paper, quick=quick)
-    ]
-    _run(by_digest(jobs_of(alternatives)), store, given.jobs)
-    anew = {claim.id for _, claim in claims}
-    others = (
-        []
-        if given.only == "*"
-        else [line for line in reference.lines() if line["claim"] not in anew]
-    )
-    _write(RESULTS, reference.COLUMNS, [*others, *explain(claims, store, quick=quick)])
-    print(f"{len(claims)} claims: {RESULTS.name}")
-    return 0
-
-
-def explain_with_programs(pattern: str, out: Path, store: Store, workers: int) -> None:
-    """Simulates what is not stored of claims with real programs, and writes their file."""
-    claims = [
-        (paper, claim, reading)
-        for paper, claim in measured(pattern)
-        for reading in paper.readings.values()
-        if reading.programs and answer_with(claim, reading) is not None
-    ]
-    captures = out / CAPTURES
-    capture_programs((name for _, _, reading in claims for name in reading.programs), captures)
-    alternatives = [
-        item
-        for paper, claim, _ in claims
-        for item in alternatives_of(claim, paper, quick=True, captures=captures)
-        if item.kind in (BY_DEFAULT, PROGRAMS)
-    ]
-    _run(by_digest(jobs_of(alternatives)), store, workers)
-    rows = [
-        row
-        for paper, claim, _ in claims
-        for row in programs_rows(sensitivity(claim, paper, store, quick=True, captures=captures))
-    ]
-    anew = {claim.id for _, claim, _ in claims}
-    others = [row for row in stored(WITH_PROGRAMS) if row["claim"] not in anew]
-    _write(WITH_PROGRAMS, PROGRAMS_COLUMNS, [*others, *rows])
-    print(f"{len(claims)} claims with real programs: {WITH_PROGRAMS.name}")
-
-
-def _write(table: Path, columns: Sequence[str], lines: Sequence[Row]) -> None:
-    """Writes a file, in the order of the claims; claims that are no more are left out."""
-    known: dict[str, list[Row]] = {claim.id: [] for _, claim in measured()}
-    for line in lines:
-        if line["claim"] in known:
-            known[line["claim"]].append(line)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(line for of_claim in known.values() for line in of_claim)
-    output.write(table, text.getvalue().encode())
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+CAMPAIGN = Campaign(
+    tasks,
+    [CLAIMS, WITH_PROGRAMS],
+    ROOT / "docs/results/claims.md",
+    blocks,
+    options=options,
+    sizes=("full", "programs"),
+)

@@ -1,6 +1,4 @@
-"""Files that Graven reads, damaged in thousands of ways: what comes of each.
-
-    python -m tests.campaigns.fuzz [--inputs N] [--drawn N] [--commands N] [--only KIND]
+"""Files that Graven reads, damaged in thousands of ways.
 
 Of each kind of file there are sound ones; inputs are made of these by turning bits, cutting,
 splicing, doubling and removing lines or bytes, and by numbers and lengths that are extreme, a few
@@ -10,8 +8,8 @@ another kind, more than `SECONDS`, or more memory than `MEMORY_BYTES` is a failu
 in a process that is begun anew when it dies; the last ones of each kind also by the command, whose
 exit code must be 0, 1 or 2 without an internal error.
 
-An input is the same whenever it is made (by its kind and number). fuzz.csv has a row for each kind,
-replaced when it has been tried anew. The exit code is 1 if anything failed.
+An input is the same whenever it is made (by its kind and number). A task has a kind of file. The
+exit code is 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -33,7 +31,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -41,26 +38,31 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tests.campaigns.tables import ROOT, read_rows, replaced, write_rows
-
 import graven
 from graven import _engine
 from graven.laboratory.programs import PROGRAMS
 from graven.laboratory.state_file import StateFile, sealed
 
-TABLE = Path(__file__).parent / "fuzz.csv"
-COLUMNS = (
-    "kind", "build", "inputs", "drawn", "accepted", "refused", "refused_with_place", "failed",
-    "commands", "commands_failed",
+from .runner import STATES, Campaign, Failed, Given, Rows, Task
+from .tables import ROOT, Row, Table
+
+TABLE = Table(
+    "fuzz",
+    (
+        "kind", "build", "inputs", "drawn", "accepted", "refused", "refused_with_place", "failed",
+        "commands", "commands_failed",
+    ),
+    ("kind",),
+    lambda: ((kind.name,) for kind in KINDS),
 )  # fmt: skip
 
 INPUTS, DRAWN, COMMANDS = 2000, 300, 20
 SECONDS = 20.0
 START_SECONDS = 120.0
 MEMORY_BYTES = 3 << 30
-"""Of addresses, those of the program and its libraries included."""
+"""Limit of addresses, those of the program and its libraries included."""
 
-READER = [sys.executable, "-m", "tests.campaigns.fuzz"]
+READER = [sys.executable, "-m", "campaigns.fuzz"]
 """The process that reads."""
 
 REFUSALS = (graven.ConfigError, graven.TraceError, graven.StoreError, graven.OutputError)
@@ -69,7 +71,7 @@ EXTREMES = (
     (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 1 << 64,
 )  # fmt: skip
 PLACE = re.compile(r"[Ll]ine \d|:\d+|byte |request \d|`[^`]+`|block \d|thread \d|key|column \d")
-"""What says where something is wrong."""
+"""Words of a message that name the place of a mistake."""
 
 KEY = re.compile(r"`[^\s.]+\.\S+`")
 """A key of the configuration."""
@@ -211,13 +213,13 @@ seed = 3
 crash = { every = 4, lives = 1, garbage = true }
 """,
 )
-"""What sweeps may say."""
+"""Texts of sweeps."""
 
 SMALL = {"workload.footprint_bytes": "64 KB"}
-"""Of programs whose traces are damaged."""
+"""Sizes of programs whose traces are damaged."""
 
 LONGEST_BYTES = 16 << 20
-"""Of an input."""
+"""Size of an input at most."""
 
 
 def make_sound(folder: Path) -> None:
@@ -514,7 +516,7 @@ def damaged(kind: Kind, number: int, sound: Sequence[bytes]) -> bytes:
 
 
 def outcome_of(kind: Kind, path: Path) -> tuple[str, str]:
-    """What comes of a file: `accepted`, `refused` or `failed`, and what was said."""
+    """Reads a file; returns `accepted`, `refused` or `failed`, and the message."""
     try:
         kind.read(path)
     except graven.SimulationError as error:
@@ -532,7 +534,7 @@ def outcome_of(kind: Kind, path: Path) -> tuple[str, str]:
 
 
 def work(kind: Kind, folder: Path, first: int, count: int, *, drawn: bool) -> None:
-    """Reads inputs one after the other, and says what comes of each, in lines of JSON."""
+    """Reads inputs one after the other, and tells the outcome of each, in lines of JSON."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     os.chdir(folder)
     path, sound = folder / kind.file, sound_of(kind, folder / "sound")
@@ -592,7 +594,7 @@ def _draw(
 
 @dataclass
 class Tried:
-    """What came of the inputs of a kind."""
+    """Outcomes of the inputs of a kind."""
 
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[int, str]] = field(default_factory=list)
@@ -607,7 +609,7 @@ class Tried:
 
 
 def environment() -> dict[str, str]:
-    """Of the processes that read."""
+    """Returns the environment of the processes that read."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "python")])
     return {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "GRAVEN_STORE": ""}
 
@@ -620,8 +622,8 @@ def watch(kind: Kind, folder: Path, count: int, tried: Tried, *, drawn: bool = F
 
 
 def _watched(kind: Kind, folder: Path, first: int, count: int, tried: Tried, *, drawn: bool) -> int:
-    """Where to go on: behind the last input that was read."""
-    how = ["--work", kind.name, str(folder), str(first), str(count), str(int(drawn))]
+    """Returns the number after the last input that was read."""
+    how = [kind.name, str(folder), str(first), str(count), str(int(drawn))]
     process = subprocess.Popen(
         [*READER, *how],
         cwd=ROOT,
@@ -682,7 +684,7 @@ def _keep(kind: Kind, folder: Path, number: int, *, drawn: bool) -> None:
 
 
 def by_command(kind: Kind, folder: Path, numbers: Sequence[int], tried: Tried) -> int:
-    """Has inputs read by the command; how many failed."""
+    """Has inputs read by the command; returns the number that failed."""
     failed, sound = 0, sound_of(kind, folder / "sound")
     for at, number in enumerate(numbers if kind.commands else ()):
         (folder / kind.file).write_bytes(damaged(kind, number, sound))
@@ -708,63 +710,73 @@ def by_command(kind: Kind, folder: Path, numbers: Sequence[int], tried: Tried) -
     return failed
 
 
-def row_of(kind: Kind, folder: Path, inputs: int, drawn: int, commands: int) -> dict[str, str]:
+def row_of(kind: Kind, folder: Path, given: Given) -> Row:
     """Tries a kind: its row. What failed is printed."""
     tried = Tried()
-    watch(kind, folder, inputs, tried)
-    watch(kind, folder, drawn, tried, drawn=True)
-    failed = by_command(kind, folder, range(inputs - commands, inputs), tried)
+    watch(kind, folder, given.inputs, tried)
+    watch(kind, folder, given.drawn, tried, drawn=True)
+    last = range(given.inputs - given.commands, given.inputs)
+    failed = by_command(kind, folder, last, tried)
     for number, said in tried.failures:
         print(f"{kind.name} {number}: {said}", flush=True)
     counts = tried.counts
-    values = (
-        kind.name, _engine.build()[:16], inputs, drawn, counts["accepted"], counts["refused"],
-        counts["with place"], counts["failed"], commands if kind.commands else 0, failed,
+    return TABLE.row(
+        kind.name, _engine.build()[:16], given.inputs, given.drawn, counts["accepted"],
+        counts["refused"], counts["with place"], counts["failed"],
+        given.commands if kind.commands else 0, failed,
     )  # fmt: skip
-    return dict(zip(COLUMNS, map(str, values), strict=True))
 
 
-def rows(
-    kinds: Sequence[Kind], inputs: int, drawn: int, commands: int, folder: Path
-) -> Iterator[dict[str, str]]:
-    """Tries kinds."""
-    (folder / "sound").mkdir()
-    make_sound(folder / "sound")
-    for kind in kinds:
-        yield row_of(kind, folder, inputs, drawn, commands)
+def tasks(given: Given) -> Iterator[Task]:
+    """Gives a task for each kind of file."""
 
-
-def main(arguments: list[str]) -> int:
-    """Tries all kinds, or one."""
-    if arguments[:1] == ["--work"]:
-        name, folder, first, count, drawn = arguments[1:]
-        work(kind_of(name), Path(folder), int(first), int(count), drawn=drawn == "1")
-        return 0
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.fuzz")
-    parser.add_argument("--inputs", type=int, default=INPUTS, help=f"of each kind ({INPUTS})")
-    help_ = f"that Hypothesis draws, besides ({DRAWN})"
-    parser.add_argument("--drawn", type=int, default=DRAWN, help=help_)
-    help_ = f"of the inputs that the command reads, too ({COMMANDS})"
-    parser.add_argument("--commands", type=int, default=COMMANDS, help=help_)
-    parser.add_argument("--only", metavar="KIND", help=", ".join(kind.name for kind in KINDS))
-    parser.add_argument("--sample", action="store_true", help="leave the table as it is")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where what fails is left")
-    given = parser.parse_args(arguments)
-    kinds = KINDS if given.only is None else [kind_of(given.only)]
-    failed = 0
-    with tempfile.TemporaryDirectory(prefix="graven-fuzz-") as name:
-        started = time.monotonic()
-        order = [kind.name for kind in KINDS]
-        for row in rows(kinds, given.inputs, given.drawn, given.commands, Path(name)):
+    def task(kind: Kind) -> Task:
+        def run() -> Rows:
+            with tempfile.TemporaryDirectory(prefix="graven-fuzz-") as name:
+                folder = Path(name)
+                (folder / "sound").mkdir()
+                make_sound(folder / "sound")
+                row = row_of(kind, folder, given)
+                if (folder / "failed").exists():
+                    shutil.copytree(folder / "failed", given.keep, dirs_exist_ok=True)
             if not given.sample:
-                table = replaced(read_rows(TABLE), [row], ("kind",))
-                write_rows(TABLE, COLUMNS, sorted(table, key=lambda r: order.index(r["kind"])))
-            print(json.dumps(row), f"{time.monotonic() - started:.0f} s", flush=True)
-            failed += int(row["failed"]) + int(row["commands_failed"])
-        if failed and given.keep is not None:
-            shutil.copytree(Path(name) / "failed", given.keep, dirs_exist_ok=True)
-    return 1 if failed else 0
+                return {TABLE: [row]}
+            print(json.dumps(row), flush=True)
+            if failed := list(wrong([row])):
+                raise Failed(*failed)
+            return {}
 
+        return Task(kind.name, run, is_kept=not given.sample)
+
+    return map(task, KINDS)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Adds sizes, and the folder of inputs that failed."""
+    for name, default, what in (
+        ("inputs", INPUTS, "of each kind"),
+        ("drawn", DRAWN, "that Hypothesis draws, besides"),
+        ("commands", COMMANDS, "of the inputs that the command reads, too"),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"{what} ({default})")
+    parser.add_argument("--sample", action="store_true", help="leave the table as it is")
+    what = "where inputs that fail are left"
+    parser.add_argument("--keep", type=Path, default=STATES / "fuzz", metavar="FOLDER", help=what)
+
+
+def wrong(rows: Sequence[Row]) -> list[str]:
+    """Names the kinds of which inputs failed."""
+    return [
+        f"{row['kind']}: {row['failed']} inputs and {row['commands_failed']} commands failed"
+        for row in rows
+        if (row["failed"], row["commands_failed"]) != ("0", "0")
+    ]
+
+
+CAMPAIGN = Campaign(
+    tasks, [TABLE], wrong=wrong, options=options, sizes=("inputs", "drawn", "commands")
+)
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    of, where, first, count, drawn = sys.argv[1:]
+    work(kind_of(of), Path(where), int(first), int(count), drawn=drawn == "1")

@@ -1,22 +1,17 @@
-"""How much a host simulates in a second, beside what is aimed at.
-
-    python -m tests.campaigns.rates [--only PATTERN] [--missing] [--champsim PROGRAM]
-    python -m tests.campaigns.rates --stored   write the page from the table
-    python -m tests.campaigns.rates --list     name what it would measure
+"""Rates at which a host simulates, beside those that are aimed at.
 
 Three kinds of rates, by their names:
 
 - `simulation/DESIGN/MACHINE/WORKLOAD`: loads and stores of whole simulations, of every design on
   its paper's machine and of `fwb` on `silo`'s, in processor time of the threads' programs
-  (measured as `tests.campaigns.scale` does: of short runs, the shortest of three).
+  (measured as `campaigns.scale` does: of short runs, the shortest of three).
 - `benchmark/…`: what Criterion measures in `benches/`, with its own repetitions; its medians.
 - `champsim/PROGRAM/…`: instructions of the same trace, on ChampSim (a program that the user has
   built; without `--champsim` those rows stay as they are) and on Graven, in processor time. Reading
   the trace counts for both; Graven's start, building and shutdown do not.
 
 Nothing else should run on the host. `--only` takes what matches a glob of a name; rows of what was
-not measured stay in `rates.csv`, and `--missing` goes on after an interrupt.
-`docs/results/rates.md` shows them.
+not measured stay in `rates.csv`.
 """
 
 from __future__ import annotations
@@ -30,73 +25,62 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
-from tests.campaigns.corners import threads_of
-from tests.campaigns.scale import TIMES, Point, figure
-from tests.campaigns.scale import measure as measured
-from tests.campaigns.tables import ROOT, Row, read_rows, replaced, table_of, write_page, write_rows
 
 import graven
 from graven.engine.catalogue import catalogue
 
-TABLE = Path(__file__).parent / "rates.csv"
-PAGE = ROOT / "docs/results/rates.md"
-COLUMNS = ("name", "unit", "amount", "seconds", "actions")
+from .host_cost import threads_most
+from .runner import Campaign, Failed, Given, Rows, Task
+from .scale import TIMES, Point, figure
+from .scale import measure as measured
+from .tables import ROOT, Row, Table, table_of
+
+TABLE = Table(
+    "rates",
+    ("name", "unit", "amount", "seconds", "actions"),
+    ("name",),
+    lambda: ((name,) for name in names()),
+)
 
 TRANSACTIONS = 20_000
 THREADS = 8
-"""Of a machine that has so many, or all that it has."""
+"""Threads of a machine that has as many; others run all that they have."""
 WORKLOADS = ("array", "btree", "hash", "queue", "rbtree")
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """What Criterion measures: a benchmark, which of its rates, and what each is to reach."""
+BENCHMARKS: dict[str, dict[str, float | None]] = {
+    "simulation": {
+        "stream/friendly/1": 60e6,
+        "stream/friendly/8": 60e6,
+        "stream/missing/1": None,
+        "stream/missing/8": None,
+    },
+    "memory": {
+        "trace/read nvmain": None,
+        "trace/read binary": None,
+        "replay/silo/random/saturated": 1.5e6,
+        "replay/silo/random/light": 1.5e6,
+        "replay/silo/sequential/saturated": 1.5e6,
+        "replay/fwb/random/saturated": 1.5e6,
+        "replay binary/silo/random/saturated": 3e6,
+        "replay binary/silo/random/light": 3e6,
+        "replay binary/silo/sequential/saturated": 3e6,
+        "replay binary/fwb/random/saturated": 3e6,
+    },
+    "program_trace": {"program-trace/read/btree": None, "program-trace/read/hash": None},
+    "populate": {
+        f"populate/{how}/{name}": (64 << 20) / 0.05
+        for how in ("alone", "alike")
+        for name in WORKLOADS
+    },
+}
+"""Benchmarks that Criterion measures: rates that they are to reach in a second, by its names.
 
-    bench: str
-    aims: dict[str, float | None]
-    """By Criterion's name; per second."""
-
-
-BENCHMARKS = (
-    Benchmark(
-        "simulation",
-        {
-            "stream/friendly/1": 60e6,
-            "stream/friendly/8": 60e6,
-            "stream/missing/1": None,
-            "stream/missing/8": None,
-        },
-    ),
-    Benchmark(
-        "memory",
-        {
-            "trace/read nvmain": None,
-            "trace/read binary": None,
-            "replay/silo/random/saturated": 1.5e6,
-            "replay/silo/random/light": 1.5e6,
-            "replay/silo/sequential/saturated": 1.5e6,
-            "replay/fwb/random/saturated": 1.5e6,
-            "replay binary/silo/random/saturated": 3e6,
-            "replay binary/silo/random/light": 3e6,
-            "replay binary/silo/sequential/saturated": 3e6,
-            "replay binary/fwb/random/saturated": 3e6,
-        },
-    ),
-    Benchmark("program_trace", {"program-trace/read/btree": None, "program-trace/read/hash": None}),
-    Benchmark(
-        "populate",
-        {
-            f"populate/{how}/{name}": (64 << 20) / 0.05
-            for how in ("alone", "alike")
-            for name in WORKLOADS
-        },
-    ),
-)
-"""NVMain's text is read while it is replayed; populating 64 MB is to take 50 ms."""
+NVMain's text is read while it is replayed; populating 64 MB is to take 50 ms.
+"""
 
 
 @dataclass(frozen=True)
@@ -108,9 +92,9 @@ class Stream:
     footprint_bytes: int
     instructions: int
     on_champsim: int
-    """ChampSim, whose rate does not change much with time, runs so many of the instructions."""
+    """Instructions that ChampSim runs, whose rate does not change much with time."""
     aim: float
-    """How many times as many instructions as ChampSim in a second."""
+    """Instructions in a second that are aimed at, over those of ChampSim."""
 
     def write(self, path: Path) -> None:
         """Writes its trace."""
@@ -144,7 +128,7 @@ FEW = 1000
 """Instructions of a run that stands for building the machine."""
 
 MEMORY_SHARE = 0.35
-"""Of the instructions of these programs, the share that loads or stores."""
+"""Share of the instructions of these programs that load or store."""
 
 STREAMS = (
     Stream("friendly", "random words of 16 KB", 16 << 10, 20_000_000, 2_000_000, 250),
@@ -157,7 +141,7 @@ CORES = ("in-order", "out-of-order")
 
 
 def row(name: str, unit: str, amount: float, seconds: float, actions: float | None = None) -> Row:
-    """A row of the table. Of simulations it has what the simulator's loop counts."""
+    """Makes a row of the table. A simulation has the number of actions, too."""
     counted = "" if actions is None else f"{actions:.0f}"
     numbers = {"amount": f"{amount:.0f}", "seconds": f"{seconds:.4g}", "actions": counted}
     return {"name": name, "unit": unit, **numbers}
@@ -167,7 +151,7 @@ def row(name: str, unit: str, amount: float, seconds: float, actions: float | No
 
 
 def simulations() -> Iterator[str]:
-    """What is simulated: `DESIGN/MACHINE/WORKLOAD`."""
+    """Yields what is simulated: `DESIGN/MACHINE/WORKLOAD`."""
     for design in catalogue().designs:
         own = graven.cost(design.name).machine
         machines = [own, "silo"] if design.name == "fwb" else [own]
@@ -179,11 +163,11 @@ def simulated(what: str) -> Iterator[Row]:
     """Measures one; nothing if it does not end, as with some designs that lose data as printed."""
     design, machine, workload = what.split("/")
     (preset,) = (each for each in catalogue().machines if each.name == machine)
-    threads = min(THREADS, threads_of(preset)[-1])
+    threads = min(THREADS, threads_most(preset))
     point = Point("simulation", what, 0, design, workload, threads, TRANSACTIONS, {}, machine)
     try:
         found = measured(point)
-    except RuntimeError as error:
+    except Failed as error:
         print(error, file=sys.stderr)
         return
     numbers = (found["operations"], found["run_seconds"], found["actions"])
@@ -196,11 +180,11 @@ def simulated(what: str) -> Iterator[Row]:
 BENCH = ("cargo", "bench", "--quiet", "--locked", "--package", "graven-benches", "--bench")
 
 
-def benchmarked(of: Benchmark, names: Sequence[str]) -> Iterator[Row]:
-    """Runs a benchmark for these names, and reads what Criterion has found."""
+def benchmarked(bench: str, name: str) -> Iterator[Row]:
+    """Runs a benchmark of `benches`, and reads what Criterion has found."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            [*BENCH, of.bench, "--", "--noplot", f"^({'|'.join(names)})$"],
+            [*BENCH, bench, "--", "--noplot", f"^({name})$"],
             cwd=ROOT,
             env=os.environ | {"CRITERION_HOME": folder},
             stdout=subprocess.DEVNULL,
@@ -218,7 +202,7 @@ def benchmarked(of: Benchmark, names: Sequence[str]) -> Iterator[Row]:
 
 
 def seconds_of(action: Callable[[], object], whose: int) -> float:
-    """Seconds of the processor that this took, of this process or of those that it started."""
+    """Returns the processor seconds of an action, of this process or of those that it started."""
 
     def computed() -> float:
         used = resource.getrusage(whose)
@@ -229,28 +213,25 @@ def seconds_of(action: Callable[[], object], whose: int) -> float:
     return computed() - begun
 
 
-def streamed(stream: Stream, on: Sequence[str], champsim: Path | None) -> Iterator[Row]:
-    """Simulates a program on these: `champsim`, if there is one, and Graven's cores."""
+def streamed(stream: Stream, on: str, champsim: Path | None) -> Iterator[Row]:
+    """Simulates a program on ChampSim, if there is one, or on one of Graven's cores."""
     with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / f"{stream.name}.champsim"
+        trace, whole, few = (Path(folder) / name for name in ("t.champsim", "whole.gvt", "few.gvt"))
         stream.write(trace)
-        if champsim is not None and CHAMPSIM in on:
-            count, seconds = stream.on_champsim, on_champsim(champsim, trace, stream.on_champsim)
-            yield row(f"champsim/{stream.name}/{CHAMPSIM}", "instructions", count, seconds)
-        cores = [core for core in CORES if core in on]
-        if cores:
-            whole, few = Path(folder) / "whole.gvt", Path(folder) / "few.gvt"
+        if on != CHAMPSIM:
             graven.import_champsim([trace], whole)
             graven.import_champsim([trace], few, instructions=FEW)
-        for core in cores:
             # Building the machine is in both.
-            seconds = replayed(whole, core) - replayed(few, core)
-            count = stream.instructions - FEW
-            yield row(f"champsim/{stream.name}/{core}", "instructions", count, seconds)
+            seconds, count = replayed(whole, on) - replayed(few, on), stream.instructions - FEW
+        elif champsim is not None:
+            seconds, count = on_champsim(champsim, trace, stream.on_champsim), stream.on_champsim
+        else:
+            return
+        yield row(f"champsim/{stream.name}/{on}", "instructions", count, seconds)
 
 
 def on_champsim(program: Path, trace: Path, instructions: int) -> float:
-    """Seconds of ChampSim for a trace's first instructions."""
+    """Returns the seconds of ChampSim for a trace's first instructions."""
     first = ("--warmup-instructions", "0", "--simulation-instructions", str(instructions))
 
     def run() -> None:
@@ -260,7 +241,7 @@ def on_champsim(program: Path, trace: Path, instructions: int) -> float:
 
 
 def replayed(imported: Path, core: str) -> float:
-    """Seconds of Graven for a whole trace; the shortest of several runs."""
+    """Returns the seconds of Graven for a whole trace; the shortest of several runs."""
 
     def run() -> None:
         graven.replay(imported, "ideal", machine="silo", settings={"core.model": core})
@@ -272,7 +253,7 @@ def replayed(imported: Path, core: str) -> float:
 
 
 def rate(of: Row) -> float:
-    """Of a row, for each second."""
+    """Returns the amount of a row for each second."""
     return float(of["amount"]) / float(of["seconds"])
 
 
@@ -281,7 +262,7 @@ def _millions(of: Row | None) -> str:
 
 
 def blocks(rows: Sequence[Row]) -> list[str]:
-    """What the page shows, in its order: simulations, parts, ChampSim."""
+    """Makes the parts of the page, in its order: simulations, parts, ChampSim."""
     by_name = {each["name"]: each for each in rows}
     return [_simulations(by_name), _parts(by_name), _champsim(by_name)]
 
@@ -305,7 +286,7 @@ def _simulations(by_name: dict[str, Row]) -> str:
 
 def _parts(by_name: dict[str, Row]) -> str:
     lines = []
-    for name, aim in (each for benchmark in BENCHMARKS for each in benchmark.aims.items()):
+    for name, aim in (each for aims in BENCHMARKS.values() for each in aims.items()):
         found = by_name.get(f"benchmark/{name}")
         if found is not None:
             unit, scale = ("M", 1e6) if found["unit"] == "elements" else ("MB", 1 << 20)
@@ -332,58 +313,41 @@ def _champsim(by_name: dict[str, Row]) -> str:
 # ---- running -----------------------------------------------------------------------------------
 
 
-Measure = Callable[[Sequence[str]], Iterator[Row]]
+def names() -> Iterator[str]:
+    """Yields the names of all rates, in the order of the table."""
+    yield from (f"simulation/{what}" for what in simulations())
+    yield from (f"benchmark/{name}" for aims in BENCHMARKS.values() for name in aims)
+    yield from (f"champsim/{of.name}/{on}" for of in STREAMS for on in (CHAMPSIM, *CORES))
 
 
-def tasks(champsim: Path | None) -> Iterator[tuple[Sequence[str], Measure]]:
-    """Names of rates that are measured together, and what measures some of them."""
-    for what in simulations():
-        yield [f"simulation/{what}"], lambda names: simulated(*_without("simulation/", names))
-    for benchmark in BENCHMARKS:
-        names = [f"benchmark/{name}" for name in benchmark.aims]
-        yield names, lambda names, of=benchmark: benchmarked(of, _without("benchmark/", names))
-    for stream in STREAMS:
-        of_stream = f"champsim/{stream.name}/"
-        yield (
-            [of_stream + on for on in (CHAMPSIM, *CORES)],
-            lambda names, stream=stream, of=of_stream: streamed(
-                stream, _without(of, names), champsim
-            ),
-        )
+def tasks(given: Given) -> Iterator[Task]:
+    """Gives a task for each rate."""
+    benches = {name: bench for bench, aims in BENCHMARKS.items() for name in aims}
+    streams = {each.name: each for each in STREAMS}
+
+    def task(name: str) -> Task:
+        kind, _, what = name.partition("/")
+
+        def run() -> Rows:
+            if kind == "simulation":
+                rows = simulated(what)
+            elif kind == "benchmark":
+                rows = benchmarked(benches[what], what)
+            else:
+                program, _, on = what.partition("/")
+                rows = streamed(streams[program], on, given.champsim)
+            return {TABLE: list(rows)}
+
+        lacks_program = given.champsim is None and name.endswith(f"/{CHAMPSIM}")
+        return Task(name, run, is_kept=not lacks_program)
+
+    return map(task, names())
 
 
-def _without(prefix: str, names: Sequence[str]) -> list[str]:
-    return [name.removeprefix(prefix) for name in names]
+def options(parser: argparse.ArgumentParser) -> None:
+    """Adds the program that Graven is compared with."""
+    what = "the program, built as its README says"
+    parser.add_argument("--champsim", type=Path, metavar="PROGRAM", help=what)
 
 
-def main(arguments: list[str]) -> int:
-    """Measures what is wanted, and writes table and page; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.rates")
-    parser.add_argument("--stored", action="store_true", help="run nothing")
-    parser.add_argument("--list", action="store_true", help="run nothing, name rates")
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="rates to measure")
-    parser.add_argument("--missing", action="store_true", help="only what the table has not")
-    parser.add_argument("--champsim", type=Path, metavar="PROGRAM", help="as its README builds it")
-    given = parser.parse_args(arguments)
-    all_tasks = list(tasks(given.champsim))
-    names = [name for names, _ in all_tasks for name in names]
-    wanted = {name for name in names if fnmatchcase(name, given.only)}
-    rows = read_rows(TABLE)
-    if given.missing:
-        wanted -= {each["name"] for each in rows}
-    if given.list:
-        print(*(name for name in names if name in wanted), sep="\n")
-        return 0
-    for names_of_task, measure in all_tasks:
-        some = [name for name in names_of_task if name in wanted and not given.stored]
-        for found in measure(some) if some else ():
-            by_name = {each["name"]: each for each in replaced(rows, [found], ("name",))}
-            rows = [by_name[name] for name in names if name in by_name]
-            write_rows(TABLE, COLUMNS, rows)
-            print(f"{found['name']}: {rate(found):,.0f}")
-    write_page(PAGE, *blocks(rows))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+CAMPAIGN = Campaign(tasks, [TABLE], ROOT / "docs/results/rates.md", blocks, options=options)

@@ -1,13 +1,10 @@
 """Sweeps of 2,000 simulations on a Dask cluster and on Slurm, and the scheduler at a million.
 
-    python -m tests.campaigns.clusters [--simulations N] [--only dask|slurm|scheduler]
-    python -m tests.campaigns.clusters --stored   write the page from the table
-
 Runs the same sweep on this host, on four workers of Dask that are killed at random (each is
 replaced), and on a Slurm of one node whose jobs are killed and requeued at random, and compares
 what each writes, byte for byte. Then the scheduler alone, with times that are drawn: a million
-simulations on a thousand workers that die now and then. Figures are in `clusters.csv`, and in
-docs/guides/sweeps.md. Both clusters are started here, on the loopback address, and stopped.
+simulations on a thousand workers that die now and then. Both clusters are started here, on the
+loopback address, and stopped.
 """
 
 from __future__ import annotations
@@ -22,10 +19,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, write_rows
+from .runner import Campaign, Given, Rows, Task
+from .tables import ROOT, Row, Table, table_of
 
 sys.path.append(str(ROOT / "python" / "tests"))
 
@@ -37,10 +35,12 @@ from graven.executors.shards import Shard
 from graven.store import Store
 from graven.store.keeper import Keeper, digest
 
-RESULTS = Path(__file__).parent / "clusters.csv"
-PAGE = ROOT / "docs/guides/sweeps.md"
-
-COLUMNS = ("what", "figure", "value", "unit")
+TABLE = Table(
+    "clusters",
+    ("what", "figure", "value", "unit"),
+    ("what",),
+    lambda: ((what,) for what in ("local", "dask", "slurm", MILLION_ROWS)),
+)
 
 SWEEP = """
 designs = ["base", "fwb", "morlog-slde", "silo", "hoop"]
@@ -54,10 +54,10 @@ vary = {{ "pm.write_ns" = [100, 150, 200, 300] }}
 MILLION = 1_000_000
 
 MILLION_ROWS = "a million"
-"""What rows about the scheduler alone are of."""
+"""Name that rows about the scheduler alone have."""
 
 KILL_SECONDS = 1.5
-"""How long nobody is killed, on average."""
+"""Seconds between two kills, on average."""
 
 
 def _sweep(simulations: int) -> str:
@@ -239,43 +239,43 @@ def _handed_out(costs: list[float], workers: int = 1_000) -> list:
     ]
 
 
-def main() -> None:
-    """Measures, and writes the table."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.clusters")
-    parser.add_argument("--simulations", type=int, default=2_000, metavar="N")
-    parser.add_argument("--only", choices=("dask", "slurm", "scheduler"))
-    parser.add_argument("--stored", action="store_true", help="write the page from the table")
-    given = parser.parse_args()
-    if given.stored:
-        write_page(PAGE, *shown(list(read_rows(RESULTS))))
-        return
-    old = [tuple(row[column] for column in COLUMNS) for row in read_rows(RESULTS)]
-    rows: list = []
-    if given.only != "scheduler":
+def tasks(given: Given) -> Iterator[Task]:
+    """Gives a task for each cluster, and one for the scheduler alone."""
+
+    def on_clusters() -> Rows:
         with tempfile.TemporaryDirectory(prefix="graven-clusters-") as name:
             folder = Path(name)
             folder.chmod(0o755)
             (folder / "sweep.toml").write_text(_sweep(given.simulations))
-            here = _run(folder, "local")
-            rows.append(("local", "simulations", str(_records(folder / "local")), ""))
-            rows.append(("local", "wall time", f"{here[1]:.0f}", "s"))
-            if given.only in (None, "dask"):
-                rows += _on_dask(folder, here[0])
-            if given.only in (None, "slurm"):
-                rows += _on_slurm(folder, here[0])
-    if given.only in (None, "scheduler"):
-        rows += _scheduler()
-    kinds = {row[0] for row in rows}
-    kept = [row for row in old if row[0] not in kinds]
-    order = ("local", "dask", "slurm", MILLION_ROWS)
-    every = sorted([*kept, *rows], key=lambda row: order.index(row[0]))
-    table: list[Row] = [dict(zip(COLUMNS, row, strict=True)) for row in every]
-    write_rows(RESULTS, COLUMNS, table)
-    write_page(PAGE, *shown(table))
+            out, seconds = _run(folder, "local")
+            rows = [
+                ("local", "simulations", str(_records(folder / "local")), ""),
+                ("local", "wall time", f"{seconds:.0f}", "s"),
+            ]
+            for cluster in given.on:
+                rows += _ON[cluster](folder, out)
+        return rows_of(rows)
+
+    yield Task("clusters", on_clusters)
+    yield Task("scheduler", lambda: rows_of(_scheduler()))
 
 
-def shown(rows: list[Row]) -> tuple[str, str]:
-    """The tables of the page: the scheduler at a million, and what was tried."""
+_ON = {"dask": _on_dask, "slurm": _on_slurm}
+
+
+def rows_of(rows: list) -> Rows:
+    """Makes rows of the table."""
+    return {TABLE: [TABLE.row(*row) for row in rows]}
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Adds the size of the sweep, and the clusters."""
+    parser.add_argument("--simulations", type=int, default=2_000, metavar="N")
+    parser.add_argument("--on", nargs="+", choices=tuple(_ON), default=tuple(_ON))
+
+
+def blocks(rows: Sequence[Row]) -> tuple[str, str]:
+    """Makes the tables of the page: the scheduler at a million, and the clusters."""
     scheduler = [row for row in rows if row["what"] == MILLION_ROWS]
     tried: dict[str, dict[str, str]] = {}
     for row in rows:
@@ -298,5 +298,11 @@ def _grouped(row: Row) -> str:
     return f"{number} {row['unit']}".strip()
 
 
-if __name__ == "__main__":
-    main()
+CAMPAIGN = Campaign(
+    tasks,
+    [TABLE],
+    ROOT / "docs/guides/sweeps.md",
+    blocks,
+    options=options,
+    sizes=("simulations", "on"),
+)

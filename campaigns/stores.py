@@ -1,10 +1,8 @@
-"""What ways of keeping results take: segments, as the store has them, against others.
+"""Ways of keeping results, and their times: segments, as the store has them, against others.
 
-    python -m tests.campaigns.stores [--records N] [--folder FOLDER]
-
-Keeps so many results of about 8 KB, each of which would survive a power failure before the next is
+It keeps N results of about 8 KB, each of which would survive a power failure before the next is
 kept, in one process and in four at once, on the file system of FOLDER; then finds all of them in a
-new process's place, with and without an index. Prints a table; docs/guides/store.md has one.
+new process's place, with and without an index. docs/guides/store.md has the tables that it prints.
 """
 
 from __future__ import annotations
@@ -14,44 +12,44 @@ import json
 import os
 import random
 import sqlite3
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.campaigns.tables import table_of
-
 from graven.store import Request, Store, StoredRecord
 from graven.store.index import file_of
+
+from .runner import Campaign, Failed, Given, Rows, Task
+from .tables import table_of
 
 PROCESSES = 4
 
 
 def request(number: int) -> Request:
-    """What a result is asked for by."""
+    """Makes the request of a result."""
     settings = [[f"section.key{at}", "1"] for at in range(10)]
     spec = {"design": "silo", "workload": "btree", "machine": {"preset": "silo"}, "set": settings}
     return Request("simulation", {"version": "0", "build": "0", "spec": {**spec, "seed": number}})
 
 
 def result(number: int) -> str:
-    """A result of 300 statistics, about as long as those of simulations."""
+    """Makes a result of 220 statistics, about as long as those of simulations."""
     draw = random.Random(number)
     stats = {f"a_statistic_with_a_name_{at}": draw.getrandbits(30) for at in range(220)}
     return json.dumps({"threads": 8, "transactions": 10_000, "stats": stats})
 
 
 def in_segments(folder: Path, numbers: range) -> None:
-    """As the store does."""
+    """Keeps results as the store does."""
     store = Store(folder)
     for number in numbers:
         store.put(request(number), result(number), 1.0)
 
 
 def in_sqlite(folder: Path, numbers: range) -> None:
-    """Rows of a database with a write-ahead log, synchronised at each commit."""
+    """Keeps rows of a database with a write-ahead log, synchronised at each commit."""
     connection = sqlite3.connect(folder / "results.sqlite", timeout=60, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
@@ -63,7 +61,7 @@ def in_sqlite(folder: Path, numbers: range) -> None:
 
 
 def in_files(folder: Path, numbers: range) -> None:
-    """A file for each, which bears its name once it is whole, and then the folder."""
+    """Keeps a file for each result, which bears its name once it is whole; then the folder."""
     for number in numbers:
         of = request(number)
         path = folder / of.digest
@@ -85,7 +83,7 @@ WAYS: dict[str, Callable[[Path, range], None]] = {
 
 
 def seconds(what: Callable[[], object]) -> float:
-    """How long something takes."""
+    """Returns the seconds that something takes."""
     started = time.perf_counter()
     what()
     return time.perf_counter() - started
@@ -102,11 +100,11 @@ def at_once(way: Callable[[Path, range], None], folder: Path, count: int, proces
     for process in running:
         process.join()
         if process.exitcode != 0:
-            sys.exit(f"{way.__name__} failed")
+            raise Failed(f"{way.__name__} failed")
 
 
 def rows(count: int, root: Path) -> Iterator[tuple[str, str, str]]:
-    """Each way, and how many results it keeps in a second, by one process and by several."""
+    """Yields each way with the results that it keeps in a second, by one process and by several."""
     for name, way in WAYS.items():
         cells = []
         for processes in (1, PROCESSES):
@@ -117,7 +115,7 @@ def rows(count: int, root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def reading(count: int, root: Path) -> Iterator[tuple[str, str]]:
-    """What it takes to find results in a store, in seconds."""
+    """Yields times of finding results in a store, and sizes."""
     with tempfile.TemporaryDirectory(dir=root) as name:
         folder = Path(name)
         at_once(in_segments, folder, count, PROCESSES)
@@ -137,17 +135,22 @@ def reading(count: int, root: Path) -> Iterator[tuple[str, str]]:
         yield "of the index", f"{file_of(folder).stat().st_size / count:,.0f}"
 
 
-def main(arguments: list[str]) -> int:
-    """Measures, and prints two tables."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.stores")
-    parser.add_argument("--records", type=int, default=4000)
+def tasks(given: Given) -> Iterator[Task]:
+    """Gives one task, which prints its tables."""
+
+    def run() -> Rows:
+        head = ("", "one process, results/s", f"{PROCESSES} processes, results/s")
+        print(table_of(head, rows(given.records, given.folder)))
+        print(table_of(("of the store", ""), reading(given.records, given.folder)))
+        return {}
+
+    yield Task("all", run, is_kept=False)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Adds the number of results, and the file system on which they are kept."""
+    parser.add_argument("--records", type=int, default=4000, metavar="N")
     parser.add_argument("--folder", type=Path, default=Path.cwd())
-    given = parser.parse_args(arguments)
-    head = ("", "one process, results/s", f"{PROCESSES} processes, results/s")
-    print(table_of(head, rows(given.records, given.folder)))
-    print(table_of(("of the store", ""), reading(given.records, given.folder)))
-    return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+CAMPAIGN = Campaign(tasks, options=options)

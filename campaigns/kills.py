@@ -1,10 +1,9 @@
-"""Commands that are killed at random: what they leave, and whether the same command goes on.
+"""Commands that are killed at random: files that they leave, and the same command again.
 
-    python -m tests.campaigns.kills [--tries N] [--only CASE] [--anew]
-
-Each try begins a command that keeps or writes something, in a folder of its own, and kills its
-process group with SIGKILL: every other try at a random instant, the others at, in the middle of or
-after a random operation on files (`tests.campaigns.struck`). Afterwards
+A task has the tries of a case. Each try begins a command that keeps or writes something, in a
+folder of its own, and kills its process group with SIGKILL: every other try at a random instant,
+the others at, in the middle of or after a random operation on files (`campaigns.struck`).
+Afterwards
 
 - `graven results verify` finds nothing damaged, and no result that was acknowledged or was there
   before has gone;
@@ -13,15 +12,13 @@ after a random operation on files (`tests.campaigns.struck`). Afterwards
 - the same command again ends as it does undisturbed: output, files and results are the same, byte
   for byte, but for times of the host.
 
-A try is the same whenever it is repeated, but for what a random instant hits. Rows of kills.csv,
-one for each try, are written as they come; those of this build are not tried again. The exit code
-is 1 if a try found something wrong.
+A try is the same whenever it is repeated, but for what a random instant hits. The exit code is 1
+if a try found something wrong.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import re
@@ -32,13 +29,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-
-from tests.campaigns.struck import PARTS
-from tests.campaigns.tables import ROOT, read_rows, replaced, write_rows
 
 from graven import _engine
 from graven.laboratory.state_file import StateFile
@@ -47,115 +41,111 @@ from graven.store.running import FOLDER as RUNNING
 from graven.store.store import SEGMENTS, STATES
 from graven.store.upkeep import lines_of, verify
 
-TABLE = Path(__file__).parent / "kills.csv"
-COLUMNS = (
-    "try", "case", "build", "at", "struck_ms", "inside_commit", "cut_off", "temporaries", "files",
-    "results", "lost", "again", "wrong",
+from .runner import Campaign, Given, Rows, Task
+from .struck import PARTS
+from .tables import ROOT, Row, Table
+
+TABLE = Table(
+    "kills",
+    (
+        "try", "case", "build", "at", "struck_ms", "inside_commit", "cut_off", "temporaries",
+        "files", "results", "lost", "again", "wrong",
+    ),
+    ("try",),
+    lambda: ((str(number),) for number in range(TRIES)),
 )  # fmt: skip
 
 TRIES = 200
 OLD = "what was there before\n"
 STORE = Path("graven-results/store")
 ATTEMPTS = 8
-"""How often a command is begun anew at most that has ended before it was struck."""
+"""Times that a command is begun anew at most that has ended before it was struck."""
 
 LIMIT_SECONDS = 300
 
 
 @dataclass(frozen=True)
 class Case:
-    """A command, and what it needs.
+    """A command, and what it needs. Several words, or names, stand in one text.
 
     Attributes:
-        name: What the table calls it.
-        arguments: Of `graven`.
+        name: Name in the table.
+        command: Arguments of `graven`.
         before: Commands that make what it needs.
         writes: Files that it replaces, with something in them before in half of the tries.
         copies: Files of this repository that it needs, or folders.
-        store: Where it keeps results.
+        store: Folder where it keeps results.
     """
 
     name: str
-    arguments: tuple[str, ...]
-    before: tuple[tuple[str, ...], ...] = ()
-    writes: tuple[str, ...] = ()
-    copies: tuple[str, ...] = ()
+    command: str
+    before: tuple[str, ...] = ()
+    writes: str = ""
+    copies: str = ""
     store: Path = STORE
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-def _case(
-    name: str,
-    command: str,
-    *,
-    before: Sequence[str] = (),
-    writes: str = "",
-    copies: str = "",
-    store: Path = STORE,
-) -> Case:
-    commands = tuple(map(_words, before))
-    return Case(name, _words(command), commands, _words(writes), _words(copies), store)
+    @property
+    def arguments(self) -> list[str]:
+        """Arguments of `graven`."""
+        return self.command.split()
 
 
 _RUN = "run --design silo --workload hash --transactions 200"
 _MANY = "compare --designs base,silo,fwb --workloads hash,array --transactions 100"
 
 CASES = (
-    _case("run", f"{_RUN} --format json"),
-    _case("files", f"{_RUN} --request-trace r.grt --bank-loads b.csv", writes="r.grt b.csv"),
-    _case(
+    Case("run", f"{_RUN} --format json"),
+    Case("files", f"{_RUN} --request-trace r.grt --bank-loads b.csv", writes="r.grt b.csv"),
+    Case(
         "compare",
         f"{_MANY} --out out --report page.html",
         writes="out/results.json out/results.csv out/results.parquet page.html",
     ),
-    _case(
+    Case(
         "many",
         "compare --designs all --workloads hash --transactions 40 --format csv --out many.json",
         writes="many.json",
     ),
-    _case("crash", "crash --design silo,hoop,fwb --workload hash --transactions 40 --format json"),
-    _case(
+    Case("crash", "crash --design silo,hoop,fwb --workload hash --transactions 40 --format json"),
+    Case(
         "violated",
         "crash --design silo-literal --workload btree --machine cramped --format json",
         writes="graven-results/silo-literal-btree.litmus",
     ),
-    _case("adversary", "adversary --design silo,fwb --schedules 100 --format json"),
-    _case("state", "adversary --design silo --schedules 100 --state s.json --format json"),
-    _case("check", "check silo --transactions 2 --departures 1 --format json"),
-    _case("check-state", "check silo --transactions 2 --departures 1 --state c.json"),
-    _case("litmus", "litmus litmus --format json", copies="litmus/silo litmus/lad litmus/any"),
-    _case("mutants", "mutants lad --schedules 20 --only own --format json"),
-    _case("faults", "faults silo lad fwb --schedules 10 --format json"),
-    _case("memory", "memory r.grt --format json", before=[f"{_RUN} --request-trace r.grt"]),
-    _case(
+    Case("adversary", "adversary --design silo,fwb --schedules 100 --format json"),
+    Case("state", "adversary --design silo --schedules 100 --state s.json --format json"),
+    Case("check", "check silo --transactions 2 --departures 1 --format json"),
+    Case("check-state", "check silo --transactions 2 --departures 1 --state c.json"),
+    Case("litmus", "litmus litmus --format json", copies="litmus/silo litmus/lad litmus/any"),
+    Case("mutants", "mutants lad --schedules 20 --only own --format json"),
+    Case("faults", "faults silo lad fwb --schedules 10 --format json"),
+    Case("memory", "memory r.grt --format json", before=(f"{_RUN} --request-trace r.grt",)),
+    Case(
         "reproduce",
         "reproduce morlog fig5 --quick --out rep",
         writes="rep/quick/morlog/fig5.svg rep/quick/morlog/fig5.png",
         store=Path("rep/store"),
     ),
-    _case(
+    Case(
         "gc",
         "results gc",
-        before=[_MANY, f"{_RUN} --seed 2", f"{_RUN} --seed 3 --fresh", f"{_RUN} --seed 4"],
+        before=(_MANY, f"{_RUN} --seed 2", f"{_RUN} --seed 3 --fresh", f"{_RUN} --seed 4",),
     ),
-    _case(
+    Case(
         "merge",
         "results merge other",
-        before=[f"{_MANY} --store other", f"{_RUN} --store other", _RUN],
+        before=(f"{_MANY} --store other", f"{_RUN} --store other", _RUN,),
     ),
-    _case("export", "results export all.csv", before=[_MANY], writes="all.csv"),
-    _case("record", "trace record t.gvt --design silo --workload btree --transactions 300",
+    Case("export", "results export all.csv", before=(_MANY,), writes="all.csv"),
+    Case("record", "trace record t.gvt --design silo --workload btree --transactions 300",
           writes="t.gvt"),
-    _case("convert", "trace convert r.grt --to r.nvt", before=[f"{_RUN} --request-trace r.grt"],
+    Case("convert", "trace convert r.grt --to r.nvt", before=(f"{_RUN} --request-trace r.grt",),
           writes="r.nvt"),
 )  # fmt: skip
 
 
 def environment() -> dict[str, str]:
-    """Of the commands."""
+    """Returns the environment of the commands."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "python")])
     return {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "100", "GRAVEN_STORE": ""}
 
@@ -181,11 +171,11 @@ _HOST_TIME = re.compile(rb'"seconds": ?[0-9.e-]+')
 
 @dataclass(frozen=True)
 class Contents:
-    """What a folder has in it, without times of the host.
+    """Contents of a folder, without times of the host.
 
     Attributes:
-        files: What is in files that are not the store's.
-        results: By digest.
+        files: Contents of files that are not the store's.
+        results: Results of the store, by digest.
         temporaries: Names with a dot in front.
     """
 
@@ -195,7 +185,7 @@ class Contents:
 
     @staticmethod
     def of(folder: Path, store: Path) -> Contents:
-        """What is there now."""
+        """Reads a folder."""
         files: dict[str, bytes] = {}
         temporaries: list[str] = []
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -229,7 +219,7 @@ def _state(path: Path) -> bytes:
 
 
 def results_of(store: Path) -> dict[str, str]:
-    """All results of a store, read from its segments alone."""
+    """Returns all results of a store, read from its segments alone."""
     folder = store / SEGMENTS
     if not folder.is_dir():
         return {}
@@ -239,6 +229,25 @@ def results_of(store: Path) -> dict[str, str]:
 
 
 # ---- a command undisturbed -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A command that ran to its end.
+
+    Attributes:
+        code: The exit code.
+        out: Standard output.
+        seconds: Seconds that it took.
+        operations: Operations on files, in their order.
+        after: Contents of the folder afterwards.
+    """
+
+    code: int
+    out: str
+    seconds: float
+    operations: list[str]
+    after: Contents
 
 
 @dataclass
@@ -253,24 +262,26 @@ class Reference:
         """Makes what the command needs."""
         self.template = self.root / "template"
         self.template.mkdir()
-        for name in self.case.copies:
+        for name in self.case.copies.split():
             shutil.copytree(ROOT / name, self.template / name)
-        for arguments in self.case.before:
+        for command in self.case.before:
+            arguments = command.split()
             done = graven((*arguments, *_no_report(arguments)), self.template)
             assert done.returncode == 0, done.stderr
         self.before = Contents.of(self.template, self.case.store)
 
     def folder(self, name: str, *, old: bool) -> Path:
-        """A new folder in which the command can run, with old content in what it is to replace."""
+        """Makes a folder for the command, with old content in files that it replaces."""
         folder = self.root / name
         shutil.copytree(self.template, folder)
-        for name in self.case.writes if old else ():
+        for name in self.case.writes.split() if old else ():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(OLD)
         return folder
 
     @cached_property
-    def _whole(self) -> tuple[int, str, float, list[str], Contents]:
+    def whole(self) -> Whole:
+        """The command to its end."""
         folder = self.folder("undisturbed", old=False)
         log = self.root / "undisturbed.log"
         started = time.monotonic()
@@ -280,32 +291,7 @@ class Reference:
         assert process.returncode in (0, 1), errors.decode()
         operations = [line[6:] for line in log.read_text().splitlines() if line[:6] == "began "]
         contents = Contents.of(folder, self.case.store)
-        return process.returncode, without_times(out), took, operations, contents
-
-    @property
-    def code(self) -> int:
-        """The exit code."""
-        return self._whole[0]
-
-    @property
-    def out(self) -> str:
-        """Standard output."""
-        return self._whole[1]
-
-    @property
-    def seconds(self) -> float:
-        """How long it takes."""
-        return self._whole[2]
-
-    @property
-    def operations(self) -> list[str]:
-        """Operations on files, in their order."""
-        return self._whole[3]
-
-    @property
-    def after(self) -> Contents:
-        """What it leaves."""
-        return self._whole[4]
+        return Whole(process.returncode, without_times(out), took, operations, contents)
 
 
 def _no_report(arguments: Sequence[str]) -> tuple[str, ...]:
@@ -313,14 +299,14 @@ def _no_report(arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 def without_times(out: bytes) -> str:
-    """Standard output without times of the host."""
+    """Returns standard output without times of the host."""
     return _HOST_TIME.sub(b"", out).decode()
 
 
 def begin(case: Case, folder: Path, log: Path, when: str) -> subprocess.Popen[bytes]:
     """Begins a command in a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.campaigns.struck", str(log), when, *case.arguments],
+        [sys.executable, "-m", "campaigns.struck", str(log), when, *case.arguments],
         cwd=folder,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -337,9 +323,9 @@ class Struck:
     """A command that was killed.
 
     Attributes:
-        when: What was chosen.
+        when: Operation or instant that was chosen.
         milliseconds: Since it began.
-        log: What its log says.
+        log: Lines of its log.
     """
 
     when: str
@@ -353,7 +339,7 @@ class Struck:
 
     @property
     def inside_commit(self) -> bool:
-        """Whether a record was being kept, or segments were being put together."""
+        """True if a record was being kept, or segments were being put together."""
         for line in reversed(self.log):
             if line == "began append":
                 return True
@@ -380,19 +366,20 @@ def strike(of: Reference, folder: Path, log: Path, when: str, after: float) -> S
 
 
 def chosen(of: Reference, draw: random.Random, *, by_operation: bool) -> tuple[str, float]:
-    """When to strike: at an operation, or after so many seconds."""
-    if not by_operation or not of.operations:
-        return "never", draw.uniform(0.1, 1.0) * of.seconds
-    at = draw.randrange(len(of.operations))
-    operation = of.operations[at]
-    number = of.operations[: at + 1].count(operation)
+    """Returns when to strike: at an operation, or after a number of seconds."""
+    operations = of.whole.operations
+    if not by_operation or not operations:
+        return "never", draw.uniform(0.1, 1.0) * of.whole.seconds
+    at = draw.randrange(len(operations))
+    operation = operations[at]
+    number = operations[: at + 1].count(operation)
     parts = PARTS if operation == "append" else ("before", "after")
     return f"{operation}:{number}:{draw.choice(parts)}", 0.0
 
 
 @dataclass
 class Judged:
-    """What was found after a command was killed, and after it ran again."""
+    """Findings after a command was killed, and after it ran again."""
 
     of: Reference
     folder: Path
@@ -402,7 +389,7 @@ class Judged:
 
     def after_it_was_killed(self) -> dict[str, str]:
         """Looks at what there is; part of a row."""
-        case, reference = self.of.case, self.of.after
+        case, reference = self.of.case, self.of.whole.after
         there = Contents.of(self.folder, case.store)
         checked = graven(("results", "verify", "--store", str(case.store)), self.folder)
         no_store = "there is no store" in checked.stderr
@@ -410,7 +397,7 @@ class Judged:
             self.wrong.append(f"verify: {checked.stdout} {checked.stderr}")
         if there.temporaries:
             self._look_past(there.temporaries)
-        files = Counter(self._state_of(name, there.files.get(name)) for name in case.writes)
+        files = Counter(self._state_of(name, there.files.get(name)) for name in case.writes.split())
         for name in there.files.keys() - reference.files.keys():
             self.wrong.append(f"a file of no name that it has undisturbed: {name}")
         for digest, result in there.results.items():
@@ -432,7 +419,7 @@ class Judged:
     def _look_past(self, temporaries: Sequence[str]) -> None:
         """What lies about is no segment, no program, and no file that was asked for."""
         for name in temporaries:
-            if name in self.of.after.files:
+            if name in self.of.whole.after.files:
                 self.wrong.append(f"taken for a result: {name}")
 
     def _state_of(self, name: str, content: bytes | None) -> str:
@@ -442,20 +429,23 @@ class Judged:
             return "missing"
         if self.old and content == OLD.encode():
             return "old"
-        if content == self.of.after.files.get(name):
+        if content == self.of.whole.after.files.get(name):
             return "new"
         self.wrong.append(f"{name} is half-written: {len(content)} bytes")
         return "half"
 
     def again(self) -> str:
         """Runs the same command to its end; how it compares with the undisturbed one."""
-        case, reference = self.of.case, self.of.after
+        case, reference = self.of.case, self.of.whole.after
         before = len(self.wrong)
         done = graven(case.arguments, self.folder)
-        if done.returncode != self.of.code:
+        if done.returncode != self.of.whole.code:
             self.wrong.append(f"again: exit code {done.returncode}: {done.stderr}")
         # Upkeep says what it did, which is less if it had been done.
-        elif case.arguments[0] != "results" and without_times(done.stdout.encode()) != self.of.out:
+        elif (
+            case.arguments[0] != "results"
+            and without_times(done.stdout.encode()) != self.of.whole.out
+        ):
             self.wrong.append("again: another output")
         there = Contents.of(self.folder, case.store)
         for name in sorted(there.files.keys() | reference.files.keys()):
@@ -469,8 +459,8 @@ class Judged:
         return "identical" if len(self.wrong) == before else "differs"
 
 
-def attempt(of: Reference, number: int) -> dict[str, str]:
-    """One try: its row."""
+def attempt(of: Reference, number: int) -> Row:
+    """Makes one try; returns its row."""
     draw = random.Random(number)
     old = draw.random() < 0.5
     for count in range(ATTEMPTS):
@@ -480,71 +470,53 @@ def attempt(of: Reference, number: int) -> dict[str, str]:
         struck = strike(of, folder, log, when, after)
         if struck is not None:
             judged = Judged(of, folder, struck, old)
-            row = judged.after_it_was_killed()
-            row |= {"again": judged.again(), "wrong": "; ".join(judged.wrong)}
+            found = judged.after_it_was_killed()
+            again = judged.again()
             if not judged.wrong:
                 shutil.rmtree(folder)
-            return {
-                "try": str(number),
-                "case": of.case.name,
-                "build": _engine.build()[:16],
-                "at": struck.when,
-                "struck_ms": f"{struck.milliseconds:.0f}",
-                "inside_commit": "yes" if struck.inside_commit else "no",
-                **row,
-            }
+            inside = "yes" if struck.inside_commit else "no"
+            return TABLE.row(
+                number, of.case.name, _engine.build()[:16], struck.when,
+                f"{struck.milliseconds:.0f}", inside, *found.values(), again,
+                "; ".join(judged.wrong),
+            )  # fmt: skip
         shutil.rmtree(folder)
     raise AssertionError(f"{of.case.name} always ends before it is struck")
 
 
 def case_of(number: int) -> Case:
-    """The case of a try: each gets one at a random instant and one at an operation in turn."""
+    """Returns the case of a try; each has one at a random instant and one at an operation."""
     return CASES[number // 2 % len(CASES)]
 
 
-def tried(
-    numbers: Sequence[int], root: Path, told: Callable[[str], None] = print
-) -> Iterator[dict[str, str]]:
-    """Makes tries, those of one case together."""
-    for case in CASES:
-        mine = [number for number in numbers if case_of(number) is case]
-        if not mine:
-            continue
-        folder = root / case.name
-        folder.mkdir()
-        of = Reference(case, folder)
-        for number in mine:
-            row = attempt(of, number)
-            told(json.dumps(row))
-            yield row
+def tasks(given: Given) -> Iterator[Task]:
+    """Gives a task for each case."""
+
+    def task(case: Case) -> Task:
+        def run() -> Rows:
+            root = Path(tempfile.mkdtemp(prefix="graven-kills-"))
+            reference = Reference(case, root)
+            numbers = [number for number in range(given.tries) if case_of(number) is case]
+            rows = [attempt(reference, number) for number in numbers]
+            if any(row["wrong"] for row in rows):
+                print(f"{case.name}: what the tries left is in {root}")
+            else:
+                shutil.rmtree(root)
+            return {TABLE: rows}
+
+        return Task(case.name, run)
+
+    return map(task, CASES)
 
 
-def main(arguments: list[str]) -> int:
-    """Makes the tries that are left."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.kills")
-    parser.add_argument("--tries", type=int, default=TRIES, help=f"how many ({TRIES})")
-    parser.add_argument("--only", metavar="CASE", help=", ".join(case.name for case in CASES))
-    parser.add_argument("--anew", action="store_true", help="make all again")
-    given = parser.parse_args(arguments)
-    build = _engine.build()[:16]
-    done = {int(row["try"]) for row in read_rows(TABLE) if row["build"] == build}
-    wanted = [
-        number
-        for number in range(given.tries)
-        if given.only in (None, case_of(number).name) and (given.anew or number not in done)
-    ]
-    root = Path(tempfile.mkdtemp(prefix="graven-kills-"))
-    failed = 0
-    for row in tried(wanted, root):
-        rows = replaced(read_rows(TABLE), [row], ("try",))
-        write_rows(TABLE, COLUMNS, sorted(rows, key=lambda row: int(row["try"])))
-        failed += bool(row["wrong"])
-    if failed:
-        print(f"{failed} tries found something wrong; what they left is in {root}")
-        return 1
-    shutil.rmtree(root)
-    return 0
+def options(parser: argparse.ArgumentParser) -> None:
+    """Adds the number of tries."""
+    parser.add_argument("--tries", type=int, default=TRIES, metavar="N", help=f"({TRIES})")
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def wrong(rows: Sequence[Row]) -> list[str]:
+    """Names the tries that found something wrong."""
+    return [f"try {row['try']}, {row['case']}: {row['wrong']}" for row in rows if row["wrong"]]
+
+
+CAMPAIGN = Campaign(tasks, [TABLE], wrong=wrong, options=options, sizes=("tries",))

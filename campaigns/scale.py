@@ -1,56 +1,29 @@
-"""What simulations cost the host against their size: time and memory.
-
-    python -m tests.campaigns.scale [--only PATTERN] [--anew]
-    python -m tests.campaigns.scale --stored   draw the plots and write the page from the table
-    python -m tests.campaigns.scale --list     name what it would measure
+"""Costs of simulations to the host against their size: time and memory.
 
 A point is a size on an axis: transactions, footprint, lines that are touched, threads, channels,
-bytes of the log. Each is simulated in a process of its own (`crates/graven/examples/scale.rs`),
-which says how long building and populating and the threads' programs took of the host's processor,
-without the orderly shutdown, and how much memory the process had at most. What takes less than
-`AGAIN_BELOW` is measured again; the shortest time and the largest memory count.
-
-What has been measured is in `graven-results/scale.json`, so that an interrupted campaign goes on
-with the next point; points of another build are measured again, and with `--anew` all. `--only`
-takes what matches a glob of `AXIS/SERIES/SIZE`. Table, plots and page are of what has been measured
-in all.
+bytes of the log. Each is simulated in a process of its own, which tells how long building and
+populating and the threads' programs took of the host's processor, without the orderly shutdown, and
+how much memory the process had at most. Points that take less than `AGAIN_BELOW` are measured
+again; the shortest time and the largest memory count.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import statistics
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tests.campaigns.tables import (
-    ROOT,
-    Row,
-    read_rows,
-    replaced,
-    state_file,
-    table_of,
-    write_page,
-    write_rows,
-)
-from tests.counts.table import Table
+from tests.counts.table import Table as Counts
 
-from graven import _engine
-from graven.basics import output
 from graven.basics.numbers import exact
 
-TABLE = Path(__file__).parent / "scale.csv"
-PAGE = ROOT / "docs/explanation/performance.md"
-PLOTS = ROOT / "docs/performance"
+from .host_cost import Driver
+from .runner import Campaign, Failed, Given, Task
+from .tables import ROOT, Row, Table, table_of
 
-DRIVER = ("cargo", "run", "--quiet", "--locked", "--release", "--package", "graven",
-          "--example", "scale", "--")  # fmt: skip
+PLOTS = ROOT / "docs/performance"
 
 MACHINE = "silo"
 
@@ -71,8 +44,8 @@ MEASURED = (
     "build_seconds", "run_seconds", "start_kb", "built_kb", "peak_kb", "actions", "operations",
     "transactions", "cycles", "populated_bytes",
 )  # fmt: skip
-COLUMNS = ("axis", "series", "size", *MEASURED)
-KEY = COLUMNS[:3]
+KEY = ("axis", "series", "size")
+TABLE = Table("scale", (*KEY, *MEASURED), KEY, lambda: (point.key for point in points()))
 
 UPDATES = {"workload.insert_percent": "0"}
 """Elements are updated, so that a longer run has no more of them."""
@@ -80,7 +53,7 @@ UPDATES = {"workload.insert_percent": "0"}
 
 @dataclass(frozen=True)
 class Point:
-    """What is simulated."""
+    """Simulation whose cost is measured."""
 
     axis: str
     series: str
@@ -94,29 +67,23 @@ class Point:
 
     @property
     def name(self) -> str:
-        """As `--only` matches it."""
+        """Name that `--only` matches."""
         return f"{self.axis}/{self.series}/{self.size}"
 
     @property
     def key(self) -> tuple[str, ...]:
-        """As the table knows it."""
+        """Key of the row in the table."""
         return (self.axis, self.series, str(self.size))
-
-    def arguments(self) -> list[str]:
-        """What the driver is told."""
-        settings = [f"{key}={value}" for key, value in self.settings.items()]
-        numbers = [str(self.threads), str(self.transactions)]
-        return [self.design, self.workload, self.machine, *numbers, *settings]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What varies, and how it is shown.
+    """Quantity that varies, and how it is shown.
 
     Attributes:
-        title: Of the sizes, with their unit.
-        bytes: Whether sizes are bytes.
-        unit: What times in the table are divided by, in the singular.
+        title: Title of the sizes, with their unit.
+        bytes: True if sizes are bytes.
+        unit: Unit of work by which times in the table are divided, in the singular.
     """
 
     name: str
@@ -136,7 +103,7 @@ AXES = (
 
 
 def sizes(first: int, last: int, times: int) -> list[int]:
-    """From the first to the last, each so many times the one before."""
+    """Returns sizes from the first to the last, each a multiple of the one before."""
     found = [first]
     while found[-1] * times <= last:
         found.append(found[-1] * times)
@@ -144,7 +111,7 @@ def sizes(first: int, last: int, times: int) -> list[int]:
 
 
 def points() -> Iterator[Point]:
-    """All of them, axis by axis, series by series, ascending."""
+    """Yields all points, axis by axis, series by series, ascending."""
 
     def point(
         design: str,
@@ -208,22 +175,28 @@ def points() -> Iterator[Point]:
 
 
 def simulate(of: Point) -> dict[str, float]:
-    """Runs a point once, in a process of its own.
+    """Simulates a point once, in a process of its own.
 
     Raises:
-        RuntimeError: it did not end well.
+        Failed: The simulation did not end well.
     """
-    done = subprocess.run(
-        [*DRIVER, *of.arguments()], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+    driver = Driver()
+    found = driver.measure(
+        design=of.design,
+        workload=of.workload,
+        machine=of.machine,
+        threads=of.threads,
+        transactions=of.transactions,
+        set=of.settings,
     )
-    if done.returncode != 0:
-        raise RuntimeError(f"{of.name}: exit code {done.returncode}")
-    found: dict[str, float] = json.loads(done.stdout)
+    driver.close()
+    if found["outcome"] != "ended":
+        raise Failed(found.get("why", found["outcome"]))
     return found
 
 
 def measure(of: Point) -> dict[str, float]:
-    """Measures a point: the shortest times and the largest memory of what is short."""
+    """Measures a point, a short one several times: the shortest times and the largest memory."""
     runs = [simulate(of)]
     while len(runs) < TIMES and sum(seconds(runs[0])) < AGAIN_BELOW:
         runs.append(simulate(of))
@@ -236,51 +209,23 @@ def measure(of: Point) -> dict[str, float]:
 
 
 def seconds(run: Mapping[str, float]) -> tuple[float, float]:
-    """Of building, and of the threads' programs."""
+    """Returns the seconds of building, and of the threads' programs."""
     return run["build_seconds"], run["run_seconds"]
 
 
 def row_of(of: Point, found: Mapping[str, float]) -> Row:
-    """A row of the table."""
+    """Makes the row of a point."""
     texts = (
-        f"{found[name]:.3f}" if name.endswith("_seconds") else str(int(found[name]))
-        for name in MEASURED
+        f"{found[name]:.3f}" if name.endswith("_seconds") else int(found[name]) for name in MEASURED
     )
-    return dict(zip(COLUMNS, (*of.key, *texts), strict=True))
-
-
-class Store:
-    """What has been measured of one build, written after each point."""
-
-    def __init__(self, path: Path, build: str) -> None:
-        self._path, self._build = path, build
-        self.rows: list[Row] = []
-        if path.exists():
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            self.rows = stored["rows"] if stored["build"] == build else []
-
-    def has(self, of: Point) -> bool:
-        """Whether a point has been measured."""
-        return any(tuple(row[name] for name in KEY) == of.key for row in self.rows)
-
-    def put(self, row: Row) -> None:
-        """Keeps a row."""
-        self.rows = replaced(self.rows, [row], KEY)
-        kept = {"build": self._build, "rows": self.rows}
-        output.write(self._path, json.dumps(kept, indent=0).encode())
-
-
-def in_order(rows: Sequence[Row]) -> list[Row]:
-    """Rows in the order of the points; those of no point are left out."""
-    by_key = {tuple(row[name] for name in KEY): row for row in rows}
-    return [by_key[point.key] for point in points() if point.key in by_key]
+    return TABLE.row(*of.key, *texts)
 
 
 Series = dict[str, list[Row]]
 
 
 def by_series(rows: Sequence[Row], axis: Axis) -> Series:
-    """The rows of an axis, by series."""
+    """Returns the rows of an axis, by series."""
     found: Series = {}
     for row in rows:
         if row["axis"] == axis.name:
@@ -289,24 +234,24 @@ def by_series(rows: Sequence[Row], axis: Axis) -> Series:
 
 
 def time_of(row: Row) -> float:
-    """Seconds that a plot shows: of the threads' programs, or of populating alone."""
+    """Returns the seconds that a plot shows: of the threads' programs, or of populating alone."""
     return float(row["build_seconds" if row["series"].endswith("populating") else "run_seconds"])
 
 
 def work_of(row: Row) -> str:
-    """In which column of the table the work is that a time is divided by."""
+    """Names the column of the work by which a time is divided."""
     if row["series"].endswith("populating"):
         return "size"
     return "size" if row["axis"] == "touched" else "transactions"
 
 
 def megabytes(row: Row) -> float:
-    """The most memory that the process had."""
+    """Returns the most memory that the process had."""
     return int(row["peak_kb"]) / 1024
 
 
 def exponent(rows: Sequence[Row]) -> float | None:
-    """How time grows with the size: the slope of a line through the points, both logarithmic."""
+    """Returns the slope of a line through times and sizes, both logarithmic."""
     long = [row for row in rows if time_of(row) >= SHORTEST]
     if len(long) < 3:
         return None
@@ -316,7 +261,7 @@ def exponent(rows: Sequence[Row]) -> float | None:
 
 
 def size_text(axis: Axis, size: int) -> str:
-    """A size as a person says it."""
+    """Shows a size with its unit."""
     if not axis.bytes:
         return exact(size)
     for unit, name in ((GB, "GB"), (MB, "MB"), (KB, "KB")):
@@ -326,13 +271,13 @@ def size_text(axis: Axis, size: int) -> str:
 
 
 def figure(value: float) -> str:
-    """A measured number in three digits; at most three behind the point."""
+    """Shows a measured number in three digits; at most three behind the point."""
     digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return f"{value:,.{digits}f}"
 
 
 def table(axis: Axis, series: Series) -> str:
-    """The table of an axis: time for each unit of work, actions for each, memory.
+    """Makes the table of an axis: time for each unit of work, actions for each, memory.
 
     The time itself is in it where the work grows with the size.
     """
@@ -366,14 +311,14 @@ def table(axis: Axis, series: Series) -> str:
 
 
 def growth(series: Series) -> str:
-    """In one sentence, how times grow."""
+    """Says in one sentence how times grow."""
     found = {name: exponent(rows) for name, rows in series.items()}
     parts = [f"{value:.2f} (`{name}`)" for name, value in found.items() if value is not None]
     return f"Time grows with the size to the power of {', '.join(parts)}." if parts else ""
 
 
 def block(axis: Axis, rows: Sequence[Row]) -> str:
-    """What the page shows of an axis."""
+    """Makes the part of the page about an axis."""
     series = by_series(rows, axis)
     plot = f"![Host time and memory against {axis.title}](../performance/{axis.name}.svg)"
     return f"{plot}\n\n{table(axis, series)}\n{growth(series)}\n"
@@ -383,7 +328,7 @@ BEFORE = ROOT / "benches/counts-before.toml"
 """The counts with which the page compares."""
 
 
-def instructions(counts: Table, before: Table) -> str:
+def instructions(counts: Counts, before: Counts) -> str:
     """Counts of host instructions, beside those before: ranges of groups, then each workload."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, count in sorted(counts.counts.items()):
@@ -402,7 +347,7 @@ def instructions(counts: Table, before: Table) -> str:
     return f"{ranges}\n{table_of(('`workload`', *(f'`{each}`' for each in designs)), cells)}"
 
 
-def _ranges(counts: Table, before: Table, names: Sequence[str]) -> tuple[str, str]:
+def _ranges(counts: Counts, before: Counts, names: Sequence[str]) -> tuple[str, str]:
     """The least and the greatest count, and ratio to the one before."""
     found = sorted(counts.counts[name].per_unit for name in names)
     changes = (_change(counts, before, name) for name in names)
@@ -414,12 +359,12 @@ def _span(texts: Sequence[str]) -> str:
     return " to ".join(dict.fromkeys((texts[0], texts[-1]))) if texts else ""
 
 
-def _change(counts: Table, before: Table, name: str) -> float | None:
+def _change(counts: Counts, before: Counts, name: str) -> float | None:
     was = before.counts.get(name)
     return None if was is None else counts.counts[name].per_unit / was.per_unit
 
 
-def _beside(counts: Table, before: Table, name: str) -> str:
+def _beside(counts: Counts, before: Counts, name: str) -> str:
     """A count, and in brackets its ratio to the one before."""
     count = counts.counts.get(name)
     if count is None:
@@ -429,14 +374,14 @@ def _beside(counts: Table, before: Table, name: str) -> str:
 
 
 def blocks(rows: Sequence[Row]) -> list[str]:
-    """What the page shows, in its order."""
-    return [*(block(axis, rows) for axis in AXES), instructions(Table.read(), Table.read(BEFORE))]
+    """Makes the parts of the page, in its order."""
+    return [*(block(axis, rows) for axis in AXES), instructions(Counts.read(), Counts.read(BEFORE))]
 
 
 def plots(rows: Sequence[Row]) -> dict[Path, bytes]:
-    """The plots, by file."""
+    """Draws the plots; returns them by file."""
     # A measuring campaign needs no drawings until its end.
-    from tests.campaigns.scale_plots import Curve, drawn
+    from .scale_plots import Curve, drawn
 
     found = {}
     for axis in AXES:
@@ -453,16 +398,8 @@ def plots(rows: Sequence[Row]) -> dict[Path, bytes]:
     return found
 
 
-def write(rows: Sequence[Row]) -> None:
-    """Draws the plots, and writes the page."""
-    PLOTS.mkdir(exist_ok=True)
-    for path, content in plots(rows).items():
-        output.write(path, content)
-    write_page(PAGE, *blocks(rows))
-
-
 def too_steep(rows: Sequence[Row]) -> list[str]:
-    """Series whose time grows faster than their size, one line for each."""
+    """Names the series whose time grows faster than their size, one line for each."""
     found = []
     for axis in AXES:
         for name, of in by_series(rows, axis).items():
@@ -472,41 +409,12 @@ def too_steep(rows: Sequence[Row]) -> list[str]:
     return found
 
 
-def main(arguments: list[str]) -> int:
-    """Measures what is left, unless only what is stored is wanted; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.scale")
-    parser.add_argument("--stored", action="store_true", help="run nothing")
-    parser.add_argument("--list", action="store_true", help="run nothing, name points")
-    what = "points to measure (a glob of AXIS/SERIES/SIZE)"
-    parser.add_argument("--only", default="*", metavar="PATTERN", help=what)
-    parser.add_argument("--anew", action="store_true", help="measure again what this build has")
-    given = parser.parse_args(arguments)
-    if given.stored:
-        write(in_order(read_rows(TABLE)))
-        return 0
-    wanted = [point for point in points() if fnmatchcase(point.name, given.only)]
-    if given.list:
-        print(*(point.name for point in wanted), sep="\n")
-        return 0
-    store = Store(state_file("scale"), _engine.build())
-    failed: list[str] = []
-    left = [point for point in wanted if given.anew or not store.has(point)]
-    for number, point in enumerate(left):
-        print(f"{number} of {len(left)}: {point.name}", file=sys.stderr)
-        try:
-            store.put(row_of(point, measure(point)))
-        except RuntimeError as error:
-            failed.append(str(error))
-            continue
-        rows = in_order(replaced(read_rows(TABLE), store.rows, KEY))
-        write_rows(TABLE, COLUMNS, rows)
-    rows = in_order(read_rows(TABLE))
-    write(rows)
-    wrong = [*failed, *too_steep(rows)]
-    for line in wrong:
-        print(line)
-    return 1 if wrong else 0
+def tasks(_: Given) -> Iterator[Task]:
+    """Gives a task for each point."""
+    for point in points():
+        yield Task(point.name, lambda point=point: {TABLE: [row_of(point, measure(point))]})
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+CAMPAIGN = Campaign(
+    tasks, [TABLE], ROOT / "docs/explanation/performance.md", blocks, too_steep, plots
+)

@@ -1,6 +1,6 @@
 """The `graven` command, which kills itself and all of its processes on purpose.
 
-    python -m tests.campaigns.struck LOG WHEN ARGUMENT...
+    python -m campaigns.struck LOG WHEN ARGUMENT...
 
 Runs `graven ARGUMENT...`. WHEN is `never`, or OPERATION:NUMBER:PART as in `append:2:half`: at the
 second operation of that kind the process group gets SIGKILL, before it, after half of it, or after
@@ -108,7 +108,7 @@ def install() -> None:
 
 
 SAVE_SECONDS = 0.2
-"""How often schedules that are under way are kept, instead of every few seconds."""
+"""Seconds after which schedules that are under way are kept, in place of a few."""
 
 
 def main(log: str, when: str, arguments: list[str]) -> None:
@@ -119,10 +119,10 @@ def main(log: str, when: str, arguments: list[str]) -> None:
         operation, number, part = when.split(":")
         _when = (operation, int(number), part)
     install()
-    if arguments[0] == "crash":
-        from graven.cli import crash
+    if arguments[0] == "adversary":
+        from graven.cli import adversary
 
-        crash.SAVE_SECONDS = SAVE_SECONDS
+        adversary.SAVE_SECONDS = SAVE_SECONDS
     say("started")
     sys.argv = ["graven", *arguments]
     runpy.run_module("graven", run_name="__main__", alter_sys=True)

@@ -1,10 +1,7 @@
-"""The gallery of pictures in docs/gallery, each made by a command that the guide to plots shows.
+"""Gallery of pictures in docs/gallery, each made by a command that the guide to plots shows.
 
-    python -m tests.campaigns.gallery [NAME ...] [--to FOLDER] [--theme light|dark] [--form svg|png]
-
-Runs the commands of all pictures, or of those that are named. Results are kept in the folder
-`graven-results/gallery`, so that it goes on where it was after an interrupt, and draws again what
-it has drawn in seconds.
+Results are kept in the folder `graven-results/gallery`, so that a picture that was drawn is drawn
+again in seconds.
 """
 
 from __future__ import annotations
@@ -13,17 +10,19 @@ import argparse
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from .runner import STATES, Campaign, Failed, Given, Rows, Task
+from .tables import ROOT
+
 GALLERY = ROOT / "docs/gallery"
-WORK = ROOT / "graven-results/gallery"
+WORK = STATES / "gallery"
 
 CHOICE = "--designs base,fwb,morlog-slde,hoop,silo"
 FEW = "--from-start --transactions 2000"
-"""Of pictures that many simulations go into."""
+"""Sizes of pictures that many simulations go into."""
 SEEDS = (1, 2, 3)
 
 
@@ -98,39 +97,42 @@ PICTURES = (
 
 
 def graven(command: str, *, may_fail: bool = False) -> None:
-    """Runs a command in the folder of the gallery's results."""
+    """Runs a command in the folder of the gallery's results.
+
+    Raises:
+        Failed: The command did not end well.
+    """
     words = [sys.executable, "-m", "graven", *shlex.split(command)]
     done = subprocess.run(words, cwd=WORK, stdout=subprocess.DEVNULL, check=False)
     if done.returncode and not (may_fail and done.returncode == 1):
-        raise SystemExit(f"graven {command}: exit code {done.returncode}")
+        raise Failed(f"graven {command}: exit code {done.returncode}")
 
 
-def draw(shown: Shown, to: Path, theme: str, form: str) -> None:
-    """Makes what is missing, and draws a picture."""
-    for maker in shown.makers:
-        # A run that finds a violation is what a counterexample is drawn of.
-        graven(maker, may_fail=maker.startswith("crash"))
-    made = WORK / f"{shown.name}.{form}"
-    graven(f"plot {shown.plot} --theme {theme} --out {made.name}")
-    (to / made.name).write_bytes(made.read_bytes())
-    print(to / made.name)
+def tasks(given: Given) -> Iterator[Task]:
+    """Gives a task for each picture."""
+
+    def task(shown: Shown) -> Task:
+        def run() -> Rows:
+            for folder in (WORK, given.to):
+                folder.mkdir(parents=True, exist_ok=True)
+            for maker in shown.makers:
+                # A run that finds a violation is what a counterexample is drawn of.
+                graven(maker, may_fail=maker.startswith("crash"))
+            made = WORK / f"{shown.name}.{given.form}"
+            graven(f"plot {shown.plot} --theme {given.theme} --out {made.name}")
+            (given.to / made.name).write_bytes(made.read_bytes())
+            return {}
+
+        return Task(shown.name, run, is_kept=False)
+
+    return map(task, PICTURES)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Draws all, or what is named."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.gallery")
-    names = [shown.name for shown in PICTURES]
-    parser.add_argument("names", metavar="NAME", nargs="*", choices=[*names, []])
-    parser.add_argument("--to", type=Path, default=GALLERY)
-    parser.add_argument("--theme", default="light")
-    parser.add_argument("--form", default="svg")
-    given = parser.parse_args(arguments)
-    for folder in (WORK, given.to):
-        folder.mkdir(parents=True, exist_ok=True)
-    for shown in PICTURES:
-        if not given.names or shown.name in given.names:
-            draw(shown, given.to, given.theme, given.form)
+def options(parser: argparse.ArgumentParser) -> None:
+    """Adds the place and the look of pictures."""
+    parser.add_argument("--to", type=Path, default=GALLERY, metavar="FOLDER")
+    parser.add_argument("--theme", choices=("light", "dark"), default="light")
+    parser.add_argument("--form", choices=("svg", "png"), default="svg")
 
 
-if __name__ == "__main__":
-    main()
+CAMPAIGN = Campaign(tasks, options=options)

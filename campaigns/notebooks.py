@@ -1,6 +1,4 @@
-"""The notebooks in examples/, run from their first cell to their last by Jupyter's own machinery.
-
-    python -m tests.campaigns.notebooks [NAME ...]     run them, and keep what comes out in them
+"""Notebooks in examples/, run from their first cell to their last by Jupyter's own machinery.
 
 Their results are deterministic, so that a test (`python/tests/test_notebooks.py`) runs them and
 compares what comes out with what is in the files: texts as they are, and the kinds of pictures.
@@ -8,29 +6,30 @@ compares what comes out with what is in the files: texts as they are, and the ki
 
 from __future__ import annotations
 
-import argparse
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
 
-ROOT = Path(__file__).resolve().parents[2]
+from .runner import Campaign, Given, Rows, Task
+from .tables import ROOT
+
 FOLDER = ROOT / "examples"
 
 SECONDS_MOST = 900
-"""How long a cell may take."""
+"""Seconds that a cell may take."""
 
 
 def notebooks() -> list[Path]:
-    """All of them."""
+    """Returns the files of all notebooks."""
     return sorted(FOLDER.glob("*.ipynb"))
 
 
 def executed(path: Path, work: Path) -> Any:  # noqa: ANN401 - nbformat has no types
-    """A notebook with what comes out of it, run in a folder."""
+    """Runs a notebook in a folder; returns it with its outputs."""
     book = nbformat.read(path, as_version=4)
     client = NotebookClient(
         book,
@@ -58,7 +57,7 @@ def _is_progress(output: Any) -> bool:  # noqa: ANN401
 
 
 def came_out(book: Any) -> list[list[tuple[str, str]]]:  # noqa: ANN401
-    """What came out of each cell of code: kinds, with the text of what is text alone."""
+    """Returns the outputs of each cell of code: kinds, with the text of those of text alone."""
     found = []
     for cell in book.cells:
         if cell.cell_type != "code":
@@ -76,18 +75,18 @@ def came_out(book: Any) -> list[list[tuple[str, str]]]:  # noqa: ANN401
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs all, or what is named."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.notebooks")
-    names = [path.stem for path in notebooks()]
-    parser.add_argument("names", metavar="NAME", nargs="*", choices=[*names, []])
-    given = parser.parse_args(arguments)
-    for path in notebooks():
-        if not given.names or path.stem in given.names:
+def tasks(_: Given) -> Iterator[Task]:
+    """Gives a task for each notebook."""
+
+    def task(path: Path) -> Task:
+        def run() -> Rows:
             with tempfile.TemporaryDirectory(prefix="graven-notebook-") as work:
                 nbformat.write(executed(path, Path(work)), path)
-            print(path)
+            return {}
+
+        return Task(path.stem, run, is_kept=False)
+
+    return map(task, notebooks())
 
 
-if __name__ == "__main__":
-    main()
+CAMPAIGN = Campaign(tasks)
