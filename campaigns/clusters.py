@@ -19,10 +19,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .runner import Campaign, Given, Rows, Task
+from .runner import Campaign, Given, Rows
 from .tables import ROOT, Row, Table, table_of
 
 sys.path.append(str(ROOT / "python" / "tests"))
@@ -239,33 +239,28 @@ def _handed_out(costs: list[float], workers: int = 1_000) -> list:
     ]
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each cluster, and one for the scheduler alone."""
-
-    def on_clusters() -> Rows:
-        with tempfile.TemporaryDirectory(prefix="graven-clusters-") as name:
-            folder = Path(name)
-            folder.chmod(0o755)
-            (folder / "sweep.toml").write_text(_sweep(given.simulations))
-            out, seconds = _run(folder, "local")
-            rows = [
-                ("local", "simulations", str(_records(folder / "local")), ""),
-                ("local", "wall time", f"{seconds:.0f}", "s"),
-            ]
-            for cluster in given.on:
-                rows += _ON[cluster](folder, out)
-        return rows_of(rows)
-
-    yield Task("clusters", on_clusters)
-    yield Task("scheduler", lambda: rows_of(_scheduler()))
+def measure(name: str, given: Given) -> Rows:
+    """Runs the sweep on clusters, or the scheduler alone."""
+    return {TABLE: [TABLE.row(*row) for row in _NAMED[name](given)]}
 
 
+def _on_clusters(given: Given) -> list:
+    with tempfile.TemporaryDirectory(prefix="graven-clusters-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "sweep.toml").write_text(_sweep(given.simulations))
+        out, seconds = _run(folder, "local")
+        rows = [
+            ("local", "simulations", str(_records(folder / "local")), ""),
+            ("local", "wall time", f"{seconds:.0f}", "s"),
+        ]
+        for cluster in given.on:
+            rows += _ON[cluster](folder, out)
+        return rows
+
+
+_NAMED = {"clusters": _on_clusters, "scheduler": lambda _: _scheduler()}
 _ON = {"dask": _on_dask, "slurm": _on_slurm}
-
-
-def rows_of(rows: list) -> Rows:
-    """Makes rows of the table."""
-    return {TABLE: [TABLE.row(*row) for row in rows]}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -299,7 +294,8 @@ def _grouped(row: Row) -> str:
 
 
 CAMPAIGN = Campaign(
-    tasks,
+    lambda _: _NAMED,
+    measure,
     [TABLE],
     ROOT / "docs/guides/sweeps.md",
     blocks,

@@ -24,7 +24,7 @@ from zlib import crc32
 from graven.engine.catalogue import MachinePreset, catalogue
 
 from .host_cost import Driver, threads_most
-from .runner import Campaign, Failed, Given, Rows, Task
+from .runner import Campaign, Failed, Given, Rows
 from .tables import ROOT, Row, Table, table_of
 
 SLOW = 10.0
@@ -178,35 +178,27 @@ def row_of(costs: Costs, transactions: int) -> Row:
     )
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each workload."""
-    is_whole = (given.of, given.every, given.transactions) == ("*", 1, TRANSACTIONS)
+def is_whole(given: Given) -> bool:
+    """Returns True if the table is of what is measured."""
+    return (given.of, given.every, given.transactions) == ("*", 1, TRANSACTIONS)
 
-    def task(workload: str) -> Task:
-        def run() -> Rows:
-            costs = measured(
-                [
-                    each
-                    for each in combinations(workload)
-                    if fnmatchcase(each.name, given.of)
-                    and crc32(each.name.encode()) % given.every == 0
-                ],
-                given,
-            )
-            failed = [f"{each.name}: {cost.outcome}" for each, cost in costs.items() if cost.failed]
-            if failed:
-                raise Failed("; ".join(failed))
-            if is_whole:
-                return {TABLE: [row_of(costs, given.transactions)]}
-            for each, times in ratios(costs).items():
-                print(
-                    f"{each.name}: {costs[each].nanoseconds:.0f} ns, {times:.1f} times the median"
-                )
-            return {}
 
-        return Task(workload, run, is_kept=is_whole)
-
-    return (task(workload.name) for workload in catalogue().workloads)
+def measure(workload: str, given: Given) -> Rows:
+    """Measures the combinations of a workload."""
+    wanted = [
+        each
+        for each in combinations(workload)
+        if fnmatchcase(each.name, given.of) and crc32(each.name.encode()) % given.every == 0
+    ]
+    costs = measured(wanted, given)
+    failed = [f"{each.name}: {cost.outcome}" for each, cost in costs.items() if cost.failed]
+    if failed:
+        raise Failed("; ".join(failed))
+    if is_whole(given):
+        return {TABLE: [row_of(costs, given.transactions)]}
+    for each, times in ratios(costs).items():
+        print(f"{each.name}: {costs[each].nanoseconds:.0f} ns, {times:.1f} times the median")
+    return {}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -249,11 +241,13 @@ def wrong(rows: Sequence[Row]) -> list[str]:
 
 
 CAMPAIGN = Campaign(
-    tasks,
+    lambda _: (workload.name for workload in catalogue().workloads),
+    measure,
     [TABLE],
     ROOT / "docs/results/combinations.md",
     blocks,
     wrong,
     options=options,
     sizes=("transactions", "seconds"),
+    repeats=lambda _, given: not is_whole(given),
 )

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from graven import _engine
@@ -58,7 +57,7 @@ from graven.running.progress import Display
 from graven.running.work import Local
 from graven.store import Store
 
-from .runner import STATES, Campaign, Given, Rows, Task, whole
+from .runner import STATES, Campaign, Given, Rows, whole
 from .tables import ROOT, Row, Table, wrapped
 
 CLAIMS = Table(
@@ -86,16 +85,16 @@ def measured() -> list[tuple[Paper, Claim]]:
     ]
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each claim."""
-    store = Store(given.out / "store")
+def names(given: Given) -> Iterator[str]:
+    """Yields the claims that are tried."""
     for paper, claim in measured():
-        if not given.programs:
-            yield Task(claim.id, partial(explained, claim, paper, store, given))
-        elif readings := [
-            r for r in paper.readings.values() if r.programs and answer_with(claim, r)
-        ]:
-            yield Task(claim.id, partial(with_programs, claim, paper, readings, store, given))
+        if not given.programs or _with_programs(paper, claim):
+            yield claim.id
+
+
+def _with_programs(paper: Paper, claim: Claim) -> list[Reading]:
+    """Returns the readings with real programs that have something to say of a claim."""
+    return [r for r in paper.readings.values() if r.programs and answer_with(claim, r)]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -105,27 +104,21 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=STATES / "reproduce", metavar="FOLDER")
 
 
-def explained(claim: Claim, paper: Paper, store: Store, given: Given) -> Rows:
-    """Simulates a claim under all alternatives."""
-    quick = not given.full
-    _run(jobs_of(alternatives_of(claim, paper, quick=quick)), store, given.jobs)
-    return {CLAIMS: rows(sensitivity(claim, paper, store, quick=quick), quick=quick)}
-
-
-def with_programs(
-    claim: Claim, paper: Paper, readings: Sequence[Reading], store: Store, given: Given
-) -> Rows:
-    """Simulates a claim with real programs, whose traces are captured if the folder lacks them."""
-    captures = given.out / CAPTURES
-    capture_programs((name for reading in readings for name in reading.programs), captures)
-    alternatives = [
-        item
-        for item in alternatives_of(claim, paper, quick=True, captures=captures)
-        if item.kind in (BY_DEFAULT, PROGRAMS)
-    ]
+def measure(name: str, given: Given) -> Rows:
+    """Simulates a claim under all alternatives, or with real programs."""
+    ((paper, claim),) = ((paper, claim) for paper, claim in measured() if claim.id == name)
+    store, quick = Store(given.out / "store"), given.programs or not given.full
+    captures = given.out / CAPTURES if given.programs else None
+    alternatives = alternatives_of(claim, paper, quick=quick, captures=captures)
+    if captures is not None:
+        readings = _with_programs(paper, claim)
+        capture_programs((name for reading in readings for name in reading.programs), captures)
+        alternatives = [item for item in alternatives if item.kind in (BY_DEFAULT, PROGRAMS)]
     _run(jobs_of(alternatives), store, given.jobs)
-    found = sensitivity(claim, paper, store, quick=True, captures=captures)
-    return {WITH_PROGRAMS: programs_rows(found)}
+    found = sensitivity(claim, paper, store, quick=quick, captures=captures)
+    if given.programs:
+        return {WITH_PROGRAMS: programs_rows(found)}
+    return {CLAIMS: rows(found, quick=quick)}
 
 
 def _run(jobs: Iterable[Job | CrashJob], store: Store, workers: int) -> None:
@@ -322,7 +315,8 @@ def _shown(line: Row) -> str:
 
 
 CAMPAIGN = Campaign(
-    tasks,
+    names,
+    measure,
     [CLAIMS, WITH_PROGRAMS],
     ROOT / "docs/results/claims.md",
     blocks,

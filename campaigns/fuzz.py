@@ -33,7 +33,7 @@ import tempfile
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -43,7 +43,7 @@ from graven import _engine
 from graven.laboratory.programs import PROGRAMS
 from graven.laboratory.state_file import StateFile, sealed
 
-from .runner import STATES, Campaign, Failed, Given, Rows, Task
+from .runner import STATES, Campaign, Failed, Given, Rows
 from .tables import ROOT, Row, Table
 
 TABLE = Table(
@@ -727,28 +727,21 @@ def row_of(kind: Kind, folder: Path, given: Given) -> Row:
     )  # fmt: skip
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each kind of file."""
-
-    def task(kind: Kind) -> Task:
-        def run() -> Rows:
-            with tempfile.TemporaryDirectory(prefix="graven-fuzz-") as name:
-                folder = Path(name)
-                (folder / "sound").mkdir()
-                make_sound(folder / "sound")
-                row = row_of(kind, folder, given)
-                if (folder / "failed").exists():
-                    shutil.copytree(folder / "failed", given.keep, dirs_exist_ok=True)
-            if not given.sample:
-                return {TABLE: [row]}
-            print(json.dumps(row), flush=True)
-            if failed := list(wrong([row])):
-                raise Failed(*failed)
-            return {}
-
-        return Task(kind.name, run, is_kept=not given.sample)
-
-    return map(task, KINDS)
+def measure(name: str, given: Given) -> Rows:
+    """Tries a kind of file."""
+    with tempfile.TemporaryDirectory(prefix="graven-fuzz-") as temporary:
+        folder = Path(temporary)
+        (folder / "sound").mkdir()
+        make_sound(folder / "sound")
+        row = row_of(kind_of(name), folder, given)
+        if (folder / "failed").exists():
+            shutil.copytree(folder / "failed", given.keep, dirs_exist_ok=True)
+    if not given.sample:
+        return {TABLE: [row]}
+    print(json.dumps(row), flush=True)
+    if failed := list(wrong([row])):
+        raise Failed(*failed)
+    return {}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -774,7 +767,13 @@ def wrong(rows: Sequence[Row]) -> list[str]:
 
 
 CAMPAIGN = Campaign(
-    tasks, [TABLE], wrong=wrong, options=options, sizes=("inputs", "drawn", "commands")
+    lambda _: (kind.name for kind in KINDS),
+    measure,
+    [TABLE],
+    wrong=wrong,
+    options=options,
+    sizes=("inputs", "drawn", "commands"),
+    repeats=lambda _, given: given.sample,
 )
 
 if __name__ == "__main__":

@@ -28,8 +28,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -41,7 +42,7 @@ from graven.store.running import FOLDER as RUNNING
 from graven.store.store import SEGMENTS, STATES
 from graven.store.upkeep import lines_of, verify
 
-from .runner import Campaign, Given, Rows, Task
+from .runner import Campaign, Given, Rows
 from .struck import PARTS
 from .tables import ROOT, Row, Table
 
@@ -57,7 +58,6 @@ TABLE = Table(
 
 TRIES = 200
 OLD = "what was there before\n"
-STORE = Path("graven-results/store")
 ATTEMPTS = 8
 """Times that a command is begun anew at most that has ended before it was struck."""
 
@@ -66,7 +66,7 @@ LIMIT_SECONDS = 300
 
 @dataclass(frozen=True)
 class Case:
-    """A command, and what it needs. Several words, or names, stand in one text.
+    """A command, and what it needs (`kills.toml`).
 
     Attributes:
         name: Name in the table.
@@ -79,10 +79,10 @@ class Case:
 
     name: str
     command: str
-    before: tuple[str, ...] = ()
-    writes: str = ""
-    copies: str = ""
-    store: Path = STORE
+    before: Sequence[str] = ()
+    writes: Sequence[str] = ()
+    copies: Sequence[str] = ()
+    store: str = "graven-results/store"
 
     @property
     def arguments(self) -> list[str]:
@@ -90,58 +90,12 @@ class Case:
         return self.command.split()
 
 
-_RUN = "run --design silo --workload hash --transactions 200"
-_MANY = "compare --designs base,silo,fwb --workloads hash,array --transactions 100"
-
-CASES = (
-    Case("run", f"{_RUN} --format json"),
-    Case("files", f"{_RUN} --request-trace r.grt --bank-loads b.csv", writes="r.grt b.csv"),
-    Case(
-        "compare",
-        f"{_MANY} --out out --report page.html",
-        writes="out/results.json out/results.csv out/results.parquet page.html",
-    ),
-    Case(
-        "many",
-        "compare --designs all --workloads hash --transactions 40 --format csv --out many.json",
-        writes="many.json",
-    ),
-    Case("crash", "crash --design silo,hoop,fwb --workload hash --transactions 40 --format json"),
-    Case(
-        "violated",
-        "crash --design silo-literal --workload btree --machine cramped --format json",
-        writes="graven-results/silo-literal-btree.litmus",
-    ),
-    Case("adversary", "adversary --design silo,fwb --schedules 100 --format json"),
-    Case("state", "adversary --design silo --schedules 100 --state s.json --format json"),
-    Case("check", "check silo --transactions 2 --departures 1 --format json"),
-    Case("check-state", "check silo --transactions 2 --departures 1 --state c.json"),
-    Case("litmus", "litmus litmus --format json", copies="litmus/silo litmus/lad litmus/any"),
-    Case("mutants", "mutants lad --schedules 20 --only own --format json"),
-    Case("faults", "faults silo lad fwb --schedules 10 --format json"),
-    Case("memory", "memory r.grt --format json", before=(f"{_RUN} --request-trace r.grt",)),
-    Case(
-        "reproduce",
-        "reproduce morlog fig5 --quick --out rep",
-        writes="rep/quick/morlog/fig5.svg rep/quick/morlog/fig5.png",
-        store=Path("rep/store"),
-    ),
-    Case(
-        "gc",
-        "results gc",
-        before=(_MANY, f"{_RUN} --seed 2", f"{_RUN} --seed 3 --fresh", f"{_RUN} --seed 4",),
-    ),
-    Case(
-        "merge",
-        "results merge other",
-        before=(f"{_MANY} --store other", f"{_RUN} --store other", _RUN,),
-    ),
-    Case("export", "results export all.csv", before=(_MANY,), writes="all.csv"),
-    Case("record", "trace record t.gvt --design silo --workload btree --transactions 300",
-          writes="t.gvt"),
-    Case("convert", "trace convert r.grt --to r.nvt", before=(f"{_RUN} --request-trace r.grt",),
-          writes="r.nvt"),
-)  # fmt: skip
+CASES = [
+    Case(name, **of)
+    for name, of in tomllib.loads(
+        Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    ).items()
+]
 
 
 def environment() -> dict[str, str]:
@@ -184,7 +138,7 @@ class Contents:
     temporaries: tuple[str, ...]
 
     @staticmethod
-    def of(folder: Path, store: Path) -> Contents:
+    def of(folder: Path, store: str) -> Contents:
         """Reads a folder."""
         files: dict[str, bytes] = {}
         temporaries: list[str] = []
@@ -262,7 +216,7 @@ class Reference:
         """Makes what the command needs."""
         self.template = self.root / "template"
         self.template.mkdir()
-        for name in self.case.copies.split():
+        for name in self.case.copies:
             shutil.copytree(ROOT / name, self.template / name)
         for command in self.case.before:
             arguments = command.split()
@@ -274,7 +228,7 @@ class Reference:
         """Makes a folder for the command, with old content in files that it replaces."""
         folder = self.root / name
         shutil.copytree(self.template, folder)
-        for name in self.case.writes.split() if old else ():
+        for name in self.case.writes if old else ():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(OLD)
         return folder
@@ -391,13 +345,13 @@ class Judged:
         """Looks at what there is; part of a row."""
         case, reference = self.of.case, self.of.whole.after
         there = Contents.of(self.folder, case.store)
-        checked = graven(("results", "verify", "--store", str(case.store)), self.folder)
+        checked = graven(("results", "verify", "--store", case.store), self.folder)
         no_store = "there is no store" in checked.stderr
         if checked.returncode != 0 and not no_store:
             self.wrong.append(f"verify: {checked.stdout} {checked.stderr}")
         if there.temporaries:
             self._look_past(there.temporaries)
-        files = Counter(self._state_of(name, there.files.get(name)) for name in case.writes.split())
+        files = Counter(self._state_of(name, there.files.get(name)) for name in case.writes)
         for name in there.files.keys() - reference.files.keys():
             self.wrong.append(f"a file of no name that it has undisturbed: {name}")
         for digest, result in there.results.items():
@@ -453,7 +407,7 @@ class Judged:
                 self.wrong.append(f"again: another {name}")
         if there.results != reference.results:
             self.wrong.append("again: other results")
-        checked = graven(("results", "verify", "--store", str(case.store)), self.folder)
+        checked = graven(("results", "verify", "--store", case.store), self.folder)
         if checked.returncode != 0 and "there is no store" not in checked.stderr:
             self.wrong.append(f"again: verify: {checked.stdout} {checked.stderr}")
         return "identical" if len(self.wrong) == before else "differs"
@@ -489,24 +443,18 @@ def case_of(number: int) -> Case:
     return CASES[number // 2 % len(CASES)]
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each case."""
-
-    def task(case: Case) -> Task:
-        def run() -> Rows:
-            root = Path(tempfile.mkdtemp(prefix="graven-kills-"))
-            reference = Reference(case, root)
-            numbers = [number for number in range(given.tries) if case_of(number) is case]
-            rows = [attempt(reference, number) for number in numbers]
-            if any(row["wrong"] for row in rows):
-                print(f"{case.name}: what the tries left is in {root}")
-            else:
-                shutil.rmtree(root)
-            return {TABLE: rows}
-
-        return Task(case.name, run)
-
-    return map(task, CASES)
+def measure(name: str, given: Given) -> Rows:
+    """Makes the tries of a case."""
+    (case,) = (case for case in CASES if case.name == name)
+    root = Path(tempfile.mkdtemp(prefix="graven-kills-"))
+    reference = Reference(case, root)
+    numbers = [number for number in range(given.tries) if case_of(number) is case]
+    rows = [attempt(reference, number) for number in numbers]
+    if any(row["wrong"] for row in rows):
+        print(f"{name}: what the tries left is in {root}")
+    else:
+        shutil.rmtree(root)
+    return {TABLE: rows}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -519,4 +467,11 @@ def wrong(rows: Sequence[Row]) -> list[str]:
     return [f"try {row['try']}, {row['case']}: {row['wrong']}" for row in rows if row["wrong"]]
 
 
-CAMPAIGN = Campaign(tasks, [TABLE], wrong=wrong, options=options, sizes=("tries",))
+CAMPAIGN = Campaign(
+    lambda _: (case.name for case in CASES),
+    measure,
+    [TABLE],
+    wrong=wrong,
+    options=options,
+    sizes=("tries",),
+)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from graven.api.options import sound_designs
@@ -30,7 +30,7 @@ from graven.laboratory.mutants import (
 )
 from graven.laboratory.programs import Program, program_files
 
-from .runner import Campaign, Failed, Given, Rows, Task, keep, whole
+from .runner import Campaign, Failed, Given, Rows, keep, whole
 from .tables import ROOT, Row, Table, table_of, wrapped
 
 REASONS = Path(__file__).parent / "survivors.toml"
@@ -47,25 +47,20 @@ TABLE = Table(
     ("design",),
 )
 
+SURVIVORS = "survivors"
+"""Name of the task that tries programs on mutants that survived."""
+
 Trials = CampaignResult[Trial]
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each design, or one for all that survived."""
-
-    def task(design: str) -> Task:
-        def run() -> Rows:
-            kept = {"keep": keep(), "workers": given.jobs}
-            trials = reports(try_mutants(design, mutants_of(design), SCHEDULES, **kept))
-            trials = reports(check_mutants(shown(trials), SMALL_BOUND, **kept))
-            return {TABLE: list(map(row_of, trials))}
-
-        return Task(design, run)
-
-    if given.survivors:
-        yield Task("survivors", lambda: {TABLE: again(TABLE.read())}, is_kept=False)
-    else:
-        yield from map(task, sound_designs())
+def measure(name: str, given: Given) -> Rows:
+    """Tries the mutants of a design, or programs on all that survived."""
+    if name == SURVIVORS:
+        return {TABLE: again(TABLE.read())}
+    kept = {"keep": keep(), "workers": given.jobs}
+    trials = reports(try_mutants(name, mutants_of(name), SCHEDULES, **kept))
+    trials = reports(check_mutants(shown(trials), SMALL_BOUND, **kept))
+    return {TABLE: list(map(row_of, trials))}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -170,5 +165,12 @@ def wrong(rows: Sequence[Row]) -> list[str]:
 
 
 CAMPAIGN = Campaign(
-    tasks, [TABLE], ROOT / "docs/results/mutants.md", blocks, wrong, options=options
+    lambda given: [SURVIVORS] if given.survivors else sound_designs(),
+    measure,
+    [TABLE],
+    ROOT / "docs/results/mutants.md",
+    blocks,
+    wrong,
+    options=options,
+    repeats=lambda name, _: name == SURVIVORS,
 )

@@ -7,14 +7,13 @@ compares what comes out with what is in the files: texts as they are, and the ki
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
 
-from .runner import Campaign, Given, Rows, Task
+from .runner import Campaign, Given, Rows
 from .tables import ROOT
 
 FOLDER = ROOT / "examples"
@@ -75,18 +74,12 @@ def came_out(book: Any) -> list[list[tuple[str, str]]]:  # noqa: ANN401
     return found
 
 
-def tasks(_: Given) -> Iterator[Task]:
-    """Gives a task for each notebook."""
-
-    def task(path: Path) -> Task:
-        def run() -> Rows:
-            with tempfile.TemporaryDirectory(prefix="graven-notebook-") as work:
-                nbformat.write(executed(path, Path(work)), path)
-            return {}
-
-        return Task(path.stem, run, is_kept=False)
-
-    return map(task, notebooks())
+def renew(name: str, _: Given) -> Rows:
+    """Runs a notebook, and writes it with its outputs."""
+    path = FOLDER / f"{name}.ipynb"
+    with tempfile.TemporaryDirectory(prefix="graven-notebook-") as work:
+        nbformat.write(executed(path, Path(work)), path)
+    return {}
 
 
-CAMPAIGN = Campaign(tasks)
+CAMPAIGN = Campaign(lambda _: (path.stem for path in notebooks()), renew, repeats=lambda *_: True)

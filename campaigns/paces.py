@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import time
-from collections.abc import Iterator
 
 from graven import ConfigError, SimulationError
 from graven.engine.catalogue import catalogue
@@ -20,8 +19,8 @@ from graven.engine.machine import DEFAULT, Machine
 from graven.laboratory.crashes import CrashJob
 from graven.running.job import Job
 
-from .runner import Campaign, Given, Task
-from .tables import ROOT, Row, Table
+from .runner import Campaign, Given, Rows
+from .tables import ROOT, Table
 
 TABLE = Table(
     "paces",
@@ -35,21 +34,14 @@ CRASHED = 40
 """Transactions of a run that is crashed everywhere."""
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each design."""
-    for design in catalogue().designs:
-        name = design.name
-        yield Task(name, lambda name=name: {TABLE: rows_of(name, given.transactions)})
-
-
 def options(parser: argparse.ArgumentParser) -> None:
     """Adds the size of runs."""
     parser.add_argument("--transactions", type=int, default=1_000, metavar="N")
 
 
-def rows_of(design: str, many: int) -> list[Row]:
+def measure(design: str, given: Given) -> Rows:
     """Measures a design on all workloads."""
-    few = many // 10
+    many, few = given.transactions, given.transactions // 10
     crash = CrashJob(Job(design, "hash", Machine("cramped"), transactions=CRASHED))
     crash_us = _seconds(crash) / CRASHED * 1e6
     rows = []
@@ -62,7 +54,7 @@ def rows_of(design: str, many: int) -> list[Row]:
         start = max(0.0, short - few * pace)
         numbers = (f"{start:.4f}", f"{pace * 1e6:.2f}", f"{crash_us:.0f}")
         rows.append(TABLE.row(design, workload.name, *numbers))
-    return rows
+    return {TABLE: rows}
 
 
 def _seconds(job: Job | CrashJob) -> float:
@@ -74,4 +66,10 @@ def _seconds(job: Job | CrashJob) -> float:
     return time.thread_time() - started
 
 
-CAMPAIGN = Campaign(tasks, [TABLE], options=options, sizes=("transactions",))
+CAMPAIGN = Campaign(
+    lambda _: (design.name for design in catalogue().designs),
+    measure,
+    [TABLE],
+    options=options,
+    sizes=("transactions",),
+)

@@ -9,16 +9,16 @@ fitted to them.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graven.engine.machine import Machine
 from graven.results.record import Record
 from graven.running.experiment import record_of
-from graven.running.job import Job, matrix
+from graven.running.job import matrix
 from graven.running.pool import Pool
 
-from .runner import Campaign, Given, Task, whole
+from .runner import Campaign, Given, Rows, whole
 from .tables import ROOT, Row, Table, table_of
 
 TABLE = Table(
@@ -104,45 +104,40 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
 """Those of each paper's own evaluation."""
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each machine."""
-    for machine, workloads in WORKLOADS.items():
-        jobs = [
-            job
-            for seed in range(1, given.seeds + 1)
-            for job in matrix(
-                ["ideal"],
-                workloads,
-                Machine(machine),
-                threads=[None],
-                transactions=given.transactions,
-                settings={"statistics.write_distances": "true"},
-                vary=[],
-                seed=seed,
-            )
+def measure(machine: str, given: Given) -> Rows:
+    """Runs the workloads of a machine."""
+    jobs = [
+        job
+        for seed in range(1, given.seeds + 1)
+        for job in matrix(
+            ["ideal"],
+            WORKLOADS[machine],
+            Machine(machine),
+            threads=[None],
+            transactions=given.transactions,
+            settings={"statistics.write_distances": "true"},
+            vary=[],
+            seed=seed,
+        )
+    ]
+    outcome = Pool([(job.label, job.simulation()) for job in jobs], given.jobs).run()
+    whole(outcome.failures, outcome.interrupted)
+    found: dict[str, list[Record]] = {}
+    for index, text in sorted(outcome.texts.items()):
+        found.setdefault(jobs[index].workload, []).append(record_of(jobs[index], text))
+    return {
+        TABLE: [
+            row_of(machine, workload, name, list(map(value, records)), given.transactions)
+            for workload, records in found.items()
+            for name, value in PROPERTIES.items()
         ]
-        yield Task(machine, lambda jobs=jobs: {TABLE: rows_of(jobs, given)})
+    }
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Adds the sizes of runs."""
     parser.add_argument("--transactions", type=int, default=10_000, help="of each run (10000)")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each workload (3)")
-
-
-def rows_of(jobs: Sequence[Job], given: Given) -> list[Row]:
-    """Runs the workloads of a machine, and makes their rows."""
-    outcome = Pool([(job.label, job.simulation()) for job in jobs], given.jobs).run()
-    whole(outcome.failures, outcome.interrupted)
-    found: dict[tuple[str, str], list[Record]] = {}
-    for index, text in sorted(outcome.texts.items()):
-        job = jobs[index]
-        found.setdefault((job.machine.name, job.workload), []).append(record_of(job, text))
-    return [
-        row_of(*of, name, [value(record) for record in records], given.transactions)
-        for of, records in found.items()
-        for name, value in PROPERTIES.items()
-    ]
 
 
 def row_of(
@@ -179,7 +174,8 @@ def blocks(rows: Sequence[Row]) -> list[str]:
 
 
 CAMPAIGN = Campaign(
-    tasks,
+    lambda _: WORKLOADS,
+    measure,
     [TABLE],
     ROOT / "docs/explanation/workloads.md",
     blocks,

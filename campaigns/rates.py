@@ -33,7 +33,7 @@ import graven
 from graven.engine.catalogue import catalogue
 
 from .host_cost import threads_most
-from .runner import Campaign, Failed, Given, Rows, Task
+from .runner import Campaign, Failed, Given, Rows
 from .scale import TIMES, Point, figure
 from .scale import measure as measured
 from .tables import ROOT, Row, Table, table_of
@@ -320,28 +320,17 @@ def names() -> Iterator[str]:
     yield from (f"champsim/{of.name}/{on}" for of in STREAMS for on in (CHAMPSIM, *CORES))
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each rate."""
-    benches = {name: bench for bench, aims in BENCHMARKS.items() for name in aims}
-    streams = {each.name: each for each in STREAMS}
-
-    def task(name: str) -> Task:
-        kind, _, what = name.partition("/")
-
-        def run() -> Rows:
-            if kind == "simulation":
-                rows = simulated(what)
-            elif kind == "benchmark":
-                rows = benchmarked(benches[what], what)
-            else:
-                program, _, on = what.partition("/")
-                rows = streamed(streams[program], on, given.champsim)
-            return {TABLE: list(rows)}
-
-        lacks_program = given.champsim is None and name.endswith(f"/{CHAMPSIM}")
-        return Task(name, run, is_kept=not lacks_program)
-
-    return map(task, names())
+def run(name: str, given: Given) -> Rows:
+    """Measures a rate."""
+    kind, _, what = name.partition("/")
+    if kind == "simulation":
+        return {TABLE: list(simulated(what))}
+    if kind == "benchmark":
+        (bench,) = (bench for bench, aims in BENCHMARKS.items() if what in aims)
+        return {TABLE: list(benchmarked(bench, what))}
+    program, _, on = what.partition("/")
+    (stream,) = (stream for stream in STREAMS if stream.name == program)
+    return {TABLE: list(streamed(stream, on, given.champsim))}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -350,4 +339,12 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--champsim", type=Path, metavar="PROGRAM", help=what)
 
 
-CAMPAIGN = Campaign(tasks, [TABLE], ROOT / "docs/results/rates.md", blocks, options=options)
+CAMPAIGN = Campaign(
+    lambda _: names(),
+    run,
+    [TABLE],
+    ROOT / "docs/results/rates.md",
+    blocks,
+    options=options,
+    repeats=lambda name, given: given.champsim is None and name.endswith(f"/{CHAMPSIM}"),
+)

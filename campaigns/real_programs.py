@@ -6,7 +6,7 @@ A task has a program. Traces are in `graven-results`, and made once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from graven.api.options import sound_designs
@@ -19,7 +19,7 @@ from graven.running.experiment import Experiment
 from graven.running.job import Job, matrix
 from graven.running.progress import Display
 
-from .runner import STATES, Campaign, Given, Rows, Task, whole
+from .runner import STATES, Campaign, Given, Rows, whole
 from .tables import ROOT, Row, Table, table_of
 
 MACHINES = ("silo", "morlog", "hoop")
@@ -170,25 +170,18 @@ def convicted(rows: Sequence[Row]) -> list[str]:
     return [design for design in of if design in REPAIRS]
 
 
-def tasks(_: Given) -> Iterator[Task]:
-    """Gives a task for each program."""
-
-    def task(name: str) -> Task:
-        def run() -> Rows:
-            with Display("simulations") as display:
-                compared = compared_rows(name, display)
-                printed = crashed_rows(name, sound_designs(), display, repaired=False)
-                again = convicted(printed)
-                repaired = crashed_rows(name, again, display, repaired=True) if again else []
-            return {
-                CAPTURED: [captured_row(name)],
-                COMPARED: compared,
-                CRASHED: [*printed, *repaired],
-            }
-
-        return Task(name, run)
-
-    return map(task, recipes())
+def measure(name: str, _: Given) -> Rows:
+    """Captures, compares and crashes a program."""
+    with Display("simulations") as display:
+        compared = compared_rows(name, display)
+        printed = crashed_rows(name, sound_designs(), display, repaired=False)
+        again = convicted(printed)
+        repaired = crashed_rows(name, again, display, repaired=True) if again else []
+    return {
+        CAPTURED: [captured_row(name)],
+        COMPARED: compared,
+        CRASHED: [*printed, *repaired],
+    }
 
 
 def _percent(text: str) -> str:
@@ -314,5 +307,9 @@ def _crashed_cells(name: str, rows: list[Row]) -> list[str]:
 
 
 CAMPAIGN = Campaign(
-    tasks, [CAPTURED, COMPARED, CRASHED], ROOT / "docs/results/real-programs.md", blocks
+    lambda _: recipes(),
+    measure,
+    [CAPTURED, COMPARED, CRASHED],
+    ROOT / "docs/results/real-programs.md",
+    blocks,
 )

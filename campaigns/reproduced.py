@@ -29,7 +29,7 @@ from graven.running.progress import Display
 from graven.running.work import Local
 from graven.store import Store
 
-from .runner import STATES, Campaign, Failed, Given, Rows, Task, whole
+from .runner import STATES, Campaign, Failed, Given, Rows, whole
 from .tables import ROOT, Row, Table, table_of
 
 APART = 0.10
@@ -242,18 +242,12 @@ def figures_of(paper: Paper, pattern: str) -> tuple[str, ...] | None:
     return figures
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each paper."""
-
-    def task(paper: Paper) -> Task:
-        def run() -> Rows:
-            figures = figures_of(paper, given.figures)
-            wanted = Wanted(paper, quick=True, figures=figures, readings=given.readings)
-            return measure(wanted, Store(given.out / "store"), given.jobs)
-
-        return Task(paper.name, run, is_kept=given.figures == "*")
-
-    return map(task, papers().values())
+def run_paper(name: str, given: Given) -> Rows:
+    """Simulates a paper, or some of its figures."""
+    paper = papers()[name]
+    figures = figures_of(paper, given.figures)
+    wanted = Wanted(paper, quick=True, figures=figures, readings=given.readings)
+    return measure(wanted, Store(given.out / "store"), given.jobs)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -266,10 +260,12 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 CAMPAIGN = Campaign(
-    tasks,
+    lambda _: papers(),
+    run_paper,
     [TABLE, CLAIMS],
     ROOT / "docs/results/full-sizes.md",
     blocks,
     options=options,
     sizes=("readings",),
+    repeats=lambda _, given: given.figures != "*",
 )

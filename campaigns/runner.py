@@ -8,6 +8,7 @@ at once.
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import re
 import subprocess
@@ -16,7 +17,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from graven import _engine
@@ -41,26 +41,13 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True)
-class Task:
-    """Part of a campaign that is run as a whole.
-
-    Attributes:
-        name: Name that `--only` matches.
-        run: Runs it; returns the rows that replace those of the same keys. `Failed` if it cannot.
-        is_kept: False if it runs again each time.
-    """
-
-    name: str
-    run: Callable[[], Rows]
-    is_kept: bool = True
-
-
-@dataclass(frozen=True)
 class Campaign:
     """Tasks, and a page that shows the tables with their rows.
 
     Attributes:
-        tasks: Gives all tasks, for the options that were given.
+        names: Names all tasks, for the options that were given.
+        run: Runs a task; returns the rows that replace those with the same keys. `Failed` if it
+            cannot.
         tables: Tables of the page.
         page: Page of the documentation, if there is one.
         blocks: Makes the parts of the page that stand between marks, from the rows of each table.
@@ -68,9 +55,11 @@ class Campaign:
         others: Makes other files of the documentation, by path.
         options: Adds options of its own.
         sizes: Options on which results depend; another value runs tasks again.
+        repeats: Tells for the options that were given if a task runs again each time.
     """
 
-    tasks: Callable[[Given], Iterable[Task]]
+    names: Callable[[Given], Iterable[str]]
+    run: Callable[[str, Given], Rows]
     tables: Sequence[Table] = ()
     page: Path | None = None
     blocks: Callable[..., Sequence[str]] = lambda *_: ()
@@ -78,6 +67,7 @@ class Campaign:
     others: Callable[..., Mapping[Path, bytes]] = lambda *_: {}
     options: Callable[[argparse.ArgumentParser], None] = lambda _: None
     sizes: Sequence[str] = ()
+    repeats: Callable[[str, Given], bool] = lambda *_: False
 
     def shown(self) -> str:
         """Returns the page as the stored tables give it."""
@@ -91,10 +81,10 @@ class Campaign:
     def main(self, name: str, about: str, arguments: Sequence[str]) -> int:
         """Does what the command line says; returns the exit code."""
         given = self._parser(name, about).parse_args(arguments)
-        everything = list(self.tasks(given))
-        tasks = [task for task in everything if fnmatchcase(task.name, given.only)]
+        everything = list(self.names(given))
+        tasks = fnmatch.filter(everything, given.only)
         if given.list:
-            print(*(task.name for task in tasks), sep="\n")
+            print(*tasks, sep="\n")
             return 0
         failed: list[str] = []
         is_new = False
@@ -102,8 +92,8 @@ class Campaign:
             if not given.stored:
                 sizes = {size: str(getattr(given, size)) for size in self.sizes}
                 done = Done(STATES / f"{name}.jsonl", {"build": _engine.build(), **sizes})
-                failed = list(_run(tasks, done, given))
-                is_new = done.has_grown and all(task.name in done.names for task in everything)
+                failed = list(self._run(tasks, done, given))
+                is_new = done.has_grown and done.names.issuperset(everything)
         except KeyboardInterrupt:
             return 130
         finally:
@@ -130,6 +120,25 @@ class Campaign:
         parser.add_argument("--jobs", type=int, default=host_cores(), metavar="N", help=what)
         self.options(parser)
         return parser
+
+    def _run(self, tasks: Sequence[str], done: Done, given: Given) -> Iterator[str]:
+        """Runs the tasks that are left; yields why some failed."""
+        until = time.monotonic() + 60 * given.minutes
+        repeated = [name for name in tasks if given.anew or self.repeats(name, given)]
+        left = [name for name in tasks if name in repeated or name not in done.names]
+        for number, name in enumerate(left):
+            if time.monotonic() > until:
+                yield f"{len(left) - number} tasks are left"
+                return
+            print(f"{number} of {len(left)}: {name}", file=sys.stderr, flush=True)
+            try:
+                for table, rows in self.run(name, given).items():
+                    table.replace(rows)
+            except Failed as error:
+                yield f"{name}: {error}"
+            else:
+                if not self.repeats(name, given):
+                    done.put(name)
 
     def _write(self, *, is_new: bool) -> None:
         rows = self.stored()
@@ -177,25 +186,6 @@ class Done:
         self.has_grown = True
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(name) + "\n")
-
-
-def _run(tasks: Sequence[Task], done: Done, given: Given) -> Iterator[str]:
-    """Runs the tasks that are left; yields why some failed."""
-    until = time.monotonic() + 60 * given.minutes
-    left = [t for t in tasks if given.anew or not t.is_kept or t.name not in done.names]
-    for number, task in enumerate(left):
-        if time.monotonic() > until:
-            yield f"{len(left) - number} tasks are left"
-            return
-        print(f"{number} of {len(left)}: {task.name}", file=sys.stderr, flush=True)
-        try:
-            for table, rows in task.run().items():
-                table.replace(rows)
-        except Failed as error:
-            yield f"{task.name}: {error}"
-        else:
-            if task.is_kept:
-                done.put(task.name)
 
 
 def whole(failures: Sequence[Failure], interrupted: bool) -> None:

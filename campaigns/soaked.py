@@ -5,7 +5,7 @@ Schedules are kept in `graven-results/campaigns`, so that an interrupted task co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from graven.api.options import sound_designs
 from graven.basics.numbers import exact
@@ -14,7 +14,7 @@ from graven.laboratory.reports import AdversaryReport
 from graven.running.progress import Display
 from graven.running.work import Local
 
-from .runner import Campaign, Given, Rows, Task, keep, whole
+from .runner import Campaign, Given, Rows, keep, whole
 from .tables import ROOT, Row, Table, table_of
 
 SCHEDULES = 3000
@@ -35,20 +35,13 @@ TABLE = Table(
 )  # fmt: skip
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each design."""
-
-    def task(design: str) -> Task:
-        def run() -> Rows:
-            wanted = Blocks.of(AdversaryRequest((design,), MORE.get(design, SCHEDULES)))
-            with Display("schedules") as display:
-                found = wanted.run(keep=keep(), executor=Local(given.jobs), observe=display)
-            whole(found.failures, found.interrupted)
-            return {TABLE: list(map(row_of, found.reports))}
-
-        return Task(design, run)
-
-    return map(task, sound_designs())
+def measure(design: str, given: Given) -> Rows:
+    """Runs the schedules of a design."""
+    wanted = Blocks.of(AdversaryRequest((design,), MORE.get(design, SCHEDULES)))
+    with Display("schedules") as display:
+        found = wanted.run(keep=keep(), executor=Local(given.jobs), observe=display)
+    whole(found.failures, found.interrupted)
+    return {TABLE: list(map(row_of, found.reports))}
 
 
 def row_of(report: AdversaryReport) -> Row:
@@ -80,4 +73,6 @@ def wrong(rows: Sequence[Row]) -> list[str]:
     return [f"{row['design']}: {row['verdict']}" for row in rows if row["verdict"] != "kept"]
 
 
-CAMPAIGN = Campaign(tasks, [TABLE], ROOT / "docs/results/soaked.md", blocks, wrong)
+CAMPAIGN = Campaign(
+    lambda _: sound_designs(), measure, [TABLE], ROOT / "docs/results/soaked.md", blocks, wrong
+)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import graven
@@ -23,7 +23,7 @@ from graven.api.options import design_names, workload_names
 from graven.results.comparison import Normalised
 from graven.results.region import growth
 
-from .runner import STATES, Campaign, Given, Rows, Task
+from .runner import STATES, Campaign, Given, Rows
 from .tables import ROOT, Row, Table, table_of, wrapped
 
 STORE = STATES / "steady"
@@ -214,18 +214,11 @@ def difference(row: Row) -> str:
     return f"{100 * apart(row, judge(row)):+.1f} %" + ("" if is_inside(row) else " *")
 
 
-def tasks(given: Given) -> Iterator[Task]:
-    """Gives a task for each workload."""
-
-    def task(workload: str) -> Task:
-        def run() -> Rows:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return {TABLE: rows_of(workload, design_names(given.designs), given.jobs)}
-
-        return Task(workload, run)
-
-    return map(task, workload_names(given.workloads))
+def measure(workload: str, given: Given) -> Rows:
+    """Compares the designs on a workload."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {TABLE: rows_of(workload, design_names(given.designs), given.jobs)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -235,7 +228,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 CAMPAIGN = Campaign(
-    tasks,
+    lambda given: workload_names(given.workloads),
+    measure,
     [TABLE],
     ROOT / "docs/results/steady.md",
     lambda rows: [counted(rows), shown(rows)],

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from campaigns import ALL, OTHERS, checked, faults, mutants, real_programs, runner, soaked
-from campaigns.runner import Campaign, Done, Failed, Task
+from campaigns.runner import Campaign, Done, Failed
 from campaigns.tables import ROOT, Table, page_with
 from conftest import ENVIRONMENT
 
@@ -74,17 +74,15 @@ def made(tmp_path, monkeypatch):
     )
     ran: list[str] = []
 
-    def task(name: str) -> Task:
-        def run():
-            ran.append(name)
-            if name == "failing" and len(ran) < 4:
-                raise Failed("no memory")
-            return {table: rows(**{name: "7"})}
-
-        return Task(name, run)
+    def run(name, _):
+        ran.append(name)
+        if name == "failing" and len(ran) < 4:
+            raise Failed("no memory")
+        return {table: rows(**{name: "7"})}
 
     found = Campaign(
-        lambda _: map(task, ("one", "failing", "other")),
+        lambda _: ("one", "failing", "other"),
+        run,
         [table],
         page,
         lambda of: [" ".join(row["of"] for row in of) + "\n"],

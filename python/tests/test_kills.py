@@ -50,7 +50,7 @@ def test_the_campaign_finds_what_is_wrong(tmp_path):
     of = Reference(BY_NAME["export"], tmp_path)
     folder = of.folder("struck", old=True)
     (folder / "all.csv").write_text(OLD[:5])
-    [segment] = (folder / kills.STORE / "segments").iterdir()
+    [segment] = (folder / of.case.store / "segments").iterdir()
     segment.write_bytes(segment.read_bytes().replace(b"cycles", b"cyc1es", 1))
     (folder / "results.tmp").write_text("")
     digest = "0" * 32
