@@ -75,7 +75,7 @@ WITH_PROGRAMS = Table(
 )
 
 SHOWN = 30
-"""What came out is shown up to so many characters; of orders and trends, whether they hold."""
+"""Characters up to which a result is shown; of longer ones, the outcome alone."""
 
 
 def measured() -> list[tuple[Paper, Claim]]:

@@ -311,7 +311,7 @@ def read_champsim(path: Path) -> object:
 
 
 def read_machine(path: Path) -> object:
-    """What is compared on it, and a short simulation."""
+    """Reads its comparison, and simulates shortly."""
     from graven.engine.machine import Machine
 
     Machine.find(path).comparison({}, None)

@@ -39,7 +39,7 @@ LIBRARY = ROOT / "litmus"
 """Programs of which some are for a mutant."""
 
 SCHEDULES = 1000
-"""Of the adversary for each mutant at most."""
+"""Schedules of the adversary for each mutant at most."""
 
 TABLE = Table(
     "mutants",

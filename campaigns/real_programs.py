@@ -44,7 +44,7 @@ REPAIRS = {
 convicted as printed are crashed once more with them."""
 
 CRASH_TRANSACTIONS = 12
-"""Of each program, after those that fill its store."""
+"""Transactions of each program, after those that fill its store."""
 
 CRASH_EVERY = 8
 """Power fails at each crash point of that number: LMDB's transactions store hundreds of words."""

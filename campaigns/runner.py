@@ -157,11 +157,11 @@ class Campaign:
 
 @dataclass
 class Done:
-    """What has been done of a campaign, in a file that grows by a line for each task.
+    """Tasks of a campaign that have ended, in a file that grows by a line for each.
 
     Attributes:
         path: The file.
-        of: Build and sizes. What is done of others does not count, and is removed.
+        of: Build and sizes. Tasks of others do not count, and are removed.
         names: Names of the tasks.
         has_grown: True if a task has ended since the file was read.
     """

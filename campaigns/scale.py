@@ -33,7 +33,7 @@ AGAIN_BELOW = 5.0
 TIMES = 3
 
 EXPONENT_MAX = 1.15
-"""Of the growth of time with the size: 1 is linear; caches of the host account for some more."""
+"""Power of the growth of time: 1 is linear; caches of the host account for some more."""
 
 SHORTEST = 0.02
 """Seconds; what takes less says nothing about growth."""

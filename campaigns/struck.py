@@ -43,7 +43,7 @@ def strike() -> None:
 
 
 def reached(operation: str, part: str) -> bool:
-    """Whether this is where it is to be struck; `before` counts the operation."""
+    """Returns True if the process is to be struck here; `before` counts the operation."""
     if part == "before":
         _counts[operation] += 1
         say("began", operation)

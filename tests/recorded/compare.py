@@ -24,7 +24,7 @@ class Difference:
     Attributes:
         place: Keys, and indices of lists or names of their items, between slashes.
         recorded: Text of what is expected in that place.
-        now: Text of what is there.
+        now: Text of what stands there.
     """
 
     place: str
