@@ -27,7 +27,7 @@ SWEPT_BYTES = 5 << 18
 PADDING = 1000
 """Instructions without memory between the parts."""
 ACCESSES = 20_000
-"""What a program does if it does not say otherwise."""
+"""Accesses of a program that names no other number."""
 
 _INSTRUCTION = struct.Struct("<QBB2B4B2Q4Q")
 INSTRUCTION_BYTES = _INSTRUCTION.size
