@@ -106,7 +106,7 @@ clusters: $(VENV)/.clusters ## Install what tests on a Dask cluster need; those 
 jupyter: $(VENV)/.jupyter ## Install what the notebooks in examples/ need, and their tests
 
 notebooks: install jupyter clusters ## Run the notebooks in examples/, and keep what comes out in them
-	$(BIN)/python -m tests.campaigns.notebooks
+	$(BIN)/python -m campaigns notebooks
 
 site: install $(VENV)/.site ## Build the documentation as a site: target/site/index.html
 	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --no-deps --lib $(addprefix --package ,$(DOCUMENTED))
@@ -135,22 +135,8 @@ format: install ## Format all sources
 bench: counts ## Measure the simulator's speed: host instructions, then times
 	cargo bench --locked --package graven-benches
 
-campaigns: install clusters ## What takes hours: mutants, full sizes of all papers, the adversary; each goes on where it was
-	$(BIN)/python -m tests.campaigns.mutants
-	$(BIN)/python -m tests.campaigns.properties
-	$(BIN)/python -m tests.campaigns.explained
-	$(BIN)/python -m tests.campaigns.checked
-	$(BIN)/python -m tests.campaigns.soaked
-	$(BIN)/python -m tests.campaigns.faults
-	$(BIN)/python -m tests.campaigns.real_programs
-	$(BIN)/python -m tests.campaigns.kills
-	$(BIN)/python -m tests.campaigns.fuzz
-	$(BIN)/python -m tests.campaigns.corners
-	$(BIN)/python -m tests.campaigns.scale
-	$(BIN)/python -m tests.campaigns.rates
-	$(BIN)/python -m tests.campaigns.steady
-	$(BIN)/python -m tests.campaigns.clusters
-	$(BIN)/python -m tests.campaigns.reproduced
+campaigns: install clusters ## Hours: mutants, full sizes of all papers, the adversary; each continues after an interrupt
+	$(BIN)/python -m campaigns all
 	$(MAKE) soak
 
 soak: install ## Hours of the adversary on all sound designs; after an interrupt it goes on where it was
@@ -158,7 +144,7 @@ soak: install ## Hours of the adversary on all sound designs; after an interrupt
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target python/graven/_engine*.so $(PLUGIN)
-	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find campaigns python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf .mypy_cache .ruff_cache .pytest_cache tests/recorded/.ruff_cache
 
 # The environment of a copied or moved checkout leads to the original: it is made anew.

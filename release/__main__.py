@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from . import agreement, archives, building, installed, wheels
-from .building import ROOT, Commit
-from .problems import ReleaseError
+from . import building, checks
+from .building import ROOT, Commit, ReleaseError, run
 
 WORK = ROOT / "target" / "release-work"
-"""What is built on the way; a second run begins with what was compiled in the first."""
+"""Folder of what is built on the way; a second run begins with what was compiled in the first."""
 
 CHECKSUMS = "SHA256SUMS"
+
+SELECTED = "not long and not checkout"
+"""Tests that need neither minutes nor a package that is in its checkout."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,87 +50,96 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _released(*, rehearsal: bool, quick: bool, jobs: int) -> Path:
-    version = agreement.version_of(ROOT)
+    version = checks.version_of(ROOT)
     final = ROOT / "target" / f"{'rehearsal' if rehearsal else 'release'}-{version}"
     if final.exists():
         raise ReleaseError(f"{final} is there already; remove it to make it again")
-    _refuse(agreement.problems(ROOT, rehearsal=rehearsal))
+    section = checks.UNRELEASED if rehearsal else version
+    _refuse(list(checks.tree_problems(ROOT, section)))
     commit = Commit.current(ROOT)
     print(f"Graven {version}, commit {commit.name}", flush=True)
-    made = _first(commit, version)
+    files = _built(commit, WORK / "first")
+    _check(files, version)
     if not quick:
-        _second(commit, made)
-    with _step("environment"):
-        python = installed.environment(made.wheel, ROOT, WORK / "environment")
-    with _step("tests"):
-        summary = installed.tested(python, commit, WORK / "tests", jobs)
-    print(f"  {summary}")
-    return _put(made.files(), agreement.changes_of(ROOT, version, rehearsal=rehearsal), final)
+        # In another folder, the wheel from the source distribution.
+        again = _built(commit, WORK / "second/in/another", of=files[0])
+        _refuse(checks.differences(files, again))
+    print(f"  {_tested(files[1], commit, jobs)}")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    return _put(files, checks.changes(changes, section), final)
 
 
-@dataclass(frozen=True)
-class _Made:
-    """The files of a release, as the first build makes them."""
+def _built(commit: Commit, folder: Path, of: Path | None = None) -> list[Path]:
+    """Builds the source distribution, the wheel and the crates.
 
-    sdist: Path
-    wheel: Path
-    crates: list[Path]
-
-    def files(self) -> list[Path]:
-        return [self.sdist, self.wheel, *self.crates]
-
-
-def _first(commit: Commit, version: str) -> _Made:
-    """Builds everything from a checkout of the commit, and checks it."""
-    folder, dist = WORK / "first", WORK / "first" / "dist"
+    Args:
+        commit: What is built.
+        folder: Where.
+        of: The source distribution that the wheel is built from; nothing: the checkout, and each
+            crate is compiled from its package.
+    """
+    dist = folder / "dist"
     sources = building.copy_of(commit, folder)
     shutil.rmtree(dist, ignore_errors=True)
     environment = building.environment(sources, folder / "compiled", commit)
     with _step("source distribution"):
         sdist = building.sdist(sources, dist, environment)
-    _refuse(archives.sdist_problems(sdist, version))
-    with _step("crates, each compiled from its package"):
-        crates = building.crates(sources, commit, dist, environment, verified=True)
-    _refuse([problem for crate in crates for problem in archives.crate_problems(crate)])
+    with _step("crates" if of else "crates, each compiled from its package"):
+        crates = building.crates(sources, commit, dist, environment, verified=of is None)
     with _step("plugin"):
         plugin = building.plugin(sources, environment)
-    with _step("wheel"):
-        wheel = building.wheel(sources, plugin, dist, environment, locked=True)
-    _refuse(wheels.problems(wheel, version, sources / "litmus"))
-    _refuse(wheels.native_problems(wheel, [ROOT, Path.home()]))
-    for file in (sdist, wheel):
-        building.run("twine", "check", "--strict", file, folder=dist, environment=environment)
-    return _Made(sdist, wheel, crates)
+    if of is not None:
+        sources = building.unpacked(of, folder / "unpacked")
+        environment = building.environment(sources, folder / "compiled", commit)
+    with _step("wheel of the source distribution" if of else "wheel"):
+        wheel = building.wheel(sources, plugin, dist, environment, locked=of is None)
+    return [sdist, wheel, *crates]
 
 
-def _second(commit: Commit, first: _Made) -> None:
-    """Builds everything again in another folder, the wheel from the source distribution."""
-    folder = WORK / "second" / "in" / "another"
-    dist = folder / "dist"
-    sources = building.copy_of(commit, folder)
-    shutil.rmtree(dist, ignore_errors=True)
-    environment = building.environment(sources, folder / "compiled", commit)
-    with _step("source distribution again"):
-        sdist = building.sdist(sources, dist, environment)
-    with _step("crates again"):
-        crates = building.crates(sources, commit, dist, environment, verified=False)
-    with _step("plugin again"):
-        plugin = building.plugin(sources, environment)
-    unpacked = building.unpacked(first.sdist, folder / "unpacked")
-    environment = building.environment(unpacked, folder / "compiled", commit)
-    with _step("wheel of the source distribution"):
-        wheel = building.wheel(unpacked, plugin, dist, environment, locked=False)
-    _refuse(differences(first.files(), [sdist, wheel, *crates]))
+def _check(files: Sequence[Path], version: str) -> None:
+    """Refuses archives that are not as they must be."""
+    sdist, wheel, *_ = files
+    package, info = ROOT / "python", f"graven-{version}.dist-info"
+    more = [f"{info}/licenses/LICENSE", f"{info}/entry_points.txt"]
+    more += [str(path.relative_to(package)) for path in package.rglob("graven/**/*.litmus")]
+    found = [
+        problem
+        for file in files
+        for problem in checks.archive_problems(file, more if file == wheel else ())
+    ]
+    _refuse([*found, *checks.wheel_problems(wheel, version, [ROOT, Path.home()])])
+    run("twine", "check", "--strict", sdist, wheel, folder=WORK)
 
 
-def differences(first: Sequence[Path], second: Sequence[Path]) -> list[str]:
-    """In what two builds differ, by the names of files and their bytes."""
-    ours, theirs = ({path.name: path for path in files} for files in (first, second))
-    found = [f"{name} was built once only" for name in sorted(ours.keys() ^ theirs.keys())]
-    for name in sorted(ours.keys() & theirs.keys()):
-        if ours[name].read_bytes() != theirs[name].read_bytes():
-            found.append(f"{ours[name]} and {theirs[name]} differ: the build is not reproducible")
-    return found
+def _tested(wheel: Path, commit: Commit, jobs: int) -> str:
+    """Installs the wheel in a new environment, and runs the commit's tests on it.
+
+    The package itself is removed from the checkout of the tests.
+
+    Returns:
+        The line in which pytest says how many there were.
+    """
+    python, tests = WORK / "environment/bin/python", WORK / "tests"
+    with _step("environment"):
+        shutil.rmtree(WORK / "environment", ignore_errors=True)
+        run(sys.executable, "-m", "venv", WORK / "environment", folder=ROOT)
+        locks = ("requirements", "requirements-notebooks")
+        versions = [word for lock in locks for word in ("--constraint", f"python/{lock}.lock")]
+        package = f"graven[dev,notebooks,polars,xarray] @ {wheel.resolve().as_uri()}"
+        quiet = ("--quiet", "--disable-pip-version-check")
+        run(python, "-m", "pip", "install", *quiet, *versions, package, folder=ROOT)
+        run(python, "-m", "pip", "check", *quiet, folder=ROOT)
+    with _step("tests"):
+        checkout = building.copy_of(commit, tests)
+        shutil.rmtree(checkout / "python" / "graven")
+        elsewhere = tests / "elsewhere"
+        elsewhere.mkdir(exist_ok=True)
+        where = run(python, "-c", "import graven; print(graven.__file__)", folder=elsewhere).strip()
+        assert str(WORK / "environment") in where, f"{where} is not in the environment"
+        clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+        options = ("--quiet", "--numprocesses", str(jobs), "--dist", "worksteal", "-m", SELECTED)
+        words = (python, "-m", "pytest", *options, checkout / "python/tests")
+        return run(*words, folder=elsewhere, environment=clean).splitlines()[-1]
 
 
 def _put(files: Sequence[Path], changes: str, final: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What a release is built with: a copy of the commit, an environment, cargo and maturin.
+"""Building of a release: a copy of the commit, an environment, cargo and maturin.
 
 Two builds of one commit give the same bytes, wherever they run: times are the commit's, and paths
 of the folder and of cargo's are replaced by fixed ones.
@@ -17,8 +17,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .problems import ReleaseError
-
 ROOT = Path(__file__).parents[1]
 
 TARGET = f"{platform.machine()}-unknown-linux-gnu"
@@ -27,7 +25,11 @@ GLIBC = "2.17"
 """The oldest C library that the native code runs with; zig links it for that."""
 
 PLUGIN = "python/graven/_capture.so"
-"""Where the package has the plugin that captures programs."""
+"""Place of the plugin that captures programs in the package."""
+
+
+class ReleaseError(Exception):
+    """Keeps a release from being made; says what is wrong, where, and what is allowed."""
 
 
 def run(*words: str | Path, folder: Path, environment: Mapping[str, str] | None = None) -> str:
@@ -59,7 +61,7 @@ def run(*words: str | Path, folder: Path, environment: Mapping[str, str] | None 
 
 @dataclass(frozen=True)
 class Commit:
-    """What is released."""
+    """Commit that is released."""
 
     name: str
     time: int
@@ -67,13 +69,13 @@ class Commit:
 
     @classmethod
     def current(cls, root: Path) -> Commit:
-        """The one that is checked out."""
+        """Returns the one that is checked out."""
         name, time = run("git", "log", "-1", "--format=%H %ct", folder=root).split()
         return cls(name, int(time))
 
 
 def copy_of(commit: Commit, folder: Path) -> Path:
-    """A checkout of a commit, made anew; what was compiled for it before stays beside it."""
+    """Checks a commit out, anew; what was compiled for it before stays beside it."""
     checkout = folder / "graven"
     shutil.rmtree(checkout, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,7 +85,7 @@ def copy_of(commit: Commit, folder: Path) -> Path:
 
 
 def environment(sources: Path, compiled: Path, commit: Commit) -> dict[str, str]:
-    """Of the tools that build: nothing of where or when they run gets into what they make."""
+    """Returns the variables of tools that build. Neither folder nor time gets into their files."""
     cargo = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     remapped = {compiled: "/compiled", sources: "/graven", cargo: "/cargo"}
     flags = [f"--remap-path-prefix={path}={name}" for path, name in remapped.items()]
@@ -97,13 +99,13 @@ def environment(sources: Path, compiled: Path, commit: Commit) -> dict[str, str]
 
 
 def sdist(sources: Path, into: Path, environment: Mapping[str, str]) -> Path:
-    """The source distribution of the Python package."""
+    """Makes the source distribution of the Python package."""
     run("maturin", "sdist", "--out", into, folder=sources, environment=environment)
     return _only(into, "*.tar.gz")
 
 
 def unpacked(archive: Path, into: Path) -> Path:
-    """The folder of an unpacked source distribution."""
+    """Unpacks a source distribution; returns its folder."""
     shutil.rmtree(into, ignore_errors=True)
     with tarfile.open(archive) as files:
         files.extractall(into, filter="data")
@@ -111,7 +113,7 @@ def unpacked(archive: Path, into: Path) -> Path:
 
 
 def plugin(sources: Path, environment: Mapping[str, str]) -> Path:
-    """The plugin that captures programs, from a checkout."""
+    """Builds the plugin that captures programs, from a checkout."""
     package = ("--package", "graven-qemu-plugin", "--target", f"{TARGET}.{GLIBC}")
     options = ("--quiet", "--locked", "--release", *package)
     # As maturin strips the engine; zig's own files would bring the folder of the environment.
@@ -123,7 +125,7 @@ def plugin(sources: Path, environment: Mapping[str, str]) -> Path:
 def wheel(
     sources: Path, plugin: Path, into: Path, environment: Mapping[str, str], *, locked: bool
 ) -> Path:
-    """The wheel, from a checkout or an unpacked source distribution, with the plugin.
+    """Builds the wheel from a checkout or an unpacked source distribution, with the plugin.
 
     A checkout's versions are locked. The lock file of a source distribution has packages of crates
     that are not in it; cargo removes them, and keeps the versions of the others.
@@ -138,7 +140,7 @@ def wheel(
 
 
 def published(sources: Path) -> list[str]:
-    """The crates that are for others, which do not say `publish = false`."""
+    """Returns the crates that are for others, which do not say `publish = false`."""
     words = ("cargo", "metadata", "--locked", "--no-deps", "--format-version", "1")
     packages = json.loads(run(*words, folder=sources))["packages"]
     return sorted(item["name"] for item in packages if item["publish"] is None)

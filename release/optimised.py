@@ -22,20 +22,19 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .building import ROOT, run
-from .problems import ReleaseError
+from .building import ROOT, ReleaseError, run
 
 PACKAGE = ROOT / "python" / "graven"
 MODULE = "_engine.abi3.so"
 
 MACHINES = ("morlog", "hoop", "silo", "lalea")
-"""Those of papers on which all designs are compared; that of FWB's refuses some."""
+"""Machines of papers on which all designs are compared; that of FWB's refuses some."""
 
 WORKLOADS = ("hash", "btree", "queue")
 
 
 def merger(version: str, sysroot: Path) -> str:
-    """The program that merges what was counted, by what `rustc -vV` says.
+    """Finds the program that merges what was counted, by what `rustc -vV` says.
 
     What one version of LLVM counts another does not read: only a program of rustc's is taken.
 
@@ -59,13 +58,13 @@ def merger(version: str, sysroot: Path) -> str:
 
 
 def _major(tool: str) -> str:
-    """The version of LLVM that a tool is of; nothing if it does not say."""
+    """Returns the version of LLVM that a tool is of; nothing if it does not say."""
     version = re.search(r"LLVM version (\d+)", run(tool, "merge", "--version", folder=ROOT))
     return "" if version is None else version[1]
 
 
 def commands() -> Iterator[tuple[str, ...]]:
-    """What is simulated while it is counted: arguments of `graven`."""
+    """Yields arguments of `graven` that are simulated while it is counted."""
     for machine in MACHINES:
         yield (
             *("compare", "--machine", machine, "--designs", "all"),

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from . import optimised
-from .building import ROOT, run
-from .problems import ReleaseError
+from .building import ROOT, ReleaseError, run
 
 RUSTC = "rustc 1.95.0\nbinary: rustc\nhost: x86_64-unknown-linux-gnu\nLLVM version: 22.1.2\n"
 

@@ -37,7 +37,7 @@ SOURCES = "source"
 LANGUAGES = {".rs": "rust", ".py": "python", ".toml": "toml", ".h": "c", ".csv": "text"}
 
 SHOWN_LINES = 400
-"""So many lines of a file of data are shown."""
+"""Lines that are shown of a file of data."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

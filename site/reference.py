@@ -15,7 +15,7 @@ from graven.laboratory.programs import own_programs
 
 
 def pages() -> dict[str, str]:
-    """Every page of the reference, by its path."""
+    """Returns every page of the reference, by its path."""
     return {
         "reference/command-line.md": command_line(),
         "reference/python.md": python(),
@@ -119,7 +119,7 @@ RUST = "rust"
 
 
 def rust() -> str:
-    """Where the crates' documentation is, and which crates there are."""
+    """Lists the crates, with links to their documentation."""
     crates = (
         ("graven", "all designs, workloads and presets; what a design's crate depends on"),
         ("graven-base", "addresses, images of memory, codecs, configuration"),
@@ -234,7 +234,7 @@ def _side_by_side() -> str:
 
 
 def parameters() -> str:
-    """Every key of the machine's sections; those of designs and workloads are there."""
+    """Lists every key of the machine's sections; pages of designs and workloads have theirs."""
     parts = [
         "# Parameters\n",
         "What `--set SECTION.KEY=VALUE` and machine files take. Those of a design are with the "

@@ -78,7 +78,7 @@ fn encoded(lines: &[Line]) -> Vec<(Block, Codings)> {
     lines.iter().map(one).collect()
 }
 
-/// What the mix is, so that the figures can be read.
+/// Prints the mix, which the figures depend on.
 fn describe(lines: &[Line]) {
     let (mut dldc, mut levels, mut bits) = (0, [0; 6], 0);
     for line in lines {

@@ -13,7 +13,7 @@ const WORKLOADS: [&str; 5] = ["array", "btree", "hash", "queue", "rbtree"];
 /// Bytes that structures have by default.
 const FOOTPRINT_BYTES: u64 = 64 << 20;
 
-/// Times so many iterations of building; what was built is dropped in between, without the clock.
+/// Times `iterations` of building; each simulation is dropped in between, without the clock.
 fn timed(iterations: u64, build: impl Fn() -> Simulation) -> Duration {
     let once = || {
         let start = Instant::now();

@@ -72,7 +72,7 @@ fn main() {
 /// Bandwidths of the memory's bus, in GB/s.
 const BANDWIDTHS: [f64; 4] = [5.0, 10.0, 20.0, 30.0];
 
-/// A region of so many megabytes on HOOP's machine.
+/// Makes a log region of `megabytes` on HOOP's machine.
 fn region(megabytes: u64) -> DesignContext {
     let mut config = graven::standard().machine("hoop").unwrap_or_else(|e| panic!("{e}"));
     let log = Addr(1 << 34);
@@ -85,7 +85,7 @@ fn region(megabytes: u64) -> DesignContext {
     DesignContext::new(config, 1, log, log.plus((megabytes << 20) + (1 << 20)))
 }
 
-/// Milliseconds of the recovery, executed on so many threads with so many bytes per nanosecond on the bus.
+/// Executes the recovery on `threads` threads and a bus of `bandwidth` bytes per nanosecond; returns its milliseconds.
 fn executed(
     context: &DesignContext,
     written: &Image,

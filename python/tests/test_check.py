@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.campaigns import checked, faults, mutants, real_programs, soaked, tables
 
 from graven.laboratory.state_file import sealed
 
@@ -148,17 +147,6 @@ def test_a_state_of_another_bound_is_refused(real, tmp_path):
     assert "another bound, mutant or settings" in done.stderr
 
 
-def test_the_page_of_what_was_checked_is_that_of_the_table():
-    rows = tables.read_rows(checked.TABLE)
-    page = checked.PAGE.read_text()
-    assert page == tables.page_with(page, checked.shown(rows))
-    assert len({(row["bound"], row["design"]) for row in rows}) == len(rows) > 20
-    for row in rows:
-        modes = sum(int(row[mode]) for mode in ("plain", "torn", "landed", "recovery"))
-        assert modes == int(row["failures"]) >= int(row["different"]) > 0
-        assert row["verdict"] == "kept"
-
-
 def test_faults_are_survived_reported_or_lost(real):
     done = real("faults", "silo", "undo-clwb", "--schedules", "30", "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -178,62 +166,3 @@ def test_faults_are_survived_reported_or_lost(real):
     refused = real("faults", "silo", "--draw", "threats=1")
     assert refused.returncode == 2
     assert "threats" in refused.stderr
-
-
-def test_the_page_of_faults_is_that_of_the_table():
-    reports = faults.reports_of(tables.read_rows(faults.TABLE))
-    page = faults.PAGE.read_text()
-    assert page == tables.page_with(page, faults.shown(reports))
-    assert len(reports) > 20
-    assert all(fate.total > 0 for report in reports for fate in report.fates)
-
-
-def test_the_page_of_mutants_is_that_of_the_table_and_every_survivor_is_explained():
-    rows = tables.read_rows(mutants.TABLE)
-    reasons = mutants.read_reasons()
-    page = mutants.PAGE.read_text()
-    assert page == tables.page_with(page, mutants.page_of(rows, reasons))
-    survivors = set(mutants.survivors(rows))
-    tried = {(row["design"], row["mutant"]) for row in rows}
-    assert survivors <= set(reasons)
-    assert not set(reasons) & (tried - survivors), "killed, and said to be equivalent"
-    designs = {row["design"] for row in rows}
-    assert designs == {row["design"] for row in tables.read_rows(soaked.TABLE)}
-    for design in designs:
-        of_design = [row for row in rows if row["design"] == design]
-        assert len(of_design) >= 15, design
-        assert len({row["mutant"] for row in of_design}) == len(of_design)
-
-
-def test_the_page_of_real_programs_is_that_of_the_tables():
-    captured, compared, crashed = (
-        tables.read_rows(table)
-        for table in (real_programs.CAPTURED, real_programs.COMPARED, real_programs.CRASHED)
-    )
-    page = real_programs.PAGE.read_text()
-    assert page == tables.page_with(page, real_programs.shown(captured, compared, crashed))
-    assert {row["program"] for row in captured} == set(real_programs.recipes())
-    assert all(row["unexplained"] == "0" for row in captured)
-    # Only what is lost of silent stores to words that were stored outside (findings.md).
-    violated = [row for row in crashed if row["verdict"] == "violated"]
-    assert all(int(row["outside"]) > 0 for row in violated)
-    assert {r["design"] for r in violated} <= {"fwb-slde", "morlog-slde", "morlog-dp", "silo"}
-
-
-def test_a_row_stays_until_its_campaign_has_run_anew():
-    rows = [{"of": name, "sum": "1"} for name in "abc"]
-    anew = [{"of": "d", "sum": "2"}, {"of": "b", "sum": "3"}]
-    result = tables.replaced(rows, anew, ("of",))
-    assert [row["of"] + row["sum"] for row in result] == ["a1", "b3", "c1", "d2"]
-
-
-def test_the_page_of_the_soak_is_that_of_the_table():
-    rows = tables.read_rows(soaked.TABLE)
-    page = soaked.PAGE.read_text()
-    assert page == tables.page_with(page, soaked.shown(rows))
-    designs = [row["design"] for row in rows]
-    assert len(set(designs)) == len(designs)
-    assert set(designs) == {row["design"] for row in tables.read_rows(checked.TABLE)}
-    for row in rows:
-        assert row["verdict"] == "kept"
-        assert sum(int(row[mode]) for mode in soaked.MODES) == int(row["recoveries"])

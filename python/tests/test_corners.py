@@ -1,4 +1,4 @@
-"""The campaign that looks for slow combinations: what it compares, repeats and keeps."""
+"""The campaign that looks for slow combinations: combinations, comparisons, repetitions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import subprocess
 import sys
 
 import pytest
-from tests.campaigns import corners, tables
-from tests.campaigns.corners import Combination, Cost
+from campaigns import corners
+from campaigns.corners import Combination, Cost
+from campaigns.tables import ROOT
+from conftest import ENVIRONMENT
 
 GIVEN = argparse.Namespace(transactions=10, seconds=1.0, jobs=1)
 
 
-def combination(design: str, workload: str = "hash") -> Combination:
-    return Combination(design, workload, "silo", 1)
+def combination(design: str) -> Combination:
+    return Combination(design, "hash", "silo", 1)
 
 
 def cost(nanoseconds: int) -> Cost:
@@ -22,24 +24,36 @@ def cost(nanoseconds: int) -> Cost:
 
 
 @pytest.fixture
-def measured(monkeypatch):
-    """A driver in place of the real one: each combination costs what is next in its list."""
-    costs: dict[str, list[int]] = {}
+def costs(monkeypatch):
+    """Answers in place of the driver's: each combination costs what is next in its list."""
+    found: dict[str, list[int]] = {}
 
     class Driver:
-        def cost(self, of, *_sizes):
-            return cost(costs[of.design].pop(0))
+        def measure(self, *, design, **_):
+            return {
+                "outcome": "ended",
+                "run_seconds": found[design].pop(0) * 1e-6,
+                "operations": 1000,
+            }
 
         def close(self):
             pass
 
     monkeypatch.setattr(corners, "Driver", Driver)
-    return costs
+    return found
 
 
+@pytest.mark.usefixtures("real_engine")
 def test_all_combinations_are_there_once_with_as_many_threads_as_a_machine_has():
-    command = [sys.executable, "-m", "tests.campaigns.corners", "--list"]
-    done = subprocess.run(command, cwd=tables.ROOT, capture_output=True, text=True, check=True)
+    show = (
+        "from campaigns.corners import catalogue, combinations\n"
+        "for workload in catalogue().workloads:\n"
+        "    print(*(each.name for each in combinations(workload.name)))"
+    )
+    command = [sys.executable, "-c", show]
+    done = subprocess.run(
+        command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
     names = done.stdout.split()
     assert len(set(names)) == len(names) > 10_000
     assert {f"silo/hash/hoop/{threads}" for threads in (1, 4, 8, 16)} <= set(names)
@@ -49,41 +63,22 @@ def test_all_combinations_are_there_once_with_as_many_threads_as_a_machine_has()
 
 def test_a_combination_is_compared_with_the_median_of_its_workload():
     costs = {combination(f"d{n}"): cost(n) for n in (1, 2, 3)}
-    costs |= {combination("d", "tpcc"): cost(500), combination("none"): Cost("refused")}
+    costs |= {combination("none"): Cost("refused")}
     times = corners.ratios(costs)
     assert times[combination("d3")] == pytest.approx(1.5)
-    assert times[combination("d", "tpcc")] == pytest.approx(1)
     assert combination("none") not in times
     assert corners.slow(costs) == []
+    row = corners.row_of(costs, 10)
+    assert (row["combinations"], row["not_run"], row["above"]) == ("3", "1", "")
 
 
-def test_what_seems_slow_is_measured_again_before_it_counts(measured, tmp_path):
-    names = ["a", "b", "c", "busy", "slow"]
-    wanted = [combination(name) for name in names]
-    measured |= {"a": [9], "b": [10], "c": [11], "busy": [300, 12], "slow": [290, 280, 285]}
-    store = corners.Store(tmp_path, "build", 10)
-    corners.measure(wanted, store, GIVEN)
-    costs = corners.measured(wanted, store)
-    assert corners.slow(costs) == [combination("busy"), combination("slow")]
-    corners.repeat(costs, store, GIVEN)
-    assert corners.slow(costs) == [combination("slow")]
-    assert store.get(combination("busy")) == cost(12)
-    (row,) = corners.rows_of(costs, 10)
+def test_what_seems_slow_is_measured_again_before_it_counts(costs):
+    costs |= {"a": [9], "b": [10], "c": [11], "busy": [300, 12], "slow": [290, 280, 285]}
+    found = corners.measured([combination(name) for name in costs], GIVEN)
+    assert corners.slow(found) == [combination("slow")]
+    assert found[combination("busy")].nanoseconds == pytest.approx(12)
+    assert found[combination("slow")].nanoseconds == pytest.approx(280)
+    row = corners.row_of(found, 10)
     assert (row["worst"], row["above"]) == ("slow/hash/silo/1", "slow/hash/silo/1")
-
-
-def test_a_campaign_goes_on_where_it_was_unless_build_or_sizes_are_others(measured, tmp_path):
-    measured["a"] = [9]
-    corners.measure([combination("a")], corners.Store(tmp_path, "build", 10), GIVEN)
-    again = corners.Store(tmp_path, "build", 10)
-    corners.measure([combination("a")], again, GIVEN)
-    assert again.get(combination("a")) == cost(9)
-    assert corners.Store(tmp_path, "other", 10).get(combination("a")) is None
-    assert corners.Store(tmp_path, "build", 20).get(combination("a")) is None
-
-
-def test_the_page_of_corners_is_that_of_the_table():
-    rows = tables.read_rows(corners.TABLE)
-    assert corners.PAGE.read_text() == tables.page_with(
-        corners.PAGE.read_text(), corners.shown(rows)
-    )
+    assert corners.wrong([row]) == ["hash: slow are slow/hash/silo/1"]
+    assert not any(costs.values())

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import ENVIRONMENT
 
 from graven.papers.plan import AUTHORS, DEFAULT
 from graven.papers.rules import (
@@ -43,22 +40,6 @@ def claims():
     others = ("about", "test", "cost", "machine", "none")
     every = [claim for document in of_papers("claims") for claim in document["claim"]]
     return {claim["id"]: claim for claim in every if not set(others) & set(claim["answer"])}
-
-
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
-def test_the_page_shows_what_the_file_has():
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.campaigns.explained", "--table"],
-        env={**ENVIRONMENT, "GRAVEN_PAPERS": str(ROOT / "papers")},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    page = (ROOT / "docs/results/claims.md").read_text()
-    assert page.endswith(done.stdout.rstrip("\n") + "\n")
 
 
 def test_every_measured_claim_is_there_with_its_alternatives(lines):

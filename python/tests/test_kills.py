@@ -1,16 +1,16 @@
-"""Commands that are killed: a sample of the campaign `tests.campaigns.kills`, always the same."""
+"""Commands that are killed: a sample of the campaign `campaigns.kills`, always the same."""
 
 from __future__ import annotations
 
 import pytest
-from tests.campaigns import kills, tables
-from tests.campaigns.kills import CASES, OLD, Judged, Reference, Struck
+from campaigns import kills
+from campaigns.kills import CASES, OLD, Judged, Reference, Struck
 
 BY_NAME = {case.name: case for case in CASES}
 
 
 def test_the_table_has_all_tries_and_nothing_wrong():
-    rows = tables.read_rows(kills.TABLE)
+    rows = kills.TABLE.read()
     assert [int(row["try"]) for row in rows] == list(range(kills.TRIES))
     for row in rows:
         assert row["case"] == kills.case_of(int(row["try"])).name
@@ -50,7 +50,7 @@ def test_the_campaign_finds_what_is_wrong(tmp_path):
     of = Reference(BY_NAME["export"], tmp_path)
     folder = of.folder("struck", old=True)
     (folder / "all.csv").write_text(OLD[:5])
-    [segment] = (folder / kills.STORE / "segments").iterdir()
+    [segment] = (folder / of.case.store / "segments").iterdir()
     segment.write_bytes(segment.read_bytes().replace(b"cycles", b"cyc1es", 1))
     (folder / "results.tmp").write_text("")
     digest = "0" * 32

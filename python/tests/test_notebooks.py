@@ -45,7 +45,7 @@ def machinery(monkeypatch):
         pytest.importorskip("nbclient")
         pytest.importorskip("ipykernel")
     monkeypatch.syspath_prepend(str(EXAMPLES.parent))
-    from tests.campaigns import notebooks
+    from campaigns import notebooks
 
     return notebooks
 

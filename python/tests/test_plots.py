@@ -905,19 +905,19 @@ def test_plot_sensitivity_draws_what_explain_has_kept(quick, tmp_path):
 
 
 def test_the_page_has_each_picture_of_the_gallery_with_its_commands():
-    from tests.campaigns.gallery import GALLERY, PICTURES
+    from campaigns.gallery import GALLERY, PICTURES
 
     page = (GALLERY.parent / "guides/plots.md").read_text()
     commands = {
         " ".join(line.split()) for line in page.splitlines() if line.startswith("    graven ")
     }
-    for shown in PICTURES:
-        assert f"graven plot {shown.plot} --out {shown.name}.svg" in commands
-        assert f"](../gallery/{shown.name}.svg)" in page
-        picture = (GALLERY / f"{shown.name}.svg").read_text()
+    for name, shown in PICTURES.items():
+        assert f"graven plot {shown['plot']} --out {name}.svg" in commands
+        assert f"](../gallery/{name}.svg)" in page
+        picture = (GALLERY / f"{name}.svg").read_text()
         assert "</text>" in picture
         assert len(picture) < 200_000
-    assert {path.stem for path in GALLERY.iterdir()} == {shown.name for shown in PICTURES}
+    assert {path.stem for path in GALLERY.iterdir()} == set(PICTURES)
 
 
 def test_lines_of_text_fit():

@@ -9,20 +9,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from campaigns import rates
+from campaigns.tables import ROOT
 from conftest import ENVIRONMENT
-from tests.campaigns import rates, tables
 
-ROWS = tables.read_rows(rates.TABLE)
+ROWS = rates.TABLE.read()
 
 
 @pytest.fixture(scope="module")
 def names(real_engine):  # noqa: ARG001
-    """What the campaign would measure, with all designs."""
-    command = [sys.executable, "-m", "tests.campaigns.rates", "--list"]
+    """Rates that the campaign would measure, with all designs."""
+    command = [sys.executable, "-m", "campaigns", "rates", "--list"]
     done = subprocess.run(
-        command, cwd=tables.ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=True
+        command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=True
     )
-    return done.stdout.split("\n")[:-1]
+    return done.stdout.splitlines()
 
 
 def test_every_rate_has_a_name_of_its_own(names):
@@ -45,8 +46,8 @@ def test_all_was_measured_but_designs_that_lose_data_as_printed(names):
 
 
 def test_benchmarks_are_those_that_criterion_has():
-    text = (tables.ROOT / "benches/benches/memory.rs").read_text()
-    for name in rates.BENCHMARKS[1].aims:
+    text = (ROOT / "benches/benches/memory.rs").read_text()
+    for name in rates.BENCHMARKS["memory"]:
         group = name.split("/")[0]
         assert f'"{group}"' in text, name
 
@@ -81,13 +82,7 @@ def test_what_criterion_has_found_becomes_rows(monkeypatch):
         (folder / "estimates.json").write_text(json.dumps(found))
 
     monkeypatch.setattr(rates.subprocess, "run", run)
-    (row,) = rates.benchmarked(rates.BENCHMARKS[0], ["stream/friendly/1"])
+    (row,) = rates.benchmarked("simulation", "stream/friendly/1")
     assert row["name"] == "benchmark/stream/friendly/1"
     assert rates.rate(row) == 8e6
     assert commands[0][-1] == "^(stream/friendly/1)$"
-
-
-def test_the_page_is_that_of_the_table():
-    page = rates.PAGE.read_text()
-    hint = "python -m tests.campaigns.rates --stored"
-    assert page == tables.page_with(page, *rates.blocks(ROWS)), hint

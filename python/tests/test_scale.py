@@ -1,14 +1,15 @@
-"""The campaign of cost against size: what it measures and keeps, its plots, and what came out."""
+"""The campaign of cost against size: points, plots, and what came out."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from tests.campaigns import scale, tables
-from tests.campaigns.scale import KEY, MEASURED, Store
+from campaigns import scale
+from campaigns.runner import Failed
+from campaigns.scale import KEY, MEASURED
 
-STORED = scale.in_order(tables.read_rows(scale.TABLE))
+STORED = scale.TABLE.read()
 
 
 def sizes(axis, series):
@@ -26,7 +27,7 @@ def run(seconds=0.5, kb=10_000, **others):
 
 def row(size, seconds, series="silo, hash", axis="transactions"):
     numbers = run(seconds, transactions=size)
-    return dict(zip(scale.COLUMNS, map(str, (axis, series, size, *numbers.values())), strict=True))
+    return scale.TABLE.row(axis, series, size, *numbers.values())
 
 
 def test_points_cover_the_axes_and_each_has_a_name_of_its_own():
@@ -67,18 +68,23 @@ def test_runs_of_a_point_that_differ_are_not_taken(monkeypatch):
         scale.measure(point())
 
 
-def test_a_campaign_goes_on_where_it_was_unless_the_build_is_another(tmp_path):
-    path = tmp_path / "scale.json"
-    first = Store(path, "build")
-    first.put(scale.row_of(point(), run()))
-    first.put(scale.row_of(point(10_000), run()))
-    again = Store(path, "build")
-    assert again.has(point())
-    assert again.has(point(10_000))
-    assert not again.has(point(100_000))
-    again.put(scale.row_of(point(), run(seconds=0.2)))
-    assert [r["run_seconds"] for r in Store(path, "build").rows] == ["0.200", "0.500"]
-    assert not Store(path, "other").has(point())
+def test_a_point_is_simulated_in_a_process_of_its_own(monkeypatch):
+    asked = []
+
+    class Driver:
+        def measure(self, **of):
+            asked.append(of)
+            return run() | {"outcome": "ended" if len(asked) == 1 else "cut"}
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(scale, "Driver", Driver)
+    assert scale.simulate(point())["run_seconds"] == 0.5
+    assert asked[0]["set"] == {"workload.insert_percent": "0"}
+    assert (asked[0]["design"], asked[0]["transactions"]) == ("silo", 1000)
+    with pytest.raises(Failed, match="cut"):
+        scale.simulate(point())
 
 
 def test_growth_is_the_slope_of_what_takes_long_enough():
@@ -102,10 +108,8 @@ def test_plots_have_text_titles_and_units_and_are_the_same_every_time():
     assert "<dc:date>" not in text
 
 
-def test_page_and_plots_are_those_of_the_table():
-    page = scale.PAGE.read_text()
-    hint = "python -m tests.campaigns.scale --stored"
-    assert page == tables.page_with(page, *scale.blocks(STORED)), hint
+def test_plots_are_those_of_the_table():
+    hint = "python -m campaigns scale --stored"
     for path, content in scale.plots(STORED).items():
         assert drawn(path.read_bytes()) == drawn(content), f"{path.name}: {hint}"
 

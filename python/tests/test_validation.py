@@ -9,18 +9,16 @@ from pathlib import Path
 
 import pytest
 from conftest import ENVIRONMENT
-from tests.validation import champsim, comparison, dramsim, lru, nvmain, programs
-from tests.validation.comparison import Outcome, Peer, Run
+from tests.validation import lru, nvmain, peers, programs
+from tests.validation.champsim import ChampSim
+from tests.validation.dramsim import DRAMsim3
+from tests.validation.nvmain import NVMain
 from tests.validation.traces import BANKS, TRACES
 
 ROOT = Path(__file__).parents[2]
 
-PEER = Peer.read()
-MEASURED = comparison.measured()
-
-
-def test_every_run_was_measured():
-    assert set(MEASURED) == set(PEER.runs())
+PEER, DRAMSIM, CHAMPSIM = NVMain(), DRAMsim3(), ChampSim()
+MEASURED = PEER.measured()
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda trace: trace.name)
@@ -32,8 +30,8 @@ def test_traces_are_those_that_were_measured(trace):
     assert all(0 <= each.bank < BANKS for each in requests)
     writes = tuple(sum(each.write and each.bank == bank for each in requests) for bank in range(8))
     for run, found in MEASURED.items():
-        if run.trace == trace.name:
-            assert found.bank_writes == writes, run
+        if run.endswith(f"/{trace.name}"):
+            assert found["bank_writes"] == writes, run
 
 
 def check(*arguments):
@@ -53,7 +51,7 @@ def test_the_controller_and_the_device_agree_with_nvmain():
     assert len(ratios) == 312
     assert not [each for each in ratios if not each["holds"]]
     # Each accepted difference is needed.
-    apart = [each for each in ratios if abs(each["ratio"] - 1) > comparison.TOLERANCE]
+    apart = [each for each in ratios if abs(each["ratio"] - 1) > peers.TOLERANCE]
     assert {each.reason for each in PEER.differences} <= {each["reason"] for each in apart}
 
 
@@ -74,31 +72,41 @@ def test_the_bands_notice_another_model(setting, trace, quantity):
 
 
 def test_times_that_graven_does_not_have_are_refused():
-    settings = {**PEER.machines["pcm"], "tCWD": 4}
+    settings = {**PEER.machine("pcm"), "tCWD": 4}
     with pytest.raises(ValueError, match="0 and 4 cycles too long"):
         nvmain.graven_settings(settings)
 
 
 def test_outputs_are_stored_as_they_are_read(tmp_path, monkeypatch):
+    names = (*PEER.quantities, *PEER.also)
     outcomes = {
-        Run("pcm", "frfcfs", "some"): Outcome(100, 12.5, 30, 7, tuple(range(8))),
-        Run("pcm", "frfcfs", "writes"): Outcome(100, None, None, 0, (0,) * 8),
+        "pcm/frfcfs/some": dict(zip(names, (100, 12.5, 30, 7, tuple(range(8))), strict=True)),
+        "pcm/frfcfs/writes": dict(zip(names, (100, None, None, 0, (0,) * 8), strict=True)),
     }
-    monkeypatch.setattr(comparison, "PEERS", tmp_path)
-    comparison.store(outcomes)
-    assert comparison.measured() == outcomes
+    monkeypatch.setattr(peers, "FOLDER", tmp_path)
+    PEER.store(outcomes)
+    assert PEER.measured() == outcomes
+
+
+@pytest.mark.parametrize("peer", [PEER, DRAMSIM, CHAMPSIM], ids=lambda peer: peer.name)
+def test_committed_outputs_are_written_as_they_are(peer, tmp_path, monkeypatch):
+    before = (peers.FOLDER / f"{peer.name}.csv").read_bytes()
+    found = peer.measured()
+    assert set(found) == set(peer.runs())
+    monkeypatch.setattr(peers, "FOLDER", tmp_path)
+    peer.store(found)
+    assert (tmp_path / f"{peer.name}.csv").read_bytes() == before
 
 
 @pytest.mark.engine
 @pytest.mark.usefixtures("real_engine")
 def test_banks_agree_with_dramsim3():
-    assert set(dramsim.measured()) == set(dramsim.runs())
     ratios = check("--peer", "dramsim3")
-    assert {each["run"] for each in ratios} == {str(run) for run in dramsim.runs()}
+    assert {each["run"] for each in ratios} == set(DRAMSIM.runs())
     assert not [each for each in ratios if not each["holds"]]
     # Each accepted difference is needed.
-    apart = [each for each in ratios if abs(each["ratio"] - 1) > comparison.TOLERANCE]
-    reasons = {each.reason for each in dramsim.Peer.read().differences}
+    apart = [each for each in ratios if abs(each["ratio"] - 1) > peers.TOLERANCE]
+    reasons = {each.reason for each in DRAMSIM.differences}
     assert reasons <= {each["reason"] for each in apart}
 
 
@@ -118,24 +126,18 @@ def test_the_bands_of_dramsim3_notice_another_device(setting, trace):
     assert "cycles" in [each["quantity"] for each in ratios if not each["holds"]]
 
 
-def test_every_program_was_measured():
-    assert set(champsim.measured()) == set(champsim.runs())
-
-
 @pytest.mark.engine
 @pytest.mark.usefixtures("real_engine")
 def test_cores_and_caches_agree_with_champsim():
     ratios = check("--peer", "champsim")
     assert {each["run"] for each in ratios} == {
-        str(run) for run in champsim.runs() if run.program != "empty"
+        run for run in CHAMPSIM.runs() if not run.endswith("/empty")
     }
     assert not [each for each in ratios if not each["holds"]]
     # Each accepted difference is needed.
-    peer = champsim.Peer.read()
-    apart = [
-        each for each in ratios if abs(each["ratio"] - 1) > peer.tolerances[each["quantity"]][0]
-    ]
-    assert {each.reason for each in peer.differences} <= {each["reason"] for each in apart}
+    tolerances = CHAMPSIM.document["tolerances"]
+    apart = [each for each in ratios if abs(each["ratio"] - 1) > tolerances[each["quantity"]][0]]
+    assert {each.reason for each in CHAMPSIM.differences} <= {each["reason"] for each in apart}
 
 
 @pytest.mark.engine
@@ -158,9 +160,9 @@ def test_the_bands_of_champsim_notice_another_machine(setting, program, quantity
 @pytest.mark.parametrize("program", programs.PROGRAMS, ids=lambda program: program.name)
 def test_the_counts_of_champsim_are_those_of_its_rules(program):
     levels = lru.Hierarchy(lru.CHAMPSIM).run(program.draw())
-    found = champsim.measured()[champsim.Run("in-order", program.name)]
-    asked = [found.l1_misses, found.l2_misses, found.llc_misses]
-    written = [found.l1_writebacks, found.l2_writebacks, found.llc_writebacks]
+    found = CHAMPSIM.measured()[f"in-order/{program.name}"]
+    asked = [found[f"{level}_misses"] for level in ("l1", "l2", "llc")]
+    written = [found[f"{level}_writebacks"] for level in ("l1", "l2", "llc")]
     assert [level.asked for level in levels] == pytest.approx(asked, rel=0.005)
     # The memory's write queue, of 64, may hold some at the end.
     assert [level.written for level in levels[:2]] == pytest.approx(written[:2], rel=0.01)

@@ -10,7 +10,7 @@ from pathlib import Path
 from . import seconds
 
 SHOWN = 20
-"""How many of the tests that take longest are shown."""
+"""Number of the tests that take longest that are shown."""
 
 
 def main(arguments: Sequence[str]) -> int:

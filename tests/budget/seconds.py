@@ -1,4 +1,4 @@
-"""What tests took, as it is logged and as it is committed."""
+"""CPU seconds of tests, from logs and from the committed table."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 PATH = Path(__file__).with_name("seconds.csv")
 
 TIMES = 2
-"""How many times the seconds of the table a file of tests may take."""
+"""Limit of a file of tests, over its seconds in the table."""
 
 FLOOR_SECONDS = 20
 """Seconds that it may take besides: busy hosts make CPU seconds longer, short ones most."""
 
 LISTED_SECONDS = 2
-"""What a test takes at least that the table names; the others of its file are one row."""
+"""Seconds from which on the table names a test; the others of its file are one row."""
 
 OTHERS = "(others)"
 

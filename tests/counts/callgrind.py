@@ -21,7 +21,7 @@ ENVIRONMENT = {
     "GLIBC_TUNABLES": "glibc.cpu.x86_rep_stosb_threshold=0x40000000"
     ":glibc.cpu.x86_rep_movsb_threshold=0x40000000",
 }
-"""Of a benchmark, and nothing else.
+"""Variables of a benchmark, which has no others.
 
 Names and values in the environment move the stack, and with it some counts. Of instructions that
 repeat themselves valgrind counts each repetition; the C library does without them here.
@@ -36,12 +36,12 @@ class CountError(Exception):
 
 @dataclass(frozen=True)
 class Count:
-    """What a benchmark took.
+    """Cost of a benchmark.
 
     Attributes:
-        instructions: Of the host, in all.
-        units: Of what the counted part had so many.
-        unit: What that is, in the singular: `transaction`.
+        instructions: Instructions of the host, in all.
+        units: Number of units of the counted part.
+        unit: Unit, in the singular: `transaction`.
     """
 
     instructions: int

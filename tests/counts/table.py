@@ -17,7 +17,7 @@ LIMIT = 0.05
 """The part by which a count may grow."""
 
 SHORT_INSTRUCTIONS = 500_000_000
-"""What a short benchmark counts at most; Valgrind takes some ten seconds for as many."""
+"""Limit of a short benchmark, for which Valgrind takes some ten seconds."""
 
 HEAD = """\
 # Host instructions of each benchmark in benches/counts, all units of it together.
@@ -56,11 +56,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a benchmark.
+    """Judgement of a benchmark.
 
     Attributes:
-        line: In one line.
-        fails: Whether it has grown too much, or has no counterpart.
+        line: The judgement in one line.
+        fails: True if it has grown too much, or has no counterpart.
     """
 
     line: str

@@ -13,14 +13,14 @@ from pathlib import Path
 from . import kinds, store
 from . import runs as listing
 from .compare import Difference, differences
-from .mapping import MappingError, Renames
+from .mapping import Mapping, MappingError
 from .store import Json
 
 SCHEDULES = ("adversary", "mutants")
-"""Groups whose runs are many schedules each."""
+"""Groups whose runs have many schedules each."""
 
 EVERY = 8
-"""Which of their runs `check --quick` takes: the first, and each so many later."""
+"""Distance of the runs of those groups that `check --quick` takes, beginning with the first."""
 
 MAPPING = Path(__file__).with_name("mapping.toml")
 
@@ -78,7 +78,7 @@ def _list(given: argparse.Namespace) -> int:
 def _record(given: argparse.Namespace) -> int:
     missing = listing.unlisted()
     for name in missing:
-        print(f"no run meets {name}; see tables.py", file=sys.stderr)
+        print(f"no run meets {name}; see tables.toml", file=sys.stderr)
     if missing:
         return 1
     with ProcessPoolExecutor(given.jobs) as pool:
@@ -97,11 +97,11 @@ def _document(run: listing.Run) -> Json:
 
 
 def _check(given: argparse.Namespace) -> int:
-    renames = Renames.read(given.mapping)
-    unused = set(renames.labels)
+    mapping = Mapping.read(given.mapping)
+    unused = set(mapping.labels)
     begun = time.monotonic()
     count, differing, places = 0, 0, 0
-    with ProcessPoolExecutor(given.jobs, initializer=_share, initargs=(renames,)) as pool:
+    with ProcessPoolExecutor(given.jobs, initializer=_share, initargs=(mapping,)) as pool:
         for group in sorted(store.groups(), key=_place):
             documents = [each for each in store.read(group) if fnmatchcase(each["run"], given.only)]
             if given.quick and group in SCHEDULES:
@@ -122,7 +122,7 @@ def _check(given: argparse.Namespace) -> int:
         print(f"no recorded run is called {given.only}", file=sys.stderr)
         return 2
     if given.only == "*":
-        for label in renames.labels:
+        for label in mapping.labels:
             if label in unused:
                 print(f"{given.mapping.name}: {label} applies to nothing")
     verdict = f"{places} differences in {differing} runs" if differing else "no difference"
@@ -135,23 +135,23 @@ def _place(group: str) -> int:
     return [*listing.GROUPS, group].index(group)
 
 
-_renames = Renames()
+_mapping = Mapping()
 
 
-def _share(renames: Renames) -> None:
+def _share(mapping: Mapping) -> None:
     """Gives a process the mapping."""
-    global _renames
-    _renames = renames
+    global _mapping
+    _mapping = mapping
 
 
 def _compared(recorded: Json) -> tuple[str, list[Difference], set[str]]:
-    """Does a recorded run again; what differs, and which rules of the mapping did something."""
-    expected, used = _renames.apply(recorded)
+    """Does a recorded run again; returns its differences, and the rules that did something."""
+    expected, used = _mapping.apply(recorded)
     now = kinds.perform(expected["kind"], expected["spec"])
     then = {key: value for key, value in expected.items() if key not in ("run", "kind", "spec")}
     found = []
     for difference in differences(then, now):
-        label = _renames.expects(recorded["run"], difference)
+        label = _mapping.expects(recorded["run"], difference)
         if label is None:
             found.append(difference)
         else:

@@ -21,7 +21,7 @@ REFUSALS: tuple[type[Exception], ...] = (
     _engine.SimulationError,
     _engine.Cancelled,
 )
-"""What the engine raises; everything else is a mistake in this package."""
+"""Errors that the engine raises; all others are mistakes of this package."""
 
 SECONDS_MAX = 1800.0
 """A task that takes longer is cancelled; no recorded run comes near."""

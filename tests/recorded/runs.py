@@ -1,38 +1,29 @@
 """The runs that are recorded, by group.
 
-A run is what `kinds.perform` takes, under an id that no other run has. The list follows from the
-tables, from the mutants that the engine's catalogue names, and from the programs in `litmus/`.
+A run is what `kinds.perform` takes, under an id that no other run has. The list follows from
+`tables.toml`, the mutants that the engine's catalogue names, and the programs in `litmus/`.
 A check does not come here: it takes the specs as they were recorded.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import engine
 from .store import Json
-from .tables import (
-    BUSY,
-    CONTENDED,
-    DESIGN_KEYS,
-    DESIGNS,
-    DESIGNS_OF_KEYS,
-    FEATURES,
-    FIT,
-    LARGE,
-    MACHINE_KEYS,
-    MACHINES,
-    OF_SMALL_PROGRAMS,
-    SECTIONS,
-    SLOW,
-    SMALL,
-    SMALL_CACHES,
-    WORKLOAD_KEYS,
-    WORKLOADS,
-    Settings,
+
+Settings = dict[str, str]
+"""Values by `SECTION.KEY`."""
+
+TABLES: Json = tomllib.loads(Path(__file__).with_name("tables.toml").read_text(encoding="utf-8"))
+DESIGNS, WORKLOADS, MACHINES, FEATURES = (
+    TABLES[name] for name in ("designs", "workloads", "machines", "features")
 )
+SMALL_CACHES: Settings = TABLES["small_caches"]
+SECTIONS = {name: section for section, names in TABLES["sections"].items() for name in names}
 
 LITMUS = Path(__file__).parents[2] / "litmus"
 """The repository's litmus programs."""
@@ -64,25 +55,19 @@ def runs(group: str, programs: Path = LITMUS) -> Iterator[Run]:
 
 
 def unlisted() -> list[str]:
-    """What the engine's catalogue names and no run meets."""
+    """Returns the names of the engine's catalogue that no run meets."""
     catalogue = engine.catalogue()
-    tables = {
-        "designs": DESIGNS,
-        "workloads": WORKLOADS,
-        "machines": (*MACHINES, *OF_SMALL_PROGRAMS),
-    }
-    missing = [
-        f"{table}: {entry['name']}"
-        for table, names in tables.items()
-        for entry in catalogue[table]
+    machines = (*MACHINES, *TABLES["of_small_programs"])
+    listed = {"designs": DESIGNS, "workloads": WORKLOADS, "machines": machines}
+    tables = [*TABLES["design_keys"].values()]
+    tables += [each["keys"] for each in (*TABLES["machine_keys"], *TABLES["workload_keys"])]
+    varied = {key for table in tables for keys in table for key in keys.split("+")}
+    return [
+        f"{kind}: {entry['name']}"
+        for kind, names in listed.items()
+        for entry in catalogue[kind]
         if entry["name"] not in names
-    ]
-    tables_of_keys = (
-        *DESIGN_KEYS.values(),
-        *(keys for _, _, keys in (*MACHINE_KEYS, *WORKLOAD_KEYS)),
-    )
-    varied = {key for table in tables_of_keys for keys in table for key in keys.split("+")}
-    return missing + [
+    ] + [
         f"keys: {parameter['key']}"
         for section in catalogue["sections"]
         for parameter in section["parameters"]
@@ -131,16 +116,18 @@ def _small(workload: str, footprint: str = "512 KB") -> Settings:
     """What makes a workload small."""
     if workload.startswith(("tatp", "smallbank", "tpcc")):
         section = workload.partition("-")[0]
-        return {key: value for key, value in SMALL.items() if key.startswith(f"{section}.")}
+        small: Settings = TABLES["small"]
+        return {key: value for key, value in small.items() if key.startswith(f"{section}.")}
     return {"workload.footprint_bytes": footprint}
 
 
 def _fit(design: str) -> Settings:
-    return {**FIT.get(SECTIONS.get(design, ""), {}), **SLOW.get(design, {})}
+    return {**TABLES["fit"].get(SECTIONS.get(design), {}), **TABLES["slow"].get(design, {})}
 
 
 def _busy(design: str) -> Settings:
-    return BUSY.get(SECTIONS.get(design, ""), {})
+    busy: Settings = TABLES["busy"].get(SECTIONS.get(design), {})
+    return busy
 
 
 def _values(keys: str, values: str) -> Settings:
@@ -210,28 +197,30 @@ def _features() -> Iterator[Run]:
 
 def _keys() -> Iterator[Run]:
     """Every key of the configuration at values that it does not have by default."""
-    for section, table in DESIGN_KEYS.items():
-        for design in DESIGNS_OF_KEYS.get(section, (section,)):
+    for section, table in TABLES["design_keys"].items():
+        for design in TABLES["designs_of_keys"].get(section, (section,)):
             base = {**_small("btree", "256 KB"), **SMALL_CACHES, **_busy(design)}
             yield from _vary(design, "btree", base, table)
-            yield from _vary(design, "array", {**base, **CONTENDED}, table, preset="lalea")
-            base = {**_small("hash", "128 KB"), **_busy(design), **LARGE}
+            yield from _vary(
+                design, "array", {**base, **TABLES["contended"]}, table, preset="lalea"
+            )
+            base = {**_small("hash", "128 KB"), **_busy(design), **TABLES["large"]}
             yield from _vary(design, "hash", base, table, preset="cramped", threads=4)
-    for designs, more, table in MACHINE_KEYS:
-        for design in designs:
-            base = {**_small("hash", "256 KB"), **SMALL_CACHES, **_busy(design), **more}
-            yield from _vary(design, "hash", base, table)
-    for workloads, more, table in WORKLOAD_KEYS:
-        for workload in workloads:
-            base = {**_small(workload, "256 KB"), **SMALL_CACHES, **more}
-            yield from _vary("silo", workload, base, table)
+    for part in TABLES["machine_keys"]:
+        for design in part["designs"]:
+            base = {**_small("hash", "256 KB"), **SMALL_CACHES, **_busy(design)}
+            yield from _vary(design, "hash", {**base, **part.get("set", {})}, part["keys"])
+    for part in TABLES["workload_keys"]:
+        for workload in part["workloads"]:
+            base = {**_small(workload, "256 KB"), **SMALL_CACHES}
+            yield from _vary("silo", workload, base, part["keys"])
 
 
 def _vary(
     design: str,
     workload: str,
     base: Settings,
-    table: dict[str, tuple[str, ...]],
+    table: dict[str, list[str]],
     *,
     preset: str = "silo",
     threads: int | None = None,
@@ -285,53 +274,21 @@ def _crashes() -> Iterator[Run]:
     """Every design crashed everywhere on several workloads, also with two of its mutants."""
     mutants = _mutants()
     for design in DESIGNS:
-        fits = {**_fit(design), "pm.log_region_bytes": "4 MB"}
-        busy = {**fits, **_busy(design)}
-        queues = {**busy, **SMALL_CACHES, "controller.adr": "false"}
-        shared = {**fits, **SMALL_CACHES, "workload.sharing": "shared"}
-        cells = {**busy, **FEATURES["cells"]}
-        specs = {
-            "hash": _crash(design, "hash", "cramped", _pairs(_small("hash"), fits), 40, lives=2),
-            "queue": _crash(
-                design,
-                "queue",
-                "silo",
-                _pairs(_small("queue", "64 KB"), queues),
-                60,
-                threads=4,
-                garbage=True,
-                seed=2,
-            ),
-            "btree": _crash(
-                design,
-                "btree",
-                "cramped",
-                _pairs(_small("btree", "64 KB"), busy),
-                24,
-                threads=2,
-                recovery_depth=3,
-                structures_every=8,
-                violations=2,
-            ),
-            "sps": _crash(
-                design,
-                "sps",
-                "fwb",
-                _pairs(_small("sps", "64 KB"), shared),
-                40,
-                torn_every=3,
-                in_flight_every=1,
-                recovery_every=0,
-            ),
-            "smallbank": _crash(
-                design, "smallbank", "hoop", _pairs(_small("smallbank"), fits), 40, threads=4
-            ),
-            "vector": _crash(
-                design, "vector", "morlog", _pairs(_small("vector"), cells), 40, in_flight_every=1
-            ),
+        layers = {
+            "fit": {**_fit(design), "pm.log_region_bytes": "4 MB"},
+            "busy": _busy(design),
+            "small_caches": SMALL_CACHES,
         }
-        for workload, spec in specs.items():
-            yield Run(_name("crashes", design, workload), "run-campaign", spec)
+        specs = {}
+        for workload, part in TABLES["crashes"].items():
+            settings = _pairs(
+                _small(workload, part.get("footprint", "512 KB")),
+                *(layers[name] for name in part["layers"]),
+                part.get("set", {}),
+            )
+            of, options = (workload, part["machine"], settings), part.get("options", {})
+            specs[workload] = _crash(design, *of, part["transactions"], **options)
+            yield Run(_name("crashes", design, workload), "run-campaign", specs[workload])
         for mutant in mutants.get(design, [])[:2]:
             spec = {**specs["hash"], "mutant": mutant}
             yield Run(_name("crashes", design, "hash", mutant), "run-campaign", spec)
@@ -477,58 +434,12 @@ def _names() -> Iterator[Run]:
         yield Run(_name("names", "comparison", preset, "varied"), "comparison", spec)
 
 
-FILE = """
-title = "a machine of a user's"
-
-[core]
-count = 3
-model = "out-of-order"
-
-[pm]
-write_ns = 222.0
-log_region_bytes = "32 MB"
-
-[silo]
-log_buffer_entries = 11
-"""
-
-
 def _others() -> Iterator[Run]:
-    """Ways to ask that no other group has, and what is refused."""
+    """Ways to ask that no other group has, and specs that are refused."""
     plain = _simulation("silo", "hash", "silo", _pairs(_small("hash")), 50)
-    file = {"file": "given.toml", "text": FILE}
-    varied = ["pm.write_ns", "321", "--vary"]
-    sensible = {
-        "defaults": {**plain, "set": [], "transactions": None},
-        "machine-file": {**plain, "machine": file},
-        "varied": {**plain, "vary": [varied]},
-        "set-over-name": {**plain, "design": "fwb-slde", "set": [["fwb.dirty_flags", "false"]]},
-        "most-threads": {**plain, "machine": _machine("fwb"), "threads": 8},
-    }
-    wrong = {
-        "unknown-design": {**plain, "design": "sil"},
-        "unknown-workload": {**plain, "workload": "hsah"},
-        "unknown-machine": {**plain, "machine": _machine("slio")},
-        "unknown-section": {**plain, "set": [["pn.write_ns", "1"]]},
-        "unknown-key": {**plain, "set": [["pm.write_nss", "1"]]},
-        "no-key": {**plain, "set": [["pm", "1"]]},
-        "no-number": {**plain, "set": [["pm.write_ns", "slow"]]},
-        "out-of-range": {**plain, "set": [["core.count", "65"]]},
-        "varied-out-of-range": {**plain, "vary": [["core.count", "0", "--vary"]]},
-        "unknown-word": {**plain, "set": [["core.model", "fast"]]},
-        "no-size": {**plain, "set": [["l1.bytes", "1 LB"]]},
-        "inconsistent": {**plain, "set": [["l1.bytes", "192"], ["l1.ways", "2"]]},
-        "too-many-threads": {**plain, "threads": 9},
-        "no-transactions": {**plain, "transactions": 0},
-        "machine-file-unknown-key": {
-            **plain,
-            "machine": {"file": "given.toml", "text": "[pm]\nspeed = 1\n"},
-        },
-        "machine-file-no-toml": {**plain, "machine": {"file": "given.toml", "text": "[pm\n"}},
-        "footprint": {**plain, "set": [["workload.footprint_bytes", "64 GB"]]},
-    }
-    for name, spec in {**sensible, **wrong}.items():
-        yield Run(_name("others", name), "simulation", spec)
+    defaults = {"set": [], "transactions": None}
+    for name, changed in {"defaults": defaults, **TABLES["others"]}.items():
+        yield Run(_name("others", name), "simulation", {**plain, **changed})
     unknown = _adversary_spec("silo", 1, mutant="nothing")
     yield Run("others/unknown-mutant", "adversary-campaign", unknown)
     free = _adversary_spec("ideal", 1, mutant="nothing")

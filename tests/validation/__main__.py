@@ -6,25 +6,19 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
-from . import champsim, comparison, dramsim, nvmain, plots, tables
+from . import plots, tables
+from .champsim import ChampSim, write
+from .dramsim import DRAMsim3
+from .nvmain import NVMain
+from .peers import Peer
 from .ratio import Ratio
 from .traces import TRACES, write_nvmain
 
-COMPARE: Mapping[str, Callable[..., Iterable[Ratio[Any]]]] = {
-    "nvmain": comparison.compare,
-    "dramsim3": dramsim.compare,
-    "champsim": champsim.compare,
-}
-TABLES: Mapping[str, Callable[[Sequence[Ratio[Any]]], str]] = {
-    "nvmain": tables.markdown,
-    "dramsim3": tables.dramsim_markdown,
-    "champsim": tables.champsim_markdown,
-}
+PEERS: Mapping[str, type[Peer]] = {each.name: each for each in (NVMain, DRAMsim3, ChampSim)}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -54,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
             metavar="PATTERN",
             help="MACHINE/SCHEDULER/TRACE; dramsim3: MACHINE/TRACE; champsim: CORE/PROGRAM; a glob",
         )
-        one.add_argument("--peer", choices=["nvmain", "dramsim3", "champsim"], default="nvmain")
+        one.add_argument("--peer", choices=tuple(PEERS), default="nvmain")
         if name == "check":
             one.add_argument("--json", action="store_true", help="as a document")
             what = "a parameter of Graven beside those that the comparison sets"
@@ -69,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(given: argparse.Namespace) -> int:
     settings = dict(each.split("=", 1) for each in given.set)
-    ratios: list[Ratio[Any]] = list(COMPARE[given.peer](given.only, settings))
+    ratios = list(PEERS[given.peer]().compare(given.only, settings))
     outside = [each for each in ratios if not each.holds]
     if given.json:
         print(json.dumps([_document(each) for each in ratios]))
@@ -77,16 +71,16 @@ def _check(given: argparse.Namespace) -> int:
         for each in ratios:
             band = "" if each.holds else f"  outside {each.low:.2f} to {each.high:.2f}"
             print(
-                f"{each.run!s:34} {each.quantity:14} {each.peer:>10g} {each.ours:>10g}"
+                f"{each.run:34} {each.quantity:14} {each.peer:>10g} {each.ours:>10g}"
                 f" {each.value:6.3f}{band}"
             )
     print(f"{len(ratios)} quantities, {len(outside)} outside their bands", file=sys.stderr)
     return 1 if outside or not ratios else 0
 
 
-def _document(ratio: Ratio[Any]) -> dict[str, object]:
+def _document(ratio: Ratio) -> dict[str, object]:
     return {
-        "run": str(ratio.run),
+        "run": ratio.run,
         "quantity": ratio.quantity,
         "ratio": ratio.value,
         "holds": ratio.holds,
@@ -95,40 +89,26 @@ def _document(ratio: Ratio[Any]) -> dict[str, object]:
 
 
 def _table(given: argparse.Namespace) -> int:
-    print(TABLES[given.peer](list(COMPARE[given.peer](given.only))))
+    ratios = list(PEERS[given.peer]().compare(given.only))
+    of_peer = tables.champsim_markdown if given.peer == "champsim" else tables.markdown
+    print(of_peer(ratios))
     return 0
 
 
 def _plot(given: argparse.Namespace) -> int:
-    given.file.write_bytes(plots.png(list(COMPARE[given.peer](given.only))))
+    given.file.write_bytes(plots.png(list(PEERS[given.peer]().compare(given.only))))
     return 0
 
 
 def _measure(given: argparse.Namespace) -> int:
-    if given.peer == "nvmain":
-        return _measure_nvmain(given)
-    peer: Any = champsim if given.peer == "champsim" else dramsim
+    peer = PEERS[given.peer]()
     found = peer.measured() if given.only != "*" else {}
     with tempfile.TemporaryDirectory() as folder:
         for run in peer.runs():
-            if fnmatchcase(str(run), given.only):
+            if fnmatchcase(run, given.only):
                 found[run] = peer.measure(given.program, run, Path(folder))
-                print(f"{run!s:34} {found[run].cycles}", file=sys.stderr)
+                print(f"{run:34} {found[run]['cycles']}", file=sys.stderr)
     peer.store(found)
-    return 0
-
-
-def _measure_nvmain(given: argparse.Namespace) -> int:
-    peer = comparison.Peer.read()
-    found = dict(comparison.measured()) if given.only != "*" else {}
-    with tempfile.TemporaryDirectory() as folder:
-        for run in peer.runs():
-            if fnmatchcase(str(run), given.only):
-                requests = comparison.draw(run.trace)
-                settings = peer.nvmain_settings(run)
-                found[run] = nvmain.measure(given.program, settings, requests, Path(folder))
-                print(f"{run!s:34} {found[run].cycles}", file=sys.stderr)
-    comparison.store(found)
     return 0
 
 
@@ -136,8 +116,8 @@ def _traces(given: argparse.Namespace) -> int:
     given.folder.mkdir(parents=True, exist_ok=True)
     for trace in TRACES:
         write_nvmain(trace.draw(), given.folder / f"{trace.name}.nvt")
-    for run in champsim.runs():
-        champsim.write(run, given.folder / f"{run.core}-{run.program}.champsimtrace")
+    for run in ChampSim().runs():
+        write(run, given.folder / f"{run.replace('/', '-')}.champsimtrace")
     return 0
 
 

@@ -15,12 +15,12 @@ Line = int
 
 @dataclass(frozen=True)
 class Rules:
-    """Where both simulators differ."""
+    """Rules in which both simulators differ."""
 
     inclusive: bool
-    """Whether a line that leaves a level leaves those above as well (Graven)."""
+    """True if a line that leaves a level leaves those above as well (Graven)."""
     stores_refresh: bool
-    """Whether a store that hits in the L1 makes its line the newest (Graven)."""
+    """True if a store that hits in the L1 makes its line the newest (Graven)."""
 
 
 GRAVEN = Rules(inclusive=True, stores_refresh=True)
@@ -48,7 +48,7 @@ class Cache:
         return self.lines[line % self.sets]
 
     def look(self, line: Line, refresh: bool = True) -> bool:
-        """Whether it is here; if so, it is the newest now."""
+        """Returns True if the line is here; it is the newest then."""
         held = self.of(line)
         if line not in held:
             self.asked += 1

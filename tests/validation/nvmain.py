@@ -1,4 +1,4 @@
-"""NVMain: its configuration in Graven's terms, and how its output is read.
+"""NVMain: its configuration in Graven's terms, and the reader of its output.
 
 Nothing here builds or contains NVMain. `measure` runs a program that the user has built, as
 NVMain's README says, and reads two things that NVMain writes by itself: the requests that it
@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from .outcome import Outcome, outcome
-from .traces import BANKS, LINES_PER_ROW, Request, write_nvmain
+import graven
+
+from .peers import MemoryPeer, Outcome, draw, of_graven, of_requests
+from .traces import BANKS, LINES_PER_ROW, TRACES, write_nvmain
 
 Settings = Mapping[str, str | int]
 """Keys of NVMain's configuration; times in its cycles."""
@@ -77,25 +79,6 @@ def configuration(settings: Settings, accepted: Path) -> str:
     return "".join(f"{key} {value}\n" for key, value in {**settings, **watch}.items())
 
 
-def measure(program: Path, settings: Settings, requests: list[Request], folder: Path) -> Outcome:
-    """Runs NVMain on a trace.
-
-    Raises:
-        RuntimeError: it failed, or did not serve every request.
-    """
-    trace, config, accepted = (folder / name for name in ("t.nvt", "t.config", "accepted.nvt"))
-    write_nvmain(requests, trace)
-    config.write_text(configuration(settings, accepted), encoding="ascii")
-    arguments = [str(program.resolve()), str(config.resolve()), str(trace.resolve()), "0"]
-    ran = subprocess.run(arguments, capture_output=True, text=True, cwd=folder, check=False)
-    if ran.returncode != 0:
-        raise RuntimeError(f"{program} ended with {ran.returncode}: {ran.stderr[-500:]}")
-    found = _read(settings, accepted.read_text().splitlines(), ran.stderr, ran.stdout)
-    if sum(found.bank_writes) != sum(request.write for request in requests):
-        raise RuntimeError(f"{program} served {sum(found.bank_writes)} writes")
-    return found
-
-
 def _read(settings: Settings, accepted: Iterable[str], commands: str, stats: str) -> Outcome:
     arrivals: dict[tuple[str, int], deque[int]] = defaultdict(deque)
     for line in accepted:
@@ -115,4 +98,56 @@ def _read(settings: Settings, accepted: Iterable[str], commands: str, stats: str
             end = max(end, cycle + write)
             bank_writes[int(command[4])] += 1
     hits = sum(int(found) for found in HITS.findall(stats))
-    return outcome(end, latencies, hits, bank_writes)
+    return of_requests(end, latencies, row_hits=hits, bank_writes=tuple(bank_writes))
+
+
+class NVMain(MemoryPeer):
+    """NVMain on request traces; a run is MACHINE/SCHEDULER/TRACE."""
+
+    name = "nvmain"
+    columns = ("machine", "scheduler", "trace")
+    quantities = ("cycles", "read_mean", "read_p99", "row_hits")
+    also = ("bank_writes",)
+
+    def runs(self) -> Iterator[str]:
+        """Yields all runs, in the order of the tables."""
+        for machine in self.document["machines"]:
+            for scheduler in self.document["schedulers"]:
+                yield from (f"{machine}/{scheduler}/{trace.name}" for trace in TRACES)
+
+    def machine(self, name: str) -> Settings:
+        """Returns NVMain's configuration of a machine."""
+        return {**self.document["common"], **self.document["machines"][name]}
+
+    def measure(self, program: Path, run: str, folder: Path) -> Outcome:
+        """Runs NVMain on a trace.
+
+        Raises:
+            RuntimeError: It failed, or did not serve every request.
+        """
+        machine, scheduler, _ = run.split("/")
+        control = self.document["schedulers"][scheduler]["nvmain"]
+        settings = {**self.machine(machine), "MEM_CTL": control}
+        trace, config, accepted = (folder / name for name in ("t.nvt", "t.config", "accepted.nvt"))
+        requests = draw(run)
+        write_nvmain(requests, trace)
+        config.write_text(configuration(settings, accepted), encoding="ascii")
+        arguments = [str(program.resolve()), str(config.resolve()), str(trace.resolve()), "0"]
+        ran = subprocess.run(arguments, capture_output=True, text=True, cwd=folder, check=False)
+        if ran.returncode != 0:
+            raise RuntimeError(f"{program} ended with {ran.returncode}: {ran.stderr[-500:]}")
+        found = _read(settings, accepted.read_text().splitlines(), ran.stderr, ran.stdout)
+        if sum(found["bank_writes"]) != sum(request.write for request in requests):
+            raise RuntimeError(f"{program} served {sum(found['bank_writes'])} writes")
+        return found
+
+    def simulate(self, run: str, folder: Path, changed: Mapping[str, object]) -> Outcome:
+        """Runs Graven on the machine `silo`, with these settings beside NVMain's."""
+        machine, scheduler, name = run.split("/")
+        trace = folder / f"{name}.nvt"
+        if not trace.exists():
+            write_nvmain(draw(run), trace)
+        times = graven_settings(self.machine(machine))
+        own = self.document["schedulers"][scheduler]["graven"]
+        settings = {**self.document["graven"], **times, **own, **changed}
+        return of_graven(graven.memory(trace, machine="silo", settings=settings).stats)

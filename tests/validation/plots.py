@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.figure import Figure
 
 from graven.drawing.pages.svg import WIDE, as_files, axes_of, look, text_width
 from graven.drawing.palette import INK, RULE, SOFT
 
-from .comparison import TOLERANCE
+from .peers import TOLERANCE
 from .ratio import Ratio
 
 _ROW, _ABOVE, _BELOW, _SIDE = 22.0, 34.0, 46.0, 24.0
@@ -19,12 +18,12 @@ _MARKERS = ("o", "s", "D", "^", "v", "P")
 _TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 2.5)
 
 
-def png(ratios: Sequence[Ratio[Any]]) -> bytes:
-    """A row for each trace or program, a mark for each machine, scheduler or core it ran on."""
+def png(ratios: Sequence[Ratio]) -> bytes:
+    """Draws a row for each trace or program, a mark for each machine, scheduler or core."""
     times: dict[str, dict[str, float]] = {}
     for each in ratios:
         if each.quantity == "cycles":
-            group, _, name = str(each.run).rpartition("/")
+            group, _, name = each.run.rpartition("/")
             times.setdefault(name, {})[group.replace("/", ", ")] = each.value
     with look(embedded=False):
         return as_files(_draw(times))["png"]

@@ -21,13 +21,13 @@ PAGE_BYTES = 4096
 START = PAGE_BYTES
 """The first address; also the first of PM that Graven's import gives away."""
 DATA_BYTES = 12 << 20
-"""What programs touch, from the first address on."""
+"""Bytes that programs touch, from the first address on."""
 SWEPT_BYTES = 5 << 18
-"""What is read after it to fill the caches: 1.25 MB, more than the largest cache."""
+"""Bytes that are read after them to fill the caches: 1.25 MB, more than the largest one."""
 PADDING = 1000
 """Instructions without memory between the parts."""
 ACCESSES = 20_000
-"""What a program does if it does not say otherwise."""
+"""Accesses of a program that names no other number."""
 
 _INSTRUCTION = struct.Struct("<QBB2B4B2Q4Q")
 INSTRUCTION_BYTES = _INSTRUCTION.size
@@ -134,11 +134,11 @@ class Program:
     what: str
     make: Make
     dependent: bool = False
-    """Whether each access waits for the one before on an out-of-order core, too."""
+    """True if each access waits for the one before on an out-of-order core, too."""
     accesses: int = ACCESSES
 
     def draw(self) -> list[Access]:
-        """Its accesses; the same for everyone, as the name is the seed."""
+        """Draws the accesses; they are always the same, as the name is the seed."""
         return list(islice(self.make(random.Random(self.name)), self.accesses))
 
 

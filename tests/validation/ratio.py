@@ -1,19 +1,16 @@
-"""Ratios of what Graven and a peer found, and the bands in which they lie."""
+"""Ratios of Graven's quantities to a peer's, and the bands in which they lie."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Generic, TypeVar
-
-R = TypeVar("R")
-"""What is run on both sides; its text is a path, which patterns match."""
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Where more than the tolerance is accepted, and why."""
+    """Runs in which more than the tolerance is accepted, and why."""
 
     runs: str
     quantities: tuple[str, ...]
@@ -21,21 +18,21 @@ class Difference:
     high: float
     reason: str
 
-    def covers(self, run: object, quantity: str) -> bool:
-        """Whether it is about this."""
-        return quantity in self.quantities and fnmatchcase(str(run), self.runs)
+    def covers(self, run: str, quantity: str) -> bool:
+        """Returns True if it is about this quantity of a run."""
+        return quantity in self.quantities and fnmatchcase(run, self.runs)
 
 
 @dataclass(frozen=True)
-class Ratio(Generic[R]):
+class Ratio:
     """A quantity of Graven over the peer's."""
 
-    run: R
+    run: str
     quantity: str
     peer: float
     ours: float
     few: float | None
-    """By so many both may differ whatever their ratio; `None` where the ratio alone counts."""
+    """Number by which both may differ whatever their ratio; `None` where the ratio alone counts."""
     low: float
     high: float
     reason: str | None
@@ -50,27 +47,23 @@ class Ratio(Generic[R]):
 
     @property
     def holds(self) -> bool:
-        """Whether it lies in its band, or the difference is too small to mean anything."""
+        """True if it lies in its band, or the difference is too small to mean anything."""
         too_few = self.few is not None and abs(self.ours - self.peer) <= self.few
         return too_few or self.low <= self.value <= self.high
 
 
 def differences(document: Mapping[str, Any]) -> tuple[Difference, ...]:
     """The accepted differences of a peer's document."""
-    return tuple(
-        Difference(
-            each["runs"],
-            tuple(each["quantities"]),
-            each["band"][0],
-            each["band"][1],
-            each["reason"],
-        )
-        for each in document.get("differences", [])
-    )
+
+    def difference(runs: str, quantities: list[str], band: list[float], reason: str) -> Difference:
+        low, high = band
+        return Difference(runs, tuple(quantities), low, high, reason)
+
+    return tuple(difference(**each) for each in document.get("differences", []))
 
 
 def band(
-    accepted: Iterable[Difference], run: object, quantity: str, tolerance: float
+    accepted: Iterable[Difference], run: str, quantity: str, tolerance: float
 ) -> tuple[float, float, str | None]:
     """The band of a ratio, and the reason if it is not the usual one."""
     for each in accepted:

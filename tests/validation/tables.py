@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from . import champsim, dramsim
-from .comparison import Run
 from .ratio import Ratio
 
-Rows: TypeAlias = dict[str, dict[str, Ratio[Any]]]
+Rows: TypeAlias = dict[str, dict[str, Ratio]]
 """Quantities of traces or programs, by name."""
 
 HEADINGS = {
@@ -33,49 +31,43 @@ APART = 0.01
 """Share by which a count must differ to be in that table."""
 
 
-def champsim_markdown(ratios: Sequence[Ratio[champsim.Run]]) -> str:
-    """A table of the cycles of both core models, and one of the counts that differ."""
+def champsim_markdown(ratios: Sequence[Ratio]) -> str:
+    """Makes a table of the cycles of both core models, and one of the counts that differ."""
     cycles: Rows = {}
+    cores: dict[str, str] = {}
     counts = ["| program | core | count | value |", "|---|---|---|---|"]
     for each in ratios:
+        core, program = each.run.split("/")
+        cores[core] = core
         if each.quantity == "cycles":
-            cycles.setdefault(each.run.program, {})[each.run.core] = each
+            cycles.setdefault(program, {})[core] = each
         elif abs(each.value - 1) > APART:
-            cells = (each.run.program, each.run.core, COUNTS[each.quantity], _cell(each))
+            cells = (program, core, COUNTS[each.quantity], _cell(each))
             counts.append(f"| {' | '.join(cells)} |")
-    cores = {each.run.core: each.run.core for each in ratios}
     return "\n\n".join([_table("cycles", cores, cycles), "\n".join(counts)])
 
 
-def markdown(ratios: Sequence[Ratio[Run]]) -> str:
-    """One table for each machine and scheduler: the peer's value, and Graven's over it.
+def markdown(ratios: Sequence[Ratio]) -> str:
+    """Makes a table for each machine and scheduler: the peer's value, and Graven's over it.
 
     Rows of a machine's later scheduler that repeat those of an earlier one are left out.
     """
-    groups: dict[tuple[str, str], Rows] = {}
+    groups: dict[str, Rows] = {}
     for each in ratios:
-        rows = groups.setdefault((each.run.machine, each.run.scheduler), {})
-        rows.setdefault(each.run.trace, {})[each.quantity] = each
+        group, _, trace = each.run.rpartition("/")
+        groups.setdefault(group, {}).setdefault(trace, {})[each.quantity] = each
     shown: set[tuple[str, str]] = set()
     tables = []
-    for (machine, scheduler), rows in groups.items():
+    for group, rows in groups.items():
+        machine = group.split("/")[0]
         new = {
             trace: of
             for trace, of in rows.items()
             if (machine, _row(HEADINGS, trace, of)) not in shown
         }
         shown.update((machine, _row(HEADINGS, trace, of)) for trace, of in new.items())
-        tables.append(_table(f"{machine}, {scheduler}", HEADINGS, new))
+        tables.append(_table(group.replace("/", ", "), HEADINGS, new))
     return "\n\n".join(tables)
-
-
-def dramsim_markdown(ratios: Sequence[Ratio[dramsim.Run]]) -> str:
-    """One table for each machine: the peer's value, and Graven's over it."""
-    machines: dict[str, Rows] = {}
-    for each in ratios:
-        rows = machines.setdefault(each.run.machine, {})
-        rows.setdefault(each.run.trace, {})[each.quantity] = each
-    return "\n\n".join(_table(name, HEADINGS, rows) for name, rows in machines.items())
 
 
 def _table(name: str, headings: Mapping[str, str], rows: Rows) -> str:
@@ -86,12 +78,12 @@ def _table(name: str, headings: Mapping[str, str], rows: Rows) -> str:
     return "\n".join([*lines, *(_row(shown, of, found) for of, found in rows.items())])
 
 
-def _row(shown: Iterable[str], name: str, found: Mapping[str, Ratio[Any]]) -> str:
+def _row(shown: Iterable[str], name: str, found: Mapping[str, Ratio]) -> str:
     """The row of a trace or program, with these quantities."""
     return f"| {name} | {' | '.join(_cell(found.get(each)) for each in shown)} |"
 
 
-def _cell(ratio: Ratio[Any] | None) -> str:
+def _cell(ratio: Ratio | None) -> str:
     if ratio is None:
         return ""
     value = f"{ratio.peer:,.0f}" if ratio.peer >= 100 else f"{ratio.peer:.3g}"

@@ -169,7 +169,7 @@ class Trace:
     make: Make
 
     def draw(self) -> list[Request]:
-        """Its requests; the same for everyone, as the name is the seed."""
+        """Draws the requests; they are always the same, as the name is the seed."""
         return list(islice(self.make(Places(self.name)), self.requests))
 
 

@@ -1,4 +1,4 @@
-//! What several benchmarks share.
+//! Machines, traces, workloads and runs that several benchmarks share.
 
 #![allow(dead_code)]
 
@@ -35,7 +35,7 @@ pub fn machine(preset: &str, settings: &[(&str, &str)]) -> Config {
     config
 }
 
-/// Where a trace's lines lie.
+/// Places of a trace's lines.
 #[derive(Clone, Copy)]
 pub enum Pattern {
     /// One after the other.
@@ -163,7 +163,7 @@ pub fn simulation(
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A program trace of eight threads, whose structures have about so many bytes.
+/// A program trace of eight threads, whose structures have about `footprint_bytes`.
 pub fn recorded(workload: &str, transactions: u64, footprint_bytes: &str) -> Vec<u8> {
     let config = machine("silo", &[("workload.footprint_bytes", footprint_bytes)]);
     let spec = registry().spec(config, "ideal", workload, None, Some(transactions), 1);
@@ -175,7 +175,7 @@ pub fn recorded(workload: &str, transactions: u64, footprint_bytes: &str) -> Vec
     recorder.finish().unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Everything that a program trace's threads do, in batches; returns how many operations they are.
+/// Reads all operations of a program trace's threads, in batches; returns their number.
 pub fn read(reader: &Reader<Cursor<&[u8]>>) -> usize {
     let mut count = 0;
     for thread in 0..reader.contents().threads.len() {

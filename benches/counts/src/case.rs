@@ -1,14 +1,14 @@
-//! What a benchmark is here, and which part of it is counted.
+//! Benchmarks, and the part of each that is counted.
 
 use std::hint::black_box;
 
 /// A benchmark: it prepares something, and has a part of what it does counted.
 pub struct Case {
-    /// Its name, in parts with slashes between them.
+    /// Name, in parts with slashes between them.
     pub name: String,
-    /// Of what the counted part has some, in the singular: `transaction`, `request`, `byte`.
+    /// Unit of the counted part, in the singular: `transaction`, `request`, `byte`.
     pub unit: &'static str,
-    /// Prepares, executes the counted part once, and returns how many units that was.
+    /// Prepares, executes the counted part once, and returns its number of units.
     pub run: Box<dyn Fn() -> u64>,
 }
 

@@ -20,7 +20,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
     streams().chain(commits()).chain(workloads()).chain(machines())
 }
 
-/// What there is without a design, on one thread and on eight.
+/// Streams without a design, on one thread and on eight.
 fn streams() -> impl Iterator<Item = Case> {
     let streams: [(&'static WorkloadInfo, u64); 2] = [(&FRIENDLY, 400_000), (&MISSING, 4000)];
     streams.into_iter().flat_map(|(workload, operations)| {
@@ -70,7 +70,7 @@ fn machines() -> impl Iterator<Item = Case> {
     })
 }
 
-/// A run of so many transactions on a preset; returns how many of them are counted.
+/// Runs transactions on a preset; returns how many of them are counted.
 fn transactions(preset: &str, design: &str, workload: &str, transactions: u64) -> u64 {
     let config = machine(preset, &[("workload.footprint_bytes", "4 MB")]);
     let workload = registry().find_workload(workload).unwrap_or_else(|e| panic!("{e}"));
@@ -88,7 +88,7 @@ pub fn committed(simulation: &Simulation) -> u64 {
     simulation.stats().counters.committed_transactions
 }
 
-/// Runs until so much of something is done.
+/// Runs until `much` of something is done.
 pub fn advance_until(simulation: &mut Simulation, much: u64, done: fn(&Simulation) -> u64) {
     while done(simulation) < much {
         let to = simulation.machine().now() + STEP_CYCLES;

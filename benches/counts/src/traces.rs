@@ -18,7 +18,7 @@ const REQUESTS: u64 = 5000;
 /// Transactions of a recorded run.
 const TRANSACTIONS: u64 = 2000;
 
-/// What structures have, populated.
+/// Size of populated structures.
 const FOOTPRINT: &str = "4 MB";
 
 /// Replays and NVMain's traces, in requests; program traces, in operations; populating, in bytes of lines that are not zero

@@ -1,7 +1,7 @@
 """How long a job will take, and how much memory it needs, before it has run.
 
 Times are for putting the longest first and for saying how much is left; nothing is decided by them
-that shows in a result. They are of `paces.csv`, which `python -m tests.campaigns.paces` measures:
+that shows in a result. They are of `paces.csv`, which `python -m campaigns paces` measures:
 for each design and workload the time of a transaction, and what a run takes besides. A design or
 workload of one's own counts as the median of the others.
 """

@@ -1,7 +1,7 @@
 """Results of the papers' measured claims that Graven ships, so that they can be shown at once.
 
 `reference.csv` has a line for each claim and each alternative that was tried for it, the default
-first and then what changes the claim's number most first. `python -m tests.campaigns.explained`
+first and then what changes the claim's number most first. `python -m campaigns explained`
 makes it by simulation, with the version that did so and the size (`quick` or `full`) in each line.
 """
 

@@ -2,7 +2,7 @@
 //! is tried again and again to no avail: a poll in each cycle, a timer that finds nothing to do.
 //!
 //! Such runs show in the number of actions for each memory operation, which does not depend on the host's load.
-//! `tests/campaigns/corners.py` measures the host's time, of all combinations.
+//! `campaigns/corners.py` measures the host's time, of all combinations.
 
 use graven::Registry;
 use graven::sim::{Observer, SimError, Simulation};

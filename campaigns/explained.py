@@ -1,0 +1,325 @@
+"""Outcomes of the papers' measured claims, and what moves each.
+
+Every measured claim is tried by default, under each reading of its paper's text, under the
+method that the paper describes, and with each other value of the keys that no sentence decides,
+one at a time: what `graven explain` does for one claim. Results of simulations are kept with those
+of `graven reproduce`, and are not simulated again. `reference.csv`, which Graven ships
+(`graven.papers.reference`), has a line for each claim and alternative, the largest effect first
+(`papers/*/experiments.toml` has the readings and their settings).
+
+`--programs` tries the claims that readings with real programs have something to say of by default
+and with these, at quick sizes, and writes `explained-programs.csv`; `reference.csv` stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from graven import _engine
+from graven.cli.programs import CAPTURES, capture_programs
+from graven.laboratory.crashes import CrashJob
+from graven.papers import reference
+from graven.papers.counts import COLUMNS as COUNTS
+from graven.papers.counts import COUNTED, Count, is_close, is_number
+from graven.papers.data import Claim, Paper
+from graven.papers.files import papers
+from graven.papers.plan import (
+    AUTHORS,
+    BY_DEFAULT,
+    COMBINATION,
+    DEFAULT,
+    PROGRAMS,
+    READING,
+    jobs_of,
+)
+from graven.papers.programs import answer_with
+from graven.papers.readings import Reading
+from graven.papers.reproduction import by_digest, run
+from graven.papers.rules import (
+    AGREES,
+    CONTRADICTED,
+    DEPENDS,
+    DIFFERS,
+    DIRECTION_DEPENDS,
+    METHOD_MEANS,
+    NOT_INDEPENDENT,
+    OUTCOMES,
+    READING_MEANS,
+    legend,
+)
+from graven.papers.sensitivity import Sensitivity, alternatives_of, sensitivity
+from graven.papers.verdicts import each_text
+from graven.running.job import Job
+from graven.running.progress import Display
+from graven.running.work import Local
+from graven.store import Store
+
+from .runner import STATES, Campaign, Given, Rows, whole
+from .tables import ROOT, Row, Table, wrapped
+
+CLAIMS = Table(
+    reference.FILE.stem,
+    reference.COLUMNS,
+    ("claim",),
+    lambda: ((claim.id,) for _, claim in measured()),
+    reference.FILE.parent,
+)
+WITH_PROGRAMS = Table(
+    "explained-programs",
+    ("claim", "paper", "reading", "outcome", "ours", "each"),
+    ("claim",),
+    CLAIMS.order,
+)
+
+SHOWN = 30
+"""Characters up to which a result is shown; of longer ones, the outcome alone."""
+
+
+def measured() -> list[tuple[Paper, Claim]]:
+    """Returns the claims that simulations answer."""
+    return [
+        (paper, claim) for paper in papers().values() for claim in paper.claims if claim.measures
+    ]
+
+
+def names(given: Given) -> Iterator[str]:
+    """Yields the claims that are tried."""
+    for paper, claim in measured():
+        if not given.programs or _with_programs(paper, claim):
+            yield claim.id
+
+
+def _with_programs(paper: Paper, claim: Claim) -> list[Reading]:
+    """Returns the readings with real programs that have something to say of a claim."""
+    return [r for r in paper.readings.values() if r.programs and answer_with(claim, r)]
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Adds sizes, and the folder of results."""
+    parser.add_argument("--full", action="store_true", help="the papers' sizes, three seeds")
+    parser.add_argument("--programs", action="store_true", help="real programs alone; quick sizes")
+    parser.add_argument("--out", type=Path, default=STATES / "reproduce", metavar="FOLDER")
+
+
+def measure(name: str, given: Given) -> Rows:
+    """Simulates a claim under all alternatives, or with real programs."""
+    ((paper, claim),) = ((paper, claim) for paper, claim in measured() if claim.id == name)
+    store, quick = Store(given.out / "store"), given.programs or not given.full
+    captures = given.out / CAPTURES if given.programs else None
+    alternatives = alternatives_of(claim, paper, quick=quick, captures=captures)
+    if captures is not None:
+        readings = _with_programs(paper, claim)
+        capture_programs((name for reading in readings for name in reading.programs), captures)
+        alternatives = [item for item in alternatives if item.kind in (BY_DEFAULT, PROGRAMS)]
+    _run(jobs_of(alternatives), store, given.jobs)
+    found = sensitivity(claim, paper, store, quick=quick, captures=captures)
+    if given.programs:
+        return {WITH_PROGRAMS: programs_rows(found)}
+    return {CLAIMS: rows(found, quick=quick)}
+
+
+def _run(jobs: Iterable[Job | CrashJob], store: Store, workers: int) -> None:
+    with Display() as display:
+        ran = run(by_digest(jobs), store, executor=Local(workers), observe=display)
+    whole(ran.failures, ran.interrupted)
+
+
+def rows(found: Sensitivity, *, quick: bool) -> list[Row]:
+    """Makes the rows of a claim: by default, and with everything that may move it, most first."""
+    verdict = found.verdict
+    shared = {
+        "claim": verdict.claim.id,
+        "where": verdict.claim.where,
+        "paper": verdict.paper,
+        "range": verdict.interval,
+        "verdict": verdict.text,
+        "sizes": "quick" if quick else "full",
+        "version": _engine.__version__,
+    }
+    default = {
+        "alternative": DEFAULT,
+        "kind": DEFAULT,
+        "outcome": verdict.default.verdict,
+        "ours": verdict.default.ours,
+        "number": _number(verdict.value_of(verdict.default)),
+        "rests on": " ".join(verdict.default.rests_on),
+    }
+    moved = [
+        {
+            "alternative": move.name,
+            "kind": move.kind,
+            "outcome": move.found.verdict,
+            "ours": move.found.ours,
+            "number": _number(verdict.value_of(move.found)),
+            "rests on": " ".join(move.found.rests_on),
+            "moves it by": "" if move.factor is None else f"{move.factor:.3f}",
+        }
+        for move in found.moves
+    ]
+    return [shared | each for each in [default, *moved]]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def programs_rows(found: Sensitivity) -> list[Row]:
+    """Makes the rows of a claim with real programs."""
+    verdict = found.verdict
+    return [
+        {
+            "claim": verdict.claim.id,
+            "paper": verdict.paper,
+            "reading": move.name,
+            "outcome": move.found.verdict,
+            "ours": move.found.ours,
+            "each": each_text(verdict.claim, move.found),
+        }
+        for move in found.programs
+    ]
+
+
+def blocks(lines: Sequence[Row], with_programs: Sequence[Row]) -> list[str]:
+    """Makes the tables of the page: words, counts, one or two for each paper."""
+    found: dict[str, list[Row]] = {}
+    for line in lines:
+        found.setdefault(line["claim"], []).append(line)
+    parts = [*_words(lines), *counts_table(found)]
+    for paper in papers().values():
+        parts.append(f"## {paper.title}\n")
+        parts.append(
+            "| claim | paper | ours, by default | paper's method | over all readings | verdict "
+            "| largest effect |"
+        )
+        parts.append("|---|---|---|---|---|---|---|")
+        parts += [_line(found[claim.id]) for claim in paper.claims if claim.id in found]
+        parts.append("")
+        names = {claim.id for claim in paper.claims}
+        of_paper = [row for row in with_programs if row["claim"] in names]
+        parts += _programs_table(
+            paper, of_paper, {name: found[name][0] for name in names & {*found}}
+        )
+    return ["\n".join(parts)]
+
+
+def _words(lines: Sequence[Row]) -> list[str]:
+    """The words of the tables, explained."""
+    used = {line["outcome"] for line in lines} | {DEPENDS, DIRECTION_DEPENDS, DIFFERS}
+    said = [*legend(used), READING_MEANS, METHOD_MEANS]
+    words = [text.partition(": ") for text in said]
+    return ["| word | meaning |", "|---|---|", *(_cells(w, m) for w, _, m in words), ""]
+
+
+def counts_table(found: Mapping[str, Sequence[Row]]) -> list[str]:
+    """Makes the table of outcomes, by paper and by what they are of."""
+    heads = ("claims", "under", "met within 25 %", *("numbers", "as printed", "one workload"),
+             "right in direction", "contradicted", "not independent")  # fmt: skip
+    parts = ["## Counts\n", "| | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    every = [(paper.title.split(":")[0], list(paper.claims)) for paper in papers().values()]
+    for name, claims in [*every, ("all", [c for _, of in every for c in of])]:
+        chosen = [(c, found[c.id]) for c in claims if c.id in found and c.restates is None]
+        for number, count in enumerate(counted(chosen)):
+            cells = [count.within, count.printed, count.close, count.rest_on_one, count.directed,
+                     count.outcomes.get(CONTRADICTED, 0),
+                     count.outcomes.get(NOT_INDEPENDENT, 0)]  # fmt: skip
+            first = [name, str(len(chosen))] if number == 0 else ["", ""]
+            parts.append(_cells(*first, count.name, *map(str, cells)))
+    restated = [c.id for _, of in every for c in of if c.id in found and c.restates is not None]
+    said = "; ".join(COUNTS)
+    names = ", ".join(f"`{name}`" for name in restated)
+    return [*parts, "", wrapped(f"{said[0].upper()}{said[1:]}: {names}."), ""]
+
+
+def counted(claims: Sequence[tuple[Claim, Sequence[Row]]]) -> list[Count]:
+    """Counts stored lines, as `graven.papers.counts` counts results."""
+    counts = []
+    for name in COUNTED:
+        chosen = [(claim, _chosen(lines, name)) for claim, lines in claims]
+        outcomes = Counter(line["outcome"] for _, line in chosen)
+        within = [(claim, line) for claim, line in chosen if line["outcome"] in AGREES]
+        numbers = [(claim, line) for claim, line in within if is_number(claim)]
+        close = sum(is_close(claim, float(line["number"])) for claim, line in numbers)
+        rest = sum(bool(line["rests on"]) for _, line in within)
+        counts.append(Count(name, dict(outcomes), 0, rest, len(numbers), close))
+    return counts
+
+
+def _chosen(lines: Sequence[Row], name: str) -> Row:
+    """The line of a claim by default, by the paper's method, or under what fits best."""
+    default = lines[0]
+    deciding = [line for line in lines if line["kind"] in (DEFAULT, READING, COMBINATION)]
+    if name == COUNTED[1]:
+        return next((line for line in lines if line["alternative"] == AUTHORS), default)
+    if name == COUNTED[2]:
+        return min(deciding, key=lambda line: OUTCOMES.index(line["outcome"]))
+    return default
+
+
+def _programs_table(paper: Paper, rows: Sequence[Row], defaults: Mapping[str, Row]) -> list[str]:
+    """What real programs give for the claims of a paper, beside what comes out by default.
+
+    Nothing if they are of none.
+    """
+    parts: list[str] = []
+    for reading in paper.readings.values():
+        of_reading = [row for row in rows if row["reading"] == reading.name]
+        if of_reading:
+            parts += [
+                wrapped(
+                    f"With *{reading.name}* in place of the paper's programs; these results "
+                    f"decide no verdict. Programs: {', '.join(reading.programs)}."
+                ),
+                "",
+                "| claim | paper | ours, by default | real programs | outcome | each |",
+                "|---|---|---|---|---|---|",
+                *(_programs_line(row, defaults[row["claim"]]) for row in of_reading),
+                "",
+            ]
+    return parts
+
+
+def _programs_line(row: Row, default: Row) -> str:
+    by_default = default["ours"] if 0 < len(default["ours"]) <= SHOWN else default["outcome"]
+    ours = row["ours"] if len(row["ours"]) <= SHOWN else ""
+    return _cells(f"`{row['claim']}`", row["paper"], by_default, ours, row["outcome"], row["each"])
+
+
+def _line(lines: Sequence[Row]) -> str:
+    default, *moves = lines
+    authors = next((move for move in moves if move["alternative"] == AUTHORS), None)
+    most = next((move for move in moves if move["moves it by"]), None)
+    moved = "" if most is None else f"{most['alternative']} (× {float(most['moves it by']):.2f})"
+    return _cells(
+        f"`{default['claim']}`",
+        default["paper"],
+        _shown(default),
+        "" if authors is None else _shown(authors),
+        default["range"],
+        default["verdict"],
+        moved,
+    )
+
+
+def _cells(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _shown(line: Row) -> str:
+    if not 0 < len(line["ours"]) <= SHOWN:
+        return line["outcome"]
+    rests = ", ".join(line["rests on"].split())
+    return f"{line['ours']} (rests on {rests})" if rests else line["ours"]
+
+
+CAMPAIGN = Campaign(
+    names,
+    measure,
+    [CLAIMS, WITH_PROGRAMS],
+    ROOT / "docs/results/claims.md",
+    blocks,
+    options=options,
+    sizes=("full", "programs"),
+)
