@@ -1,6 +1,5 @@
 //! Litmus programs, run: on a design, with power failing where they say.
 
-use std::iter;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -10,8 +9,8 @@ use crate::explorer::{
     CrashRun, Deadlock, Expect, Known, LivesAfter, NextLife, Outcome, Thoroughness,
 };
 use crate::litmus::{
-    Choices, Circle, CrashAt, Departure, Expectation, Layout, LayoutError, Litmus, LitmusWorkload,
-    MACHINE, Step, WORKLOAD, When, Word, crash_steps, waits_with_a_lock,
+    Choices, Circle, CrashAt, Departure, Expectation, Layout, LayoutError, Life, Litmus,
+    LitmusWorkload, MACHINE, WORKLOAD, When, Word, crash_steps, waits_with_a_lock,
 };
 use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
@@ -103,23 +102,20 @@ impl Case {
             Some(name) => design.mutation(name)?,
             None => (MutantSet::NONE, None),
         };
-        let spec = |threads: &[Vec<Step>], first_transaction, adversary: &Option<Choices>| {
-            let (config, threads) = (config.clone(), threads.len() as u64);
+        let spec = |life: &Life| {
+            let (config, threads) = (config.clone(), life.threads.len() as u64);
             let mut spec = Spec::new(config, design, &WORKLOAD, Some(threads), Some(1), 0)?;
             spec.crash_options = CrashOptions {
                 mutants,
                 operator: operator.clone(),
-                first_transaction,
+                first_transaction: life.first_transaction,
                 garbage: litmus.garbage,
-                adversary: adversary.clone(),
+                adversary: life.adversary.clone(),
             };
             (design.build)(&spec.context())?;
             Ok(spec)
         };
-        let first = spec(&litmus.threads, litmus.first_transaction, &litmus.adversary);
-        let later =
-            litmus.lives.iter().map(|l| spec(&l.threads, l.first_transaction, &l.adversary));
-        let specs = iter::once(first).chain(later).collect::<Result<Vec<_>, LitmusError>>()?;
+        let specs = litmus.lives.iter().map(spec).collect::<Result<Vec<_>, LitmusError>>()?;
         let (start, end) = specs[0].data_region();
         let layout = Layout::new(litmus, start, end)?;
         Ok(Case { specs, layout, litmus: litmus.clone(), how: Thoroughness::SHORT, parent: None })
@@ -182,7 +178,7 @@ impl Case {
             ..self.how.clone()
         };
         for (life, spec) in self.specs.iter().enumerate() {
-            if !waits_with_a_lock(self.litmus.threads_of(life)) {
+            if !waits_with_a_lock(&self.litmus.lives[life].threads) {
                 continue;
             }
             let run = CrashRun::new(spec, Some(self.workload(life)), how.clone());
@@ -288,7 +284,7 @@ impl Case {
     }
 
     fn how_in(&self, life: usize) -> Thoroughness {
-        Thoroughness { at: self.litmus.crash_of(life).clone(), ..self.how.clone() }
+        Thoroughness { at: self.litmus.lives[life].crash.clone(), ..self.how.clone() }
     }
 
     fn part_of_parent(&self, run: CrashRun) -> CrashRun {

@@ -88,17 +88,17 @@ pub fn to_litmus(lives: &[Log], registry: &Registry, spec: &Spec, what: &str) ->
     }
     let mut touched = BTreeSet::new();
     let volatile_from = spec.volatile_region().0;
-    let mut programs = lives.iter().map(|log| {
+    let programs = lives.iter().enumerate().map(|(number, log)| {
         let threads = log.threads.borrow();
-        threads.iter().map(|ops| steps_of(ops, volatile_from, &mut touched)).collect()
+        let threads = threads.iter().map(|ops| steps_of(ops, volatile_from, &mut touched));
+        Life {
+            adversary: spec.crash_options.adversary.clone().filter(|_| number == 0),
+            first_transaction: spec.crash_options.first_transaction,
+            threads: threads.collect(),
+            ..Life::default()
+        }
     });
-    let threads = programs.next()?;
-    let later = programs.map(|threads| Life {
-        first_transaction: spec.crash_options.first_transaction,
-        threads,
-        ..Life::default()
-    });
-    let later = later.collect();
+    let programs = programs.collect();
     let (start, _) = spec.data_region();
     let initial = lives[0].initial.borrow();
     let (machine, settings) = machine(registry, spec);
@@ -114,12 +114,9 @@ pub fn to_litmus(lives: &[Log], registry: &Registry, spec: &Spec, what: &str) ->
         machine: Some(machine),
         settings,
         mutant: mutant(spec),
-        adversary: spec.crash_options.adversary.clone(),
         garbage: spec.crash_options.garbage,
-        first_transaction: spec.crash_options.first_transaction,
         variables: touched.iter().map(variable).collect(),
-        threads,
-        lives: later,
+        lives: programs,
         ..Litmus::default()
     })
 }

@@ -170,7 +170,7 @@ fn a_violation_is_replayed_by_its_program() {
             let violation = outcome.violations.first();
             let violation = violation.unwrap_or_else(|| panic!("{}: kept\n{text}", mutant.name));
             assert_eq!(violation.what, finding.violation.what, "{text}");
-            later += usize::from(litmus.life_count() > 1);
+            later += usize::from(litmus.lives.len() > 1);
             departing += usize::from(!text.contains("adversary departs\n"));
         }
     }

@@ -264,10 +264,10 @@ fn a_violation_is_replayed_exactly_by_its_program() {
     for finding in &report.findings {
         let replay = finding.replay.as_ref().expect("schedules are programs");
         let violation = &finding.violation;
-        let last = replay.crash_of(violation.before.len());
+        let last = &replay.lives[violation.before.len()].crash;
         let CrashAt::Point { number, failure } = last else { panic!("{replay}") };
         assert_eq!((*number, Some(failure)), (violation.point, violation.failure.as_ref()));
-        assert_eq!(replay.life_count(), violation.before.len() + 1);
+        assert_eq!(replay.lives.len(), violation.before.len() + 1);
         let steps = replay.steps().count();
         assert!(steps <= 60, "{steps} steps are not minimised:\n{replay}");
         let case =
@@ -286,7 +286,7 @@ fn a_violation_of_a_workload_becomes_a_program() {
         RunCampaign::new(registry(), spec, Thoroughness::LONG).unwrap_or_else(|e| panic!("{e}"));
     let report = run.run().unwrap_or_else(|e| panic!("{e}"));
     let replay = report.findings[0].replay.as_ref().expect("a program that replays it");
-    assert!(replay.threads.iter().map(Vec::len).sum::<usize>() <= 6, "{replay}");
+    assert!(replay.steps().count() <= 6, "{replay}");
     let case =
         Case::new(registry(), replay, find("ideal")).unwrap_or_else(|e| panic!("{e}\n{replay}"));
     assert_eq!(case.run().map(|o| o.violations.len()).ok(), Some(1), "{replay}");
@@ -356,11 +356,11 @@ fn a_violation_in_a_later_life_of_a_workload_becomes_a_program_of_as_many_lives(
     let finding =
         report.findings.first().expect("records of the life before are taken for its own");
     let replay = finding.replay.as_ref().expect("a program that replays it");
-    assert!(replay.life_count() > 1 && replay.steps().count() < 60, "{replay}");
+    assert!(replay.lives.len() > 1 && replay.steps().count() < 60, "{replay}");
     let case = Case::new(registry(), replay, base).unwrap_or_else(|e| panic!("{e}\n{replay}"));
     let again = case.run().unwrap_or_else(|e| panic!("{e}"));
     let lives = again.violations.first().map(|violation| violation.before.len() + 1);
-    assert_eq!(lives, Some(replay.life_count()), "{replay}");
+    assert_eq!(lives, Some(replay.lives.len()), "{replay}");
 }
 
 #[test]
@@ -386,8 +386,9 @@ fn bounds_of_what_is_drawn_hold() {
             _ => None,
         });
         assert!(values.max() <= Some(1), "{litmus}");
-        assert_eq!((litmus.threads.len(), litmus.life_count()), (1, 1), "{litmus}");
-        assert_eq!(begins(&litmus.threads[0]), 1, "{litmus}");
+        let [life] = &litmus.lives[..] else { panic!("one life: {litmus}") };
+        let [thread] = &life.threads[..] else { panic!("one thread: {litmus}") };
+        assert_eq!(begins(thread), 1, "{litmus}");
         assert!(!litmus.to_string().contains("300 GB"));
     }
 }
@@ -598,11 +599,12 @@ fn a_program_that_is_not_isolated_is_refused() {
         parse(&format!("{head}{}{}", thread(1), thread(2))).unwrap_or_else(|e| panic!("{e}"));
     let signal = |name: &str| Step::Signal(name.into());
     let wait = |name: &str| Step::Await(name.into());
-    litmus.threads[0].splice(2..2, [signal("third"), wait("fourth")]);
-    litmus.threads[0].splice(1..1, [signal("first"), wait("second")]);
-    litmus.threads[1].push(signal("fourth"));
-    litmus.threads[1].splice(1..1, [signal("second"), wait("third")]);
-    litmus.threads[1].insert(0, wait("first"));
+    let threads = &mut litmus.lives[0].threads;
+    threads[0].splice(2..2, [signal("third"), wait("fourth")]);
+    threads[0].splice(1..1, [signal("first"), wait("second")]);
+    threads[1].push(signal("fourth"));
+    threads[1].splice(1..1, [signal("second"), wait("third")]);
+    threads[1].insert(0, wait("first"));
     for design in sound() {
         let case = Case::new(registry(), &litmus, design).unwrap_or_else(|e| panic!("{e}"));
         let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));

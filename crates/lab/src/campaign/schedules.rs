@@ -8,7 +8,7 @@ use super::request::Chunk;
 use crate::adversary::{Adversary, Draws};
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Outcome, Thoroughness, Violation};
-use crate::litmus::{Litmus, MACHINE};
+use crate::litmus::{Life, Litmus, MACHINE};
 use crate::minimise::minimise_observed;
 use graven_base::config::Config;
 use graven_base::control::Control;
@@ -60,8 +60,8 @@ impl<'r> Schedules<'r> {
             design.mutation(name)?;
         }
         // Not with what is drawn: a schedule that does not fit is counted when it is its turn.
-        let plain =
-            Litmus { threads: vec![Vec::new()], settings: settings.clone(), ..Litmus::default() };
+        let lives = vec![Life { threads: vec![Vec::new()], ..Life::default() }];
+        let plain = Litmus { lives, settings: settings.clone(), ..Litmus::default() };
         Case::new(registry, &plain, design)?;
         let control = Arc::default();
         Ok(Schedules {

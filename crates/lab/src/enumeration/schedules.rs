@@ -230,7 +230,7 @@ impl<'r> Enumeration<'r> {
                 }
                 if let Some(violation) = outcome.violations.into_iter().next() {
                     let mut replay = self.litmus(program, self.lives.get(life));
-                    replay.adversary = Some(Choices::Listed(run));
+                    replay.lives[0].adversary = Some(Choices::Listed(run));
                     violation.pin(&mut replay);
                     checked.findings.push(self.finding(replay, violation));
                     return Ok(());

@@ -156,11 +156,11 @@ impl Violation {
     pub fn pin(&self, litmus: &mut Litmus) {
         let at = |number, failure: &Failure| CrashAt::Point { number, failure: failure.clone() };
         for (life, (point, failure)) in self.before.iter().enumerate() {
-            *litmus.crash_of_mut(life) = at(*point, failure);
+            litmus.lives[life].crash = at(*point, failure);
         }
         let failure = self.failure.clone().unwrap_or_default();
-        *litmus.crash_of_mut(self.before.len()) = at(self.point, &failure);
-        litmus.lives.truncate(self.before.len());
+        litmus.lives.truncate(self.before.len() + 1);
+        litmus.lives[self.before.len()].crash = at(self.point, &failure);
     }
 }
 

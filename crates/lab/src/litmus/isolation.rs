@@ -11,7 +11,7 @@ use super::{Litmus, Step, Word};
 /// Whether stores to a word by several threads are apart, in every life.
 #[must_use]
 pub fn is_isolated(litmus: &Litmus) -> bool {
-    (0..litmus.life_count()).all(|life| are_isolated(litmus.threads_of(life)))
+    litmus.lives.iter().all(|life| are_isolated(&life.threads))
 }
 
 fn are_isolated(threads: &[Vec<Step>]) -> bool {
@@ -273,7 +273,7 @@ mod tests {
                 .map(|steps| {
                     let text = format!("graven litmus 1\ntitle \"x\"\nA = 0\nB = 0\nthread\n{steps}\nthread\nsignal x\nsignal h\nsignal k\n");
                     let mut litmus = litmus::parse(&text).unwrap_or_else(|e| panic!("{e}"));
-                    litmus.threads.swap_remove(0)
+                    litmus.lives[0].threads.swap_remove(0)
                 })
                 .collect();
             early_signal(&threads).map(|early| (early.name, early.word.name, early.thread))

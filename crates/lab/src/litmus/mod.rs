@@ -153,30 +153,22 @@ pub struct Litmus {
     pub settings: Vec<(String, String)>,
     /// A mutant of the design, or a mutation operator, that is in force.
     pub mutant: Option<String>,
-    /// The adversary's choices of delays and orders in memory; none: memory as it is.
-    pub adversary: Option<Choices>,
     /// Seed of the bytes that the log region holds at first; none: zeroes.
     pub garbage: Option<u64>,
-    /// Number of each thread's first transaction, so that ids wrap soon.
-    pub first_transaction: u64,
     /// Words and what they hold at first.
     pub variables: Vec<Variable>,
-    /// What each thread does.
-    pub threads: Vec<Vec<Step>>,
-    /// Where power fails besides the program's own crash steps.
-    pub crash: CrashAt,
-    /// What the machine is used for after a recovery, one after the other.
+    /// Uses of the machine, at least one: the first, and one after each recovery from a power failure of the one before.
     pub lives: Vec<Life>,
     /// What must hold.
     pub expectations: Vec<Expectation>,
 }
 
-/// What the machine is used for after a recovery.
+/// A use of the machine, from power-on to a power failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Life {
     /// The adversary's choices of delays and orders in memory; none: memory as it is.
     pub adversary: Option<Choices>,
-    /// Number of each thread's first transaction.
+    /// Number of each thread's first transaction, so that ids wrap soon.
     pub first_transaction: u64,
     /// What each thread does.
     pub threads: Vec<Vec<Step>>,
@@ -361,45 +353,8 @@ pub enum When {
 }
 
 impl Litmus {
-    /// How many lives it has.
-    pub fn life_count(&self) -> usize {
-        1 + self.lives.len()
-    }
-
-    /// The threads of a life, from 0.
-    pub fn threads_of(&self, life: usize) -> &[Vec<Step>] {
-        match life.checked_sub(1) {
-            None => &self.threads,
-            Some(later) => &self.lives[later].threads,
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn threads_of_mut(&mut self, life: usize) -> &mut Vec<Vec<Step>> {
-        match life.checked_sub(1) {
-            None => &mut self.threads,
-            Some(later) => &mut self.lives[later].threads,
-        }
-    }
-
-    /// Where power fails in a life.
-    pub fn crash_of(&self, life: usize) -> &CrashAt {
-        match life.checked_sub(1) {
-            None => &self.crash,
-            Some(later) => &self.lives[later].crash,
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn crash_of_mut(&mut self, life: usize) -> &mut CrashAt {
-        match life.checked_sub(1) {
-            None => &mut self.crash,
-            Some(later) => &mut self.lives[later].crash,
-        }
-    }
-
-    /// The steps of all threads of all lives.
+    /// Returns the steps of all threads of all lives.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
-        (0..self.life_count()).flat_map(|life| self.threads_of(life).iter().flatten())
+        self.lives.iter().flat_map(|life| life.threads.iter().flatten())
     }
 }

@@ -152,7 +152,7 @@ pub static WORKLOAD: workload::WorkloadInfo = workload::WorkloadInfo {
 impl LitmusWorkload {
     /// What a laid-out program does in a life, from 0.
     pub fn new(litmus: &Litmus, layout: &Layout, life: usize) -> LitmusWorkload {
-        let before = (0..life).flat_map(|life| litmus.threads_of(life).iter().flatten());
+        let before = litmus.lives[..life].iter().flat_map(|life| life.threads.iter().flatten());
         let crashes = before.filter(|step| matches!(step, Step::Crash(_))).count() as u32;
         let mut names = Names { crashes, ..Names::default() };
         let mut initial = Vec::new();
@@ -162,7 +162,7 @@ impl LitmusWorkload {
             initial.extend(addrs.map(|addr| (addr, v.initial)));
         }
         let steps = |steps: &Vec<Step>| steps.iter().map(|s| names.plan(s, layout)).collect();
-        let threads = litmus.threads_of(life).iter().map(steps).collect();
+        let threads = litmus.lives[life].threads.iter().map(steps).collect();
         LitmusWorkload { initial, threads }
     }
 }

@@ -45,7 +45,7 @@ impl Circle {
     /// The circle of a life's threads that have stopped in a run, if the run tells their steps.
     pub fn of_run(litmus: &Litmus, life: usize, deadlock: &ProgramDeadlock) -> Option<Circle> {
         let stuck = deadlock.waits.iter().map(|wait| Some((wait.thread as usize, wait.step?)));
-        Circle::of(litmus.threads_of(life), life, &stuck.collect::<Option<_>>()?)
+        Circle::of(&litmus.lives[life].threads, life, &stuck.collect::<Option<_>>()?)
     }
 
     /// The circle that closes in every run, because of signals alone.
