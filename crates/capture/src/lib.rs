@@ -22,6 +22,7 @@
 //! ([`position`]).
 
 mod event;
+pub mod numbers;
 mod record;
 
 pub use event::{Event, Left, Mark};

@@ -14,7 +14,7 @@ use super::memory::{Layout, each_word, store, words};
 use super::merge::each;
 use super::origins::Origins;
 use super::races::{Party, Races};
-use super::report::{Accessor, Mismatch, NAMED_MAX, Race, Report};
+use super::report::{Accessor, Mismatch, NAMED_MAX, Race, Region, Report};
 use super::roles::Rules;
 use super::survey::{Limits, Stop, Survey, survey};
 use crate::frames::Frames;
@@ -128,20 +128,10 @@ impl<S: Sources> Capture<S> {
     ) -> Result<(), CaptureError> {
         let mut capture = description;
         capture["report"] = report.to_json();
+        let data_start = Layout::of(&[0]).regions()[0].0;
         let header = Header {
-            version: graven_base::VERSION.into(),
-            origin: Origin::Program,
-            design: None,
-            workload: None,
-            machine: None,
-            config: None,
-            of_design: Vec::new(),
-            threads: report.threads,
-            transactions: None,
-            seed: 0,
-            data_start: Layout::of(&[0]).regions()[0].0,
-            data_end: None,
             capture: Some(capture),
+            ..Header::without_machine(Origin::Program, report.threads, data_start)
         };
         let again = self.merge(Some(Writer::new(out, &header)?), control)?;
         // Races are found once.
@@ -169,13 +159,15 @@ impl<S: Sources> Capture<S> {
             lengths.push(length);
         }
         let threads = traced.iter().map(|&number| Thread { number, ..Thread::default() });
+        let regions = layout.regions().iter();
+        let regions = regions.map(|&(start, bytes)| Region { start, bytes, file_bytes: 0 });
         let report = Report {
             threads: traced.iter().flatten().count() as u32,
             all_threads: traced.len() as u32,
             skipped: self.survey.skipped,
             sections_untouched: self.survey.untouched,
             locks_merged: self.survey.circles.len() as u64,
-            regions: layout.regions().to_vec(),
+            regions: regions.collect(),
             never_entered: self.survey.never_entered.clone(),
             ..Report::default()
         };
@@ -415,11 +407,12 @@ impl<W: Write> Assembly<'_, W> {
     /// A load has found something else.
     fn astray(&mut self, thread: usize, address: u64, bytes: u64) {
         self.report.loads_unexplained += 1;
-        let load = self.threads[thread].number.map(|n| (n, self.threads[thread].transactions));
+        let by = &self.threads[thread];
+        let (thread, transaction) = (by.number, by.number.map(|_| by.transactions));
         let (region, offset) = self.layout.place(address);
         let places = &mut self.report.loads_astray;
         if places.len() < NAMED_MAX {
-            places.push(Mismatch { region, offset, bytes, load });
+            places.push(Mismatch { region, offset, bytes, thread, transaction });
         }
     }
 
@@ -578,7 +571,9 @@ impl<W: Write> Assembly<'_, W> {
     /// The trace begins.
     fn start(&mut self) {
         self.phase = Phase::In;
-        self.report.file_bytes.clone_from(&self.lengths);
+        for (region, &bytes) in self.report.regions.iter_mut().zip(&self.lengths) {
+            region.file_bytes = bytes;
+        }
         if let Some(writer) = &mut self.writer
             && let Err(error) = writer.picture(&self.image)
         {
@@ -773,7 +768,8 @@ fn compare(
         if let Some(last) = last {
             last.bytes += WORD_BYTES;
         } else if places.len() < NAMED_MAX {
-            places.push(Mismatch { region, offset, bytes: WORD_BYTES, load: None });
+            let (thread, transaction) = (None, None);
+            places.push(Mismatch { region, offset, bytes: WORD_BYTES, thread, transaction });
         }
     }
 }

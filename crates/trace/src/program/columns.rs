@@ -20,7 +20,7 @@
 
 use super::layout::FIRST_VERSION;
 use super::volatile::{VOLATILE_BYTES_MAX, volatile_offset};
-use crate::framing::zigzag;
+use graven_capture::numbers::zigzag;
 use graven_machine::program::{Op, Ptr};
 
 /// Columns of a block.

@@ -4,6 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::framing::Unexpected;
 use graven_base::config::ConfigError;
 use graven_machine::sim::SimError;
 
@@ -65,6 +66,11 @@ impl From<io::Error> for TraceError {
 }
 
 impl TraceError {
+    /// Returns what makes an error of something unexpected at an offset.
+    pub(crate) fn at(offset: u64) -> impl FnOnce(Unexpected) -> TraceError {
+        move |wrong| TraceError::malformed(offset, wrong.expected, wrong.found)
+    }
+
     /// Malformed bytes.
     pub(crate) fn malformed(
         offset: u64,

@@ -98,6 +98,21 @@ pub(super) struct Head {
 }
 
 impl Head {
+    /// Returns the head of a block before its payload is known, of the first thread and of one that has done nothing before.
+    pub fn new(kind: Kind, count: u32, first: u64) -> Head {
+        let (stored_bytes, raw_bytes, first_transaction, first_load) = (0, 0, 0, 0);
+        Head {
+            kind,
+            thread: 0,
+            count,
+            stored_bytes,
+            raw_bytes,
+            first,
+            first_transaction,
+            first_load,
+        }
+    }
+
     /// The head's bytes, with the checksum over it and the payload.
     pub fn to_bytes(self, payload: &[u8]) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];

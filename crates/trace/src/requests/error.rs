@@ -5,6 +5,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::framing::Unexpected;
 use graven_machine::stats::conservation::Broken;
 
 /// How much of an offending text a message shows.
@@ -93,6 +94,11 @@ impl TraceError {
             expected: expected.into(),
             found: format!("`{shown}`"),
         }
+    }
+
+    /// Returns what makes an error of something unexpected at an offset of a binary trace.
+    pub(super) fn at(offset: u64) -> impl FnOnce(Unexpected) -> TraceError {
+        move |wrong| TraceError::damaged(offset, wrong.expected, wrong.found)
     }
 
     /// Malformed bytes of a binary trace.

@@ -13,8 +13,9 @@
 //! Before the first request of a block cycle, line and thread are 0.
 
 use super::{Content, Request};
-use crate::framing::{Numbers, leb128, read_leb128, unzigzag, zigzag};
+use crate::framing::Numbers;
 use graven_base::memory::{LINE_BYTES, LineAddr, LineData, WORD_BYTES};
+use graven_capture::numbers::{leb128, read_leb128, unzigzag, zigzag};
 
 /// Cycles are below.
 pub const CYCLE_END: u64 = 1 << 62;
@@ -72,11 +73,13 @@ impl Columns {
         }
         let before = self.before;
         let mut kind = u8::from(request.write);
-        leb128(&mut self.cycles, zigzag(request.cycle.wrapping_sub(before.cycle) as i64));
-        leb128(&mut self.lines, zigzag(request.line.0.wrapping_sub(before.line) as i64));
+        let cycles = zigzag(request.cycle.wrapping_sub(before.cycle) as i64);
+        leb128(cycles, |byte| self.cycles.push(byte));
+        let lines = zigzag(request.line.0.wrapping_sub(before.line) as i64);
+        leb128(lines, |byte| self.lines.push(byte));
         if request.thread != before.thread {
             kind |= ANOTHER_THREAD;
-            leb128(&mut self.threads, request.thread.into());
+            leb128(request.thread.into(), |byte| self.threads.push(byte));
         }
         match request.content {
             Content::Unknown => {}
