@@ -161,6 +161,48 @@ fn a_program_that_stops_is_refused_also_if_the_design_has_violated_its_guarantee
     );
 }
 
+/// Whether life 2 stops depends on what recovery leaves. It does not on a new machine, and what it broke before was put down to
+/// the design.
+#[test]
+fn a_later_life_that_stops_is_refused_also_if_the_design_has_violated_its_guarantee_before() {
+    let lives = |more: &str| {
+        program(&format!(
+            "\nB = 0
+    thread
+      outside A = 6
+      evict A
+      settle
+    life
+    thread
+      lock m
+      begin
+      B = 1
+      commit
+      if A = 6: compute {more}
+      lock n
+      unlock n
+      unlock m
+    thread
+      compute 30000
+      lock n
+      compute 9000
+      lock m
+      unlock m
+      unlock n"
+        ))
+    };
+    let outcome = outcome_on(&lives("90000"), &IDLE);
+    assert!(outcome.violations.is_empty(), "{}", outcome.violations[0].what);
+    let deadlock = outcome.deadlock.expect("the program stops");
+    assert_eq!(deadlock.lives_later, 1);
+    assert!(outcome.refused.is_some_and(|why| why.starts_with("in life 2, threads wait for")));
+    let outcome = outcome_on(&lives("1"), &IDLE);
+    assert_eq!((outcome.refused, outcome.violations.len()), (None, 1), "it does not stop");
+    let (litmus, _) = parse_placed(&lives("90000")).unwrap_or_else(|e| panic!("{e}"));
+    let case = Case::new(registry(), &litmus, &IDLE).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(case.rehearse(), Ok(None), "it does not stop on a new machine");
+}
+
 /// Locks in opposite orders are no fault of a run in which one thread is through before the other begins.
 #[test]
 fn a_circle_that_does_not_close_is_none() {
