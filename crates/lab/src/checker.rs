@@ -260,13 +260,16 @@ pub fn attach(simulation: &mut Simulation) {
     simulation.follow_transactions(Box::new(checker));
 }
 
+fn attached(simulation: &Simulation) -> &DurabilityChecker {
+    simulation.transaction_observer().expect("a checker is attached")
+}
+
 /// By which store the program has broken its part of the contract, if it has.
 ///
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn race(simulation: &Simulation) -> Option<Race> {
-    let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
-    checker.expect("a checker is attached").race
+    attached(simulation).race
 }
 
 /// Checks the image that a power failure left, as it is now.
@@ -277,11 +280,9 @@ pub fn race(simulation: &Simulation) -> Option<Race> {
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn check(crash: &Crash<'_>) -> Result<(), Verdict> {
-    let simulation = crash.simulation();
-    let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
-    let machine = simulation.machine();
+    let machine = crash.simulation().machine();
     let outside = machine.outside().expect("what is durable is followed");
-    let (now, checker) = (machine.architectural(), checker.expect("a checker is attached"));
+    let (now, checker) = (machine.architectural(), attached(crash.simulation()));
     checker.check(&crash.image, crash.different_words(), now, outside)
 }
 
@@ -291,8 +292,7 @@ pub fn check(crash: &Crash<'_>) -> Result<(), Verdict> {
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn words_stored_outside(simulation: &Simulation) -> u64 {
-    let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
-    checker.expect("a checker is attached").ever_outside.len() as u64
+    attached(simulation).ever_outside.len() as u64
 }
 
 /// Digest of all but the bytes of PM on which recovery and the verdict depend: the registers, and what the program has
@@ -302,8 +302,7 @@ pub fn words_stored_outside(simulation: &Simulation) -> u64 {
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn digest(crash: &Crash<'_>) -> u64 {
-    let checker: Option<&DurabilityChecker> = crash.simulation().transaction_observer();
-    let checker = checker.expect("a checker is attached");
+    let checker = attached(crash.simulation());
     let mut hasher = DefaultHasher::new();
     let machine = crash.simulation().machine();
     let (_, architectural) = machine.digests();

@@ -14,9 +14,9 @@ use graven::workload::WorkloadInfo;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
+use crate::seam::{Failure, MachineSpec, Task, parse, registry};
 use crate::verification::{Asked, Verification};
 
 /// Bytes that are read or written at a time.
@@ -113,20 +113,14 @@ impl TraceReplaySpec {
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
-pub fn replay(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn replay(spec_json: &str) -> Result<Task, Failure> {
     let given: TraceReplaySpec = parse(spec_json)?;
     given.replay()?;
-    Ok(Box::new(given))
-}
-
-impl Task for TraceReplaySpec {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let replay = self.replay()?;
-        let control = Arc::<Control>::default();
-        watch.follow(Arc::clone(&control), replay.spec().transactions)?;
-        let record = replay.run(&control).map_err(|e| failure(&self.trace, e))?;
-        Ok(record.to_string())
-    }
+    Ok(Task::new(move |watch| {
+        let replay = given.replay()?;
+        let control = watch.begin(replay.spec().transactions)?;
+        replay.run(&control).map_err(|e| failure(&given.trace, e))
+    }))
 }
 
 /// How the names of program traces end, where they stand for workloads.
@@ -249,33 +243,19 @@ fn leaked(name: &str) -> &'static str {
 /// # Errors
 /// It is no whole trace.
 pub fn info(path: &str) -> Result<String, Failure> {
-    contents(path).map(|found| found.to_string())
+    Ok(contents(path)?.to_string())
 }
 
-fn contents(path: &str) -> Result<serde_json::Value, Failure> {
+fn contents(path: &str) -> Result<Value, Failure> {
     let reader = open(path)?;
     let contents = reader.contents();
-    let threads = contents.threads.iter().map(|t| {
-        json!({
-            "operations": t.operations,
-            "transactions": t.transactions,
-            "loads": t.loads,
-            "stores": t.stores,
-            "instructions": t.instructions,
-            "locks": t.locks,
-            "end": t.end,
-            "volatile_loads": t.volatile_loads,
-            "volatile_stores": t.volatile_stores,
-            "volatile_end": t.volatile_end,
-        })
-    });
     Ok(json!({
         "header": contents.header.to_json(),
         "bytes": contents.bytes,
         "blocks": contents.blocks(),
         "populated_words": contents.picture_words,
         "populated_bytes": contents.picture_bytes,
-        "summaries": threads.collect::<Vec<_>>(),
+        "summaries": contents.threads,
     }))
 }
 
@@ -368,55 +348,46 @@ struct ExportSpec {
     transactions: Option<u64>,
 }
 
-struct Import {
-    given: ImportSpec,
-    sources: Vec<PythonFile>,
-}
-
-struct Export {
-    given: ExportSpec,
-    out: PythonFile,
-}
-
 /// ChampSim's traces made a program trace: `sources` are their files.
 ///
 /// # Errors
 /// The specification is not as agreed.
-pub fn import(spec_json: &str, sources: Vec<Py<PyAny>>) -> Result<Box<dyn Task>, Failure> {
-    let given = parse(spec_json)?;
-    Ok(Box::new(Import { given, sources: sources.into_iter().map(PythonFile).collect() }))
+pub fn import(spec_json: &str, sources: Vec<Py<PyAny>>) -> Result<Task, Failure> {
+    let given: ImportSpec = parse(spec_json)?;
+    let mut sources: Vec<PythonFile> = sources.into_iter().map(PythonFile).collect();
+    Ok(Task::new(move |watch| {
+        let control = watch.begin(0)?;
+        let ImportSpec { names, out, transaction_stores, instructions, layout } = given;
+        let how = How { transaction_stores, instructions, layout: layout.map(Layout::from) };
+        let made = champsim::import(&mut sources, how, create(&out)?, &control);
+        let made = made.map_err(|e| failure(&names.join(", "), e))?;
+        keep(&out, made.out)?;
+        let mut found = contents(&out)?;
+        let notes = notes(made.oddities);
+        if !notes.is_empty() {
+            found["notes"] = json!(notes);
+        }
+        Ok(found)
+    }))
 }
 
 /// A thread of a program trace made one of ChampSim's: `out` is its file.
 ///
 /// # Errors
 /// The specification is not as agreed, or the trace is none.
-pub fn export(spec_json: &str, out: Py<PyAny>) -> Result<Box<dyn Task>, Failure> {
+pub fn export(spec_json: &str, out: Py<PyAny>) -> Result<Task, Failure> {
     let given: ExportSpec = parse(spec_json)?;
     open(&given.trace)?;
-    Ok(Box::new(Export { given, out: PythonFile(out) }))
-}
-
-impl Task for Import {
-    fn run(mut self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let control = Arc::<Control>::default();
-        watch.follow(Arc::clone(&control), 0)?;
-        let ImportSpec { names, out, transaction_stores, instructions, layout } = &self.given;
-        let how = How {
-            transaction_stores: *transaction_stores,
-            instructions: *instructions,
-            layout: layout.map(Layout::from),
-        };
-        let made = champsim::import(&mut self.sources, how, create(out)?, &control);
-        let made = made.map_err(|e| failure(&names.join(", "), e))?;
-        keep(out, made.out)?;
-        let mut found = contents(out)?;
-        let notes = notes(made.oddities);
-        if !notes.is_empty() {
-            found["notes"] = json!(notes);
-        }
-        Ok(found.to_string())
-    }
+    let mut out = BufWriter::with_capacity(BUFFER_BYTES, PythonFile(out));
+    Ok(Task::new(move |watch| {
+        let control = watch.begin(0)?;
+        let ExportSpec { trace, thread, first_transaction, transactions } = given;
+        let part = Part { thread, first_transaction, transactions };
+        let instructions = champsim::export(&open(&trace)?, part, &mut out, &control);
+        let instructions = instructions.map_err(|e| failure(&trace, e))?;
+        out.flush().map_err(|e| unwritten("the trace for ChampSim", e))?;
+        Ok(json!({ "instructions": instructions }))
+    }))
 }
 
 /// Sentences for the user about the sources of an import.
@@ -435,19 +406,4 @@ fn notes(oddities: Oddities) -> Vec<String> {
         ));
     }
     notes
-}
-
-impl Task for Export {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let control = Arc::<Control>::default();
-        watch.follow(Arc::clone(&control), 0)?;
-        let Export { given, out } = *self;
-        let ExportSpec { trace, thread, first_transaction, transactions } = given;
-        let part = Part { thread, first_transaction, transactions };
-        let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
-        let instructions = champsim::export(&open(&trace)?, part, &mut out, &control);
-        let instructions = instructions.map_err(|e| failure(&trace, e))?;
-        out.flush().map_err(|e| unwritten("the trace for ChampSim", e))?;
-        Ok(json!({ "instructions": instructions }).to_string())
-    }
 }

@@ -1,6 +1,7 @@
 //! What every part of the seam needs: what there is to simulate, failures, tasks that are observed, machines and
 //! specifications as JSON.
 
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
@@ -10,6 +11,7 @@ use graven::config::{Config, ConfigError};
 use graven::control::Control;
 use graven::sim::SimError;
 use serde::Deserialize;
+use serde_json::Value;
 
 static REGISTRY: OnceLock<Registry> = OnceLock::new();
 
@@ -39,9 +41,16 @@ pub enum Failure {
     Cancelled,
 }
 
+impl Failure {
+    /// A refusal of the specification, for this reason.
+    pub fn config(why: impl Display) -> Failure {
+        Failure::Config(why.to_string())
+    }
+}
+
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Failure {
-        Failure::Config(error.to_string())
+        Failure::config(error)
     }
 }
 
@@ -50,7 +59,7 @@ impl From<SimError> for Failure {
         match error {
             SimError::Cancelled => Failure::Cancelled,
             // No design can run it: what was given is wrong.
-            refused @ SimError::ProgramDeadlock(_) => Failure::Config(refused.to_string()),
+            refused @ SimError::ProgramDeadlock(_) => Failure::config(refused),
             failed => Failure::Simulation(failed.to_string()),
         }
     }
@@ -95,19 +104,46 @@ impl TaskControl {
         self.control.set(control).expect("a task runs once");
         if self.cancelled.load(SeqCst) { Err(Failure::Cancelled) } else { Ok(()) }
     }
+
+    /// Follows a computation that is about to begin; returns what that is to report to.
+    pub fn begin(&self, total: u64) -> Result<Arc<Control>, Failure> {
+        let control = Arc::<Control>::default();
+        self.follow(Arc::clone(&control), total)?;
+        Ok(control)
+    }
 }
 
-/// Something that runs once and gives a record as JSON.
-pub trait Task: Send {
-    /// Runs to the end, or until the watch is cancelled.
+/// What runs a task: it is given what the task shares with the threads that watch it, and returns the result.
+type Run = Box<dyn FnOnce(&TaskControl) -> Result<Value, Failure> + Send>;
+
+/// Something that was checked, runs once, and gives a result as JSON.
+pub struct Task {
+    run: Run,
+    memory_bytes: Box<dyn Fn() -> u64 + Send>,
+}
+
+impl Task {
+    /// A task of which no need of memory is known.
+    pub fn new(run: impl FnOnce(&TaskControl) -> Result<Value, Failure> + Send + 'static) -> Task {
+        Task { run: Box::new(run), memory_bytes: Box::new(|| 0) }
+    }
+
+    /// The same task, whose need of the host's memory, in bytes at most, is what `memory_bytes` returns when it is asked.
+    pub fn needing(self, memory_bytes: impl Fn() -> u64 + Send + 'static) -> Task {
+        Task { memory_bytes: Box::new(memory_bytes), ..self }
+    }
+
+    /// Runs to the end, or until the task is cancelled.
     ///
     /// # Errors
     /// The simulation failed or was cancelled.
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure>;
+    pub fn run(self, watch: &TaskControl) -> Result<Value, Failure> {
+        (self.run)(watch)
+    }
 
-    /// Memory of the host that it needs, at most, in bytes; 0 of a task of which nothing is known, or that needs little.
-    fn memory_bytes(&self) -> u64 {
-        0
+    /// Memory of the host that the task needs, at most, in bytes; 0 if nothing is known, or it needs little.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.memory_bytes)()
     }
 }
 

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::totals::FailureModes;
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Outcome, STATES, Tally, Violation};
 use crate::litmus::Litmus;
@@ -85,7 +84,7 @@ impl Report {
         json!({
             "crash_points": self.tally.crash_points,
             "recoveries": self.tally.recoveries(),
-            "failure_modes": FailureModes::from(&self.tally),
+            "failure_modes": self.tally,
             "violations": self.findings.iter().map(Finding::record).collect::<Vec<_>>(),
             "covered": reached, "not_covered": not,
             "runs": self.runs, "refused": self.refused, "refusal": self.refusal,
@@ -116,6 +115,25 @@ pub struct ViolationRecord {
 }
 
 impl Finding {
+    /// Tells a violation by a program: as that replays it, or else as it was found.
+    pub(crate) fn of(
+        registry: &Registry,
+        replay: Litmus,
+        design: &'static DesignInfo,
+        violation: Violation,
+        seed: Option<u64>,
+    ) -> Finding {
+        let (violation, timeline) = match replayed_timeline(registry, &replay, design) {
+            Ok(Some(told)) => told,
+            _ => {
+                let timeline = timeline_without_program(&violation);
+                (violation, timeline)
+            }
+        };
+        let replay = Some(as_claimed(registry, replay, design));
+        Finding { violation, timeline, replay, seed }
+    }
+
     /// As it is written.
     pub fn record(&self) -> ViolationRecord {
         ViolationRecord {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::report::{Finding, Report, as_claimed, replayed_timeline, timeline_without_program};
+use super::report::{Finding, Report};
 use super::request::Chunk;
 use crate::adversary::{Adversary, Draws};
 use crate::case::{Case, LitmusError};
@@ -226,12 +226,7 @@ impl<'r> Schedules<'r> {
         } else {
             violation.pin(&mut replay);
         }
-        let (violation, timeline) = match replayed_timeline(self.registry, &replay, self.design) {
-            Ok(Some(told)) => told,
-            _ => (violation.clone(), timeline_without_program(&violation)),
-        };
-        let replay = Some(as_claimed(self.registry, replay, self.design));
-        Ok(Finding { violation, timeline, replay, seed: Some(seed) })
+        Ok(Finding::of(self.registry, replay, self.design, violation, Some(seed)))
     }
 
     fn least(&self, litmus: &Litmus, violation: &Violation) -> Result<Option<Litmus>, SimError> {

@@ -9,8 +9,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::request::AdversaryRequest;
-use super::settings::Settings;
-use super::totals::AdversaryReport;
+use super::totals::{AdversaryReport, Settings};
 use graven_base::VERSION;
 
 /// Version of the document's layout.
@@ -89,7 +88,7 @@ impl Arguments {
             seeds: request.seeds,
             first_seed: request.first_seed,
             mutant: request.mutant.clone(),
-            settings: Settings::new(request.settings.iter().cloned()),
+            settings: request.settings.iter().cloned().collect(),
             draws: request.draws.clone(),
             violations_max: request.violations_max,
         }
@@ -228,6 +227,18 @@ mod tests {
             "it is of another campaign: --design was a,b, is a; --seeds was 1000, is 999; \
              --mutant was not given, is no-tuple; --set was pm.banks=2, is not given"
         );
+    }
+
+    #[test]
+    fn settings_keep_their_order_and_are_equal_in_any() {
+        let read = |text| serde_json::from_str::<Settings>(text);
+        let text = r#"{"pm.write_ns":"5","core.count":"2"}"#;
+        let settings = read(text).expect("an object of texts");
+        assert_eq!(serde_json::to_string(&settings).ok().as_deref(), Some(text));
+        let turned = read(r#"{"core.count":"2","pm.write_ns":"9","pm.write_ns":"5"}"#);
+        assert_eq!(turned.expect("the last counts"), settings);
+        assert_ne!(read("{}").expect("an object"), settings);
+        assert!(read(r#"{"core.count":2}"#).is_err() && read("[]").is_err());
     }
 
     /// Bug class: a damaged or foreign document is added up, or panics.

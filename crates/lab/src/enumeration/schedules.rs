@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::bound::{Bound, BoundError};
 use super::programs::{Program, lives, programs};
-use crate::campaign::{Finding, as_claimed, replayed_timeline, timeline_without_program};
+use crate::campaign::Finding;
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Known, Outcome, Tally, Thoroughness};
 use crate::litmus::{Choices, Departure, Litmus};
@@ -232,7 +232,8 @@ impl<'r> Enumeration<'r> {
                     let mut replay = self.litmus(program, self.lives.get(life));
                     replay.lives[0].adversary = Some(Choices::Listed(run));
                     violation.pin(&mut replay);
-                    checked.findings.push(self.finding(replay, violation));
+                    let finding = Finding::of(self.registry, replay, self.design, violation, None);
+                    checked.findings.push(finding);
                     return Ok(());
                 }
                 known = outcome.known.expect("it was asked for");
@@ -250,15 +251,5 @@ impl<'r> Enumeration<'r> {
         }
         checked.crowded += known.crowded;
         Ok(())
-    }
-
-    fn finding(&self, replay: Litmus, violation: crate::explorer::Violation) -> Finding {
-        let told = replayed_timeline(self.registry, &replay, self.design);
-        let (violation, timeline) = match told {
-            Ok(Some(told)) => told,
-            _ => (violation.clone(), timeline_without_program(&violation)),
-        };
-        let replay = Some(as_claimed(self.registry, replay, self.design));
-        Finding { violation, timeline, replay, seed: None }
     }
 }

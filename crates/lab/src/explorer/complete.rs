@@ -22,7 +22,7 @@ use graven_base::memory::{LineAddr, WORDS_PER_LINE, WordMask, spread, words_in};
 use graven_base::surviving::Written;
 use graven_base::time::Cycle;
 use graven_machine::controller::domain::Change;
-use graven_machine::sim::{Crash, Simulation};
+use graven_machine::sim::{Crash, Observer, Simulation};
 
 /// Of more writes under way than this, the first so many are chosen from.
 const LANDED_MAX: u32 = 8;
@@ -127,10 +127,10 @@ impl CrashExplorer<'_> {
         change: &Change,
         wide: WordMask,
     ) {
-        let none = if self.stops_here() { None } else { without(simulation, change.line) };
+        let none = if self.stops() { None } else { without(simulation, change.line) };
         let words = words_of(change);
         for part in parts(wide) {
-            if self.stops_here() {
+            if self.stops() {
                 return;
             }
             if let Some(none) = none
@@ -155,7 +155,7 @@ impl CrashExplorer<'_> {
 
     /// Power fails in a mode, if the order of writes allows it.
     pub(super) fn fails(&mut self, simulation: &mut Simulation, mode: FailureMode) {
-        if self.stops_here() {
+        if self.stops() {
             return;
         }
         let cycle = simulation.machine().now();
@@ -197,13 +197,7 @@ impl CrashExplorer<'_> {
         if !failure.cuts.is_empty() {
             self.examining = Some(failure.clone());
         }
-        let report = crash.recover();
-        if report.words_redone > 0 {
-            self.coverage.count(State::Redone);
-        }
-        if report.words_undone > 0 {
-            self.coverage.count(State::Undone);
-        }
+        self.recover_covered(crash);
         if let Some(wrong) = self.verdict(crash, failure, None) {
             self.add_violation(failure, cycle, wrong, crash);
         } else if self.next_life.is_some() {
@@ -222,7 +216,7 @@ impl CrashExplorer<'_> {
         };
         let digests: Vec<u64> = journal.iter().map(after).collect();
         for cut in (1..=journal.len()).rev() {
-            if self.stops_here() {
+            if self.stops() {
                 break;
             }
             self.tally.recovery += 1;

@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use serde::{Deserialize, Serialize};
 
 use super::complete::Known;
 use super::coverage::{Coverage, State};
@@ -130,7 +131,7 @@ impl Thoroughness {
 }
 
 /// A guarantee that was broken, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violation {
     /// The crash point's number, from 0; of a run that failed without a crash, how many there were.
     pub point: u64,
@@ -189,10 +190,11 @@ impl PostCrashTrace {
     }
 }
 
-/// How many power failures of each mode were checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Numbers of power failures that were checked, by mode. As JSON these alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Crash points that the run has.
+    #[serde(skip)]
     pub crash_points: u64,
     /// Power failures of the plain mode.
     pub plain: u64,
@@ -202,11 +204,12 @@ pub struct Tally {
     pub in_flight: u64,
     /// In recovery.
     pub recovery: u64,
-    /// Walks of the workload's structures.
+    /// Walks of the workload's structures: no power failures of their own.
     pub structures: u64,
-    /// Lives that began after a recovery.
+    /// Lives that began after a recovery: no power failures of their own.
     pub lives: u64,
     /// Power failures that found what an earlier one had found: those were examined.
+    #[serde(skip)]
     pub equal: u64,
 }
 
@@ -214,6 +217,11 @@ impl Tally {
     /// All power failures that were checked.
     pub fn recoveries(&self) -> u64 {
         self.plain + self.torn + self.in_flight + self.recovery
+    }
+
+    /// Returns what JSON has of it.
+    pub fn failures(&self) -> Tally {
+        Tally { crash_points: 0, equal: 0, ..*self }
     }
 
     /// Adds another's.
@@ -267,7 +275,7 @@ pub struct CrashExplorer<'a> {
     /// What the machine is used for after a recovery.
     pub(super) next_life: Option<&'a mut dyn NextLife>,
     /// Asked at crash steps (with the step's number), and at all points with `None`.
-    expectations: Option<&'a mut dyn Expect>,
+    pub(super) expectations: Option<&'a mut dyn Expect>,
     /// What has been examined, if that is to be complete.
     pub known: Option<Known>,
     /// All trace events, if they are to be recorded.
@@ -359,29 +367,6 @@ impl<'a> CrashExplorer<'a> {
         }
     }
 
-    /// Also holds a run against these.
-    pub fn expecting(mut self, expectations: &'a mut dyn Expect) -> CrashExplorer<'a> {
-        self.expectations = Some(expectations);
-        self
-    }
-
-    /// Also knows what was found in other runs of the same program.
-    pub fn knowing(mut self, known: Known) -> CrashExplorer<'a> {
-        self.known = Some(known);
-        self
-    }
-
-    /// Also goes on after recoveries.
-    pub fn going_on(mut self, next_life: &'a mut dyn NextLife) -> CrashExplorer<'a> {
-        self.next_life = Some(next_life);
-        self
-    }
-
-    /// Whether nothing more is examined.
-    pub(super) fn stops_here(&self) -> bool {
-        self.stops()
-    }
-
     /// All threads are done.
     pub fn ended(&mut self, simulation: &Simulation) {
         if self.deadlock.is_some() {
@@ -401,12 +386,9 @@ impl<'a> CrashExplorer<'a> {
             Some(failure) => self.violations.push(Violation {
                 point: self.point_of(&failure),
                 failure: Some(failure),
-                before: Vec::new(),
                 cycle,
                 what,
-                addr: None,
-                is_structural: false,
-                post_crash: PostCrashTrace::default(),
+                ..Violation::default()
             }),
         }
     }
@@ -425,16 +407,7 @@ impl<'a> CrashExplorer<'a> {
     /// The run itself failed: what it read or left was wrong.
     pub fn run_failed(&mut self, cycle: u64, what: String) {
         let point = self.tally.crash_points;
-        self.violations.push(Violation {
-            point,
-            failure: None,
-            before: Vec::new(),
-            cycle,
-            what,
-            addr: None,
-            is_structural: false,
-            post_crash: PostCrashTrace::default(),
-        });
+        self.violations.push(Violation { point, cycle, what, ..Violation::default() });
     }
 
     /// The action that is over has brought about so many events.
@@ -688,6 +661,12 @@ impl<'a> CrashExplorer<'a> {
             self.tally.recovery += 1;
             self.coverage.count(State::RecoveryCut);
         }
+        self.recover_covered(crash);
+        self.verdict(crash, failure, step)
+    }
+
+    /// Recovers, and counts the states that this reaches.
+    pub(super) fn recover_covered(&mut self, crash: &mut Crash<'_>) {
         let report = crash.recover();
         if report.words_redone > 0 {
             self.coverage.count(State::Redone);
@@ -695,7 +674,6 @@ impl<'a> CrashExplorer<'a> {
         if report.words_undone > 0 {
             self.coverage.count(State::Undone);
         }
-        self.verdict(crash, failure, step)
     }
 
     /// What is wrong after a recovery.
@@ -739,12 +717,12 @@ impl<'a> CrashExplorer<'a> {
         self.violations.push(Violation {
             point: self.point_of(failure),
             failure: Some(failure.clone()),
-            before: Vec::new(),
             cycle,
             what,
             addr,
             is_structural: std::mem::take(&mut self.is_structural),
             post_crash: PostCrashTrace::of(crash),
+            ..Violation::default()
         });
     }
 

@@ -213,21 +213,14 @@ impl CrashRun {
     ///
     /// # Errors
     /// [`SimError::Cancelled`] only.
-    pub fn run_on(
+    pub fn run_on<'a>(
         self,
-        expectations: Option<&mut dyn Expect>,
-        next_life: Option<&mut dyn NextLife>,
+        expectations: Option<&'a mut dyn Expect>,
+        next_life: Option<&'a mut dyn NextLife>,
     ) -> Result<Outcome, SimError> {
         let mut laboratory = CrashExplorer::new(self.how, self.seed);
-        if let Some(expectations) = expectations {
-            laboratory = laboratory.expecting(expectations);
-        }
-        if let Some(next_life) = next_life {
-            laboratory = laboratory.going_on(next_life);
-        }
-        if let Some(known) = self.known {
-            laboratory = laboratory.knowing(known);
-        }
+        (laboratory.expectations, laboratory.next_life) = (expectations, next_life);
+        laboratory.known = self.known.or(laboratory.known);
         laboratory.trace = self.keeps_trace.then(Vec::new);
         laboratory.trace_last = self.trace_last;
         let mut simulation = self.simulation;
