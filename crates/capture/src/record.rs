@@ -13,8 +13,8 @@ const VOLATILE: u8 = 0;
 const LOAD: u8 = 1;
 const STORE: u8 = 2;
 const EVENT: u8 = 3;
-/// Of a store, that it is non-temporal; of a load, that it is an atomic instruction's, and has no check; of an access to volatile
-/// memory, that it stores.
+/// Bit for a store that is non-temporal; for a load that is an atomic instruction's, and has no check; for an access to volatile
+/// memory that stores.
 const SPECIAL: u8 = 1 << 5;
 /// That the number of instructions follows.
 const MANY: u8 = 3;
@@ -24,54 +24,54 @@ const ANY_SIZE: u8 = 7;
 /// A load or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Where.
+    /// Position of the first byte.
     pub position: u64,
     /// Number of bytes. An instruction with one access takes a power of two; a repeated string instruction, whose elements are
     /// joined, takes any number up to [`ACCESS_BYTES_MAX`].
     pub size: u8,
-    /// How many loads ago its address was loaded, 1 the newest; 0: by none.
+    /// Number of loads since that of the address, 1 for the newest; 0: no load gave the address.
     pub origin: u16,
-    /// Of a store, what was stored.
+    /// Bytes that a store stored.
     pub bytes: [u8; ACCESS_BYTES_MAX],
-    /// Of a load, a check of what it found; none of an atomic instruction's.
+    /// Check of the bytes that a load found; none for an atomic instruction's.
     pub check: Option<u8>,
-    /// Whether it is a store.
+    /// The access is a store.
     pub is_store: bool,
-    /// Of a store, whether it is non-temporal.
+    /// The access is a non-temporal store.
     pub is_non_temporal: bool,
 }
 
 impl Access {
-    /// What was stored.
+    /// Returns the bytes that a store stored.
     #[must_use]
     pub fn stored(&self) -> &[u8] {
         &self.bytes[..self.size.into()]
     }
 }
 
-/// A load or store of volatile memory, whose bytes are nobody's business.
+/// A load or store of volatile memory, whose bytes are not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Volatile {
-    /// Where, as the program has it.
+    /// Address in the program.
     pub address: u64,
-    /// How many bytes: a power of two.
+    /// Number of bytes: a power of two.
     pub size: u8,
-    /// How many loads ago its address was loaded, 1 the newest; 0: by none.
+    /// Number of loads since that of the address, 1 for the newest; 0: no load gave the address.
     pub origin: u16,
-    /// Whether it is a store.
+    /// The access is a store.
     pub is_store: bool,
 }
 
-/// What an instruction does with the bytes that it accesses.
+/// Use that an instruction makes of the bytes that it accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accessed {
-    /// It loads them.
+    /// Loads them.
     Loaded,
-    /// It loads what is not known, since it stores there at the same time.
+    /// Loads bytes that are not known, since it stores there at the same time.
     LoadedBefore,
-    /// It stores them.
+    /// Stores them.
     Stored,
-    /// The same, non-temporally.
+    /// Stores them non-temporally.
     StoredNonTemporally,
 }
 
@@ -245,7 +245,7 @@ impl Window<'_> {
 /// A stream that cannot be read on.
 #[derive(Debug)]
 pub enum Broken {
-    /// Its file.
+    /// The stream's file.
     Io(io::Error),
     /// A record that is none, at this byte.
     Record(u64),
@@ -280,7 +280,7 @@ pub struct Records<R> {
     places: Places,
 }
 
-/// What distances are from.
+/// Places from which the next distances count.
 #[derive(Clone, Copy, Debug, Default)]
 struct Places {
     position: u64,
@@ -291,7 +291,7 @@ struct Places {
 const BUFFER_BYTES: usize = 1 << 16;
 
 impl<R: Read> Records<R> {
-    /// Of a stream.
+    /// Begins to read a stream.
     pub fn new(input: R) -> Records<R> {
         let buffer = vec![0; BUFFER_BYTES];
         Records { input, buffer, at: 0, filled: 0, before: 0, places: Places::default() }

@@ -23,10 +23,10 @@ use graven_machine::sim::{Crash, CrashOptions, Recovered, SimError, Simulation, 
 /// Why a program cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LitmusError {
-    /// Its designs, machine, settings or mutant.
+    /// The designs, machine, settings or mutant.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Its variables.
+    /// The variables.
     #[error(transparent)]
     Layout(#[from] LayoutError),
 }
@@ -34,7 +34,7 @@ pub enum LitmusError {
 /// A program and a design that it is to be run on.
 #[derive(Clone)]
 pub struct Case {
-    /// Of each life.
+    /// One for each life.
     specs: Vec<Spec>,
     layout: Layout,
     litmus: Litmus,
@@ -144,7 +144,7 @@ impl Case {
         &self.specs[0].config
     }
 
-    /// Where the variables lie.
+    /// The layout of the variables.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

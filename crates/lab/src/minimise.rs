@@ -25,7 +25,7 @@ const RUNS_MAX: u32 = 4000;
 /// Most power failures that it may judge: a program of hundreds of steps stays as long as it is by then.
 const FAILURES_MAX: u64 = 5_000_000;
 
-/// A candidate is given up after so many, and four times as many as the best program needs until it violates.
+/// A candidate is given up after as many failures, and four times as many as the best program needs until it violates.
 const FAILURES_OF_A_RUN: u64 = 50_000;
 
 /// A program that violates, and how.
@@ -33,7 +33,7 @@ const FAILURES_OF_A_RUN: u64 = 50_000;
 pub struct Minimised {
     /// The program; it replays the violation exactly.
     pub litmus: Litmus,
-    /// Its first violation.
+    /// The first violation.
     pub violation: Violation,
     /// Runs that it took.
     pub runs: u32,
@@ -139,12 +139,12 @@ struct Minimiser<'a> {
     failures: u64,
     /// After which a candidate is given up.
     failures_of_a_run: u64,
-    /// Of the best program.
+    /// The violation of the best program.
     violation: Option<Violation>,
 }
 
 impl Minimiser<'_> {
-    /// Whether it violates its guarantee; then it is the best program.
+    /// Tells whether it violates its guarantee; then it is the best program.
     fn still_violates(&mut self, candidate: &Litmus) -> Option<()> {
         self.runs += 1;
         // What is not a valid program any more (a lock without its unlock) is read as such.
@@ -349,7 +349,7 @@ impl Minimiser<'_> {
     }
 }
 
-/// Where transactions begin; what comes before the first belongs to none.
+/// The beginnings of transactions; steps before the first belong to none.
 fn heads(steps: &[Step]) -> Vec<usize> {
     let is_head = |i: usize| matches!(steps[i], Step::Lock(_) | Step::Begin);
     (0..steps.len()).filter(|&i| i == 0 || is_head(i) && !is_head(i - 1)).collect()

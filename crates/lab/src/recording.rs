@@ -15,7 +15,7 @@ use graven_machine::workload::{BrokenInvariant, Extent, Workload};
 /// Runs of more steps are not turned into a program, which could be neither minimised nor read.
 const STEPS_MAX: usize = 60_000;
 
-/// What was recorded.
+/// The recorded operations.
 #[derive(Clone, Default)]
 pub struct Log {
     threads: Rc<RefCell<Vec<Vec<Op>>>>,
@@ -29,14 +29,14 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Of a workload of so many threads.
+    /// A recording of a workload with `threads`.
     pub fn of(workload: Box<dyn Workload>, threads: u32) -> Recording {
         let log = Log::default();
         log.threads.borrow_mut().resize_with(threads as usize, Vec::new);
         Recording { workload, log }
     }
 
-    /// Where the record is found when the run is over.
+    /// The record, when the run is over.
     pub fn log(&self) -> Log {
         self.log.clone()
     }
@@ -121,7 +121,7 @@ pub fn to_litmus(lives: &[Log], registry: &Registry, spec: &Spec, what: &str) ->
     })
 }
 
-/// What a word is called.
+/// The name of a word.
 fn word(addr: Addr) -> Word {
     Word { name: format!("w{:x}", addr.0), index: None }
 }

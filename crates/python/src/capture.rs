@@ -23,7 +23,7 @@ struct CaptureSpec {
     critical_sections: bool,
     skip: u64,
     most: Option<u64>,
-    /// What the header says of the program.
+    /// Description of the program in the header.
     description: Value,
     out: String,
 }
@@ -62,7 +62,7 @@ impl Sources for Files {
     }
 }
 
-/// What the plugin has left, made a trace.
+/// Makes a trace of the files that the plugin has left.
 ///
 /// # Errors
 /// The specification is not as agreed.

@@ -35,7 +35,7 @@ struct SimulationSpec {
     #[serde(default)]
     vary: Vec<(String, String, String)>,
     request_trace: Option<String>,
-    /// Whether that is a binary trace, or NVMain's text.
+    /// The request trace is a binary one, not NVMain's text.
     #[serde(default)]
     binary_requests: bool,
     bank_loads: Option<String>,
@@ -98,7 +98,7 @@ struct CostSpec {
 #[serde(deny_unknown_fields)]
 struct ReplaySpec {
     trace: String,
-    /// Whether its addresses are the DRAM's.
+    /// Addresses of the trace are the DRAM's.
     #[serde(default)]
     dram: bool,
     machine: MachineSpec,
@@ -223,8 +223,7 @@ pub fn memory_replay(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Task, F
     }))
 }
 
-/// What is compared on a machine where nothing else is asked for, as JSON; what is set and varied is
-/// checked.
+/// Returns the comparison that a machine's file asks for, or the default one, as JSON; checks settings and variations.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
@@ -236,7 +235,7 @@ pub fn comparison(spec_json: &str) -> Result<String, Failure> {
     Ok(catalogue::comparison(&found).to_string())
 }
 
-/// What a design's hardware costs on a machine, as JSON.
+/// Returns the cost of a design's hardware on a machine, as JSON.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.

@@ -61,7 +61,7 @@ struct RunSpec {
     /// A command that checks the recovered files of a captured program.
     #[serde(default)]
     verify: Option<String>,
-    /// How long it may take.
+    /// Limit of the checker's time, in seconds.
     #[serde(default)]
     verify_seconds: Option<f64>,
     /// The folder where the recovered files of the first violation are kept.
@@ -72,10 +72,10 @@ struct RunSpec {
     at: Option<u64>,
 }
 
-/// How long a checker may take if nothing is said.
+/// Default limit of a checker's time, in seconds.
 const VERIFY_SECONDS: f64 = 60.0;
 
-/// Longest time that may be said, in seconds: a day.
+/// Largest limit of a checker's time, in seconds: a day.
 const VERIFY_SECONDS_MAX: f64 = 86_400.0;
 
 #[derive(Deserialize)]
@@ -92,14 +92,14 @@ struct AdversarySpec {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LitmusSpec {
-    /// What the file is called in messages.
+    /// Name of the file in messages.
     file: String,
     text: String,
     /// Instead of the designs that the program names.
     designs: Vec<String>,
 }
 
-/// What is the same in all reports.
+/// Returns the fields that all reports have.
 fn report_json(design: &DesignInfo, config: &Config, report: &Report) -> Value {
     let mut value = json!({
         "design": design.name,
@@ -113,7 +113,7 @@ fn report_json(design: &DesignInfo, config: &Config, report: &Report) -> Value {
 }
 
 impl RunSpec {
-    /// What is simulated, with what judges its files.
+    /// Returns the specification of the simulation, and the checker of its files.
     fn spec(&self) -> Result<(Spec, Option<Arc<Verification>>), Failure> {
         let config = self.machine.config(&self.set)?;
         RegionConfig::require_whole(&config, &[])?;
@@ -274,7 +274,7 @@ fn extend(value: &mut Value, more: Value) {
 /// Schedules of the adversary on several designs and host threads; everything is checked here, nothing runs.
 ///
 /// # Errors
-/// Names what was refused and what is allowed, or why it cannot go on from the state.
+/// Names what was refused and what is allowed, or why it cannot continue from the state.
 pub fn adversary_campaign(
     request_json: &str,
     state: Option<&str>,
@@ -315,14 +315,14 @@ pub fn adversary(spec_json: &str) -> Result<Task, Failure> {
 
 /// A program on the designs that it is for.
 struct LitmusTask {
-    /// What the file is called in messages.
+    /// Name of the file in messages.
     file: String,
     litmus: Litmus,
     places: Places,
     designs: Vec<(&'static DesignInfo, bool)>,
 }
 
-/// What is wrong in a place of a file, which editors find.
+/// Returns the refusal of a program with its place in the file, in the form that editors find.
 fn misread(file: &str, error: &ParseError) -> Failure {
     Failure::Config(format!("{file}:{}:{}: {}", error.line, error.column, error.message))
 }
@@ -479,7 +479,7 @@ fn enumeration(given: CheckSpec) -> Result<Enumeration<'static>, Failure> {
     all.map_err(Failure::config)
 }
 
-/// How many programs there are within a bound; everything is checked here, nothing runs.
+/// Counts the programs within a bound; everything is checked here, nothing runs.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.

@@ -22,7 +22,7 @@ use crate::verification::{Asked, Verification};
 /// Bytes that are read or written at a time.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// What was wrong with a trace at a path.
+/// Returns the failure for an error of the trace at a path.
 fn failure(path: &str, error: TraceError) -> Failure {
     match error {
         TraceError::Cancelled => Failure::Cancelled,
@@ -123,10 +123,11 @@ pub fn replay(spec_json: &str) -> Result<Task, Failure> {
     }))
 }
 
-/// How the names of program traces end, where they stand for workloads.
+/// Ending of the names of program traces that stand for workloads.
 const ENDING: &str = ".gvt";
 
-/// What is to be simulated: a workload of a name, or the programs of a trace, if it ends as a trace's does.
+/// Returns the specification of a simulation, of the workload with this name or, if the name ends as a trace's does, of the
+/// trace's programs.
 ///
 /// # Errors
 /// Names what was refused and what is allowed; a trace that is broken, or does not fit the machine.
@@ -221,7 +222,7 @@ pub fn verified(
     Ok((spec, verification))
 }
 
-/// Whether a trace of a captured program says how long its files were.
+/// Returns true if a trace of a captured program has the lengths of its files.
 ///
 /// # Errors
 /// It is no whole trace.
@@ -237,7 +238,7 @@ fn leaked(name: &str) -> &'static str {
     Box::leak(name.to_owned().into_boxed_str())
 }
 
-/// What is in a trace, as JSON: its header, `bytes`, `blocks`, `populated_words`, `populated_bytes`, and numbers for
+/// Returns the contents of a trace, as JSON: its header, `bytes`, `blocks`, `populated_words`, `populated_bytes`, and numbers for
 /// each of its `summaries`.
 ///
 /// # Errors
@@ -304,7 +305,7 @@ fn said(error: PyErr) -> io::Error {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ImportSpec {
-    /// What the files are called in messages.
+    /// Names of the files in messages.
     names: Vec<String>,
     out: String,
     transaction_stores: Option<u32>,
@@ -330,7 +331,7 @@ impl From<LayoutSpec> for Layout {
     }
 }
 
-/// What the programs of a trace are like, as JSON.
+/// Returns the properties of a trace's programs, as JSON.
 ///
 /// # Errors
 /// It is no whole trace.

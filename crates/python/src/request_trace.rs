@@ -1,5 +1,5 @@
 //! The requests of a run, written to a file while it runs, and traces of requests made others of another format. The thread
-//! of a recorded request is always 0: below the caches nobody knows it.
+//! of a recorded request is always 0: it is not known below the caches.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -17,7 +17,7 @@ use crate::seam::{Failure, Task, parse};
 
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// How many requests pass between looks at whether somebody wants a conversion to stop.
+/// Requests of a conversion between two checks for its cancellation.
 const REQUESTS_PER_LOOK: u64 = 4096;
 
 /// A file of either format.

@@ -1,4 +1,4 @@
-//! What every part of the seam needs: what there is to simulate, failures, tasks that are observed, machines and
+//! Parts that every other part of the seam needs: the registry, failures, tasks that are observed, machines and
 //! specifications as JSON.
 
 use std::fmt::Display;
@@ -15,12 +15,12 @@ use serde_json::Value;
 
 static REGISTRY: OnceLock<Registry> = OnceLock::new();
 
-/// Sets what there is to simulate, once for a process.
+/// Sets the registry, once for a process.
 pub fn set_registry(make: impl FnOnce() -> Registry) {
     REGISTRY.get_or_init(make);
 }
 
-/// What there is to simulate.
+/// Returns the registry: all that can be simulated.
 ///
 /// # Panics
 /// Before it is set: by the module, before any of its functions can be called.
@@ -37,7 +37,7 @@ pub enum Failure {
     Trace(String),
     /// The simulation failed.
     Simulation(String),
-    /// It was cancelled.
+    /// The call was cancelled.
     Cancelled,
 }
 
@@ -65,7 +65,7 @@ impl From<SimError> for Failure {
     }
 }
 
-/// What a task shares with the threads that watch it.
+/// State that a task shares with the threads that watch it.
 #[derive(Debug, Default)]
 pub struct TaskControl {
     cancelled: AtomicBool,
@@ -93,7 +93,7 @@ impl TaskControl {
         self.control.get().map_or(0, |control| control.failures_checked())
     }
 
-    /// Whether a campaign has violated, and is minimising the program.
+    /// Returns true while a campaign minimises the program of a violation.
     pub fn minimising(&self) -> bool {
         self.control.get().is_some_and(|control| control.is_minimising())
     }
@@ -105,7 +105,7 @@ impl TaskControl {
         if self.cancelled.load(SeqCst) { Err(Failure::Cancelled) } else { Ok(()) }
     }
 
-    /// Follows a computation that is about to begin; returns what that is to report to.
+    /// Makes the control to which a computation reports that is about to begin.
     pub fn begin(&self, total: u64) -> Result<Arc<Control>, Failure> {
         let control = Arc::<Control>::default();
         self.follow(Arc::clone(&control), total)?;
@@ -113,7 +113,7 @@ impl TaskControl {
     }
 }
 
-/// What runs a task: it is given what the task shares with the threads that watch it, and returns the result.
+/// Function that runs a task: it takes the state that the task shares with the threads that watch it, and returns the result.
 type Run = Box<dyn FnOnce(&TaskControl) -> Result<Value, Failure> + Send>;
 
 /// Something that was checked, runs once, and gives a result as JSON.
@@ -153,20 +153,20 @@ impl Task {
 pub enum MachineSpec {
     /// One that ships with Graven.
     Preset {
-        /// Its name.
+        /// Name of the preset.
         preset: String,
     },
     /// A user's file.
     File {
-        /// Its name.
+        /// Name of the file.
         file: String,
-        /// Its text.
+        /// Text of the file.
         text: String,
     },
 }
 
 impl MachineSpec {
-    /// Its configuration, with values set on top.
+    /// Returns the machine's configuration, with values set on top.
     ///
     /// # Errors
     /// Names what was refused and what is allowed.
@@ -179,7 +179,7 @@ impl MachineSpec {
         Ok(config)
     }
 
-    /// Its parameters, and what is compared on it.
+    /// Reads the machine's parameters, and the comparison that its file asks for.
     ///
     /// # Errors
     /// Names what was refused and what is allowed.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::SimulationError;
 use crate::seam::{Task, TaskControl};
 
-/// What simulations, replays and campaigns have in common: each runs once, on the thread that calls `run`.
+/// Common base of simulations, replays and campaigns: each runs once, on the thread that calls `run`.
 #[pyclass(name = "Task", frozen, subclass, module = "graven._engine")]
 pub struct TaskHandle {
     task: Mutex<Option<Task>>,
@@ -28,7 +28,7 @@ impl TaskHandle {
         PyClassInitializer::from(handle).add_subclass(class)
     }
 
-    /// What it shares with the threads that observe it.
+    /// Returns the state that the task shares with the threads that observe it.
     pub fn control(&self) -> &TaskControl {
         &self.control
     }

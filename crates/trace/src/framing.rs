@@ -1,4 +1,4 @@
-//! What binary traces have in common: numbers, checksums, and payloads that are compressed if that makes them smaller.
+//! The common parts of binary traces: numbers, checksums, and payloads that are compressed if that makes them smaller.
 
 /// Reads numbers one after the other, little endian, from bytes that are there.
 pub struct Numbers<'a>(pub &'a [u8]);
@@ -57,9 +57,9 @@ pub fn packed<'a>(raw: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
 /// Something else than was expected.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unexpected {
-    /// What should be there.
+    /// The expected bytes.
     pub expected: String,
-    /// What is there.
+    /// The bytes that were found.
     pub found: String,
 }
 

@@ -30,10 +30,10 @@ const MACHINE: &[(&str, &[&str])] = &[
     ("core.model", &["in-order", "out-of-order"]),
 ];
 
-/// One schedule in so many has as few cores as its threads find places on, two on each.
+/// One schedule in as many has as few cores as its threads find places on, two on each.
 const SHARED_CORES_ONE_IN: u32 = 3;
 
-/// One schedule in so many has a second life; one of these in as many a third.
+/// One schedule in as many has a second life; one of these in as many a third.
 const LIVES_ONE_IN: u32 = 2;
 
 /// Bits of the numbers with which threads' first transactions begin, but for two: ids of so many come round soon. Half of
@@ -43,16 +43,16 @@ const FIRST_BITS: [u32; 8] = [1, 8, 16, 1, 32, 34, 46, 47];
 /// All widths of first numbers.
 const ALL_FIRST_BITS: RangeInclusive<u32> = 1..=47;
 
-/// One schedule in so many has many transactions without stores in a row, between two others of a thread.
+/// One schedule in as many has many transactions without stores in a row, between two others of a thread.
 const EMPTY_ONE_IN: u32 = 8;
 
-/// So many: what is behind them has the id of what is before them, in ids of 2, 4, 8 and 16 bits.
+/// The numbers of such transactions: the one behind them has the id of the one before them, in ids of 2, 4, 8 and 16 bits.
 const EMPTY_TRANSACTIONS: [u64; 4] = [3, 15, 255, 65_535];
 
-/// One schedule in so many has many transactions of one store in a row.
+/// One schedule in as many has many transactions of one store in a row.
 const SMALL_ONE_IN: u32 = 16;
 
-/// So many, so that counters of what is logged pass 8 and 9 bits, and logs come round.
+/// The numbers of such transactions: counters of log records pass 8 and 9 bits, and logs come round.
 const SMALL_TRANSACTIONS: [u64; 3] = [14, 254, 520];
 
 /// One schedule in so many has words that go from thread to thread by signals.
@@ -79,7 +79,7 @@ const OUTSIDE_STORES_MAX: u32 = 3;
 /// One schedule in so many has steps that depend on what is loaded; one of its stores in as many does.
 const CONDITIONS_ONE_IN: u32 = 4;
 
-/// What a program looks like.
+/// The properties of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     /// A few threads with a few transactions.
@@ -101,7 +101,7 @@ enum Palette {
     Few,
     /// The same, anywhere in their words.
     Shifted,
-    /// Also all ones, single bits and bytes, small changes of what was there, and any value.
+    /// Also all ones, single bits and bytes, small changes of the old value, and any value.
     Any,
 }
 
@@ -117,7 +117,7 @@ pub(super) struct Drawn {
     pub litmus: Litmus,
     pub variables: Vec<Owned>,
     pub generator: Generator,
-    /// Of the words that do, if any do.
+    /// The number of words that do, if any do.
     pub signals: Option<u64>,
 }
 
@@ -198,7 +198,7 @@ fn cores(seed: u64, threads: usize) -> Vec<(String, String)> {
 pub(super) struct Generator {
     pub draws: Draws,
     pub random: Pcg64,
-    /// A value that nobody has stored yet.
+    /// A value that no thread has stored yet.
     fresh: u64,
     shape: Shape,
     palette: Palette,
@@ -560,7 +560,7 @@ impl Generator {
         steps.splice(at..at, empty);
     }
 
-    /// Where a transaction of a thread begins that is not its first.
+    /// The beginning of a transaction of a thread that is not its first.
     fn between_transactions(&mut self, steps: &[Step]) -> Option<usize> {
         let starts = transactions(steps).into_iter().skip(1).map(|one| one.start);
         starts.choose(&mut self.random)
@@ -585,12 +585,12 @@ impl Generator {
         steps.splice(at..at, small);
     }
 
-    /// Of the words that go from thread to thread by signals, if any do.
+    /// The number of words that go from thread to thread by signals, if any do.
     pub fn signals(&mut self) -> Option<u64> {
         self.one_in(SIGNALS_ONE_IN).then(|| self.random.random())
     }
 
-    /// When a thread has ended, another one goes on with its words, and when that has ended a third.
+    /// When a thread has ended, another one continues with its words, and when that has ended a third.
     fn hand_over_by_signals(&mut self, litmus: &mut Litmus, variables: &[Owned]) {
         let life = self.random.random_range(0..litmus.lives.len());
         let count = litmus.lives[life].threads.len();

@@ -1,4 +1,4 @@
-//! Where the transactions of a drawn thread are.
+//! The places of the transactions of a drawn thread.
 
 use std::ops::Range;
 

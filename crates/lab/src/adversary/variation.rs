@@ -13,7 +13,7 @@ use crate::litmus::{Choices, Step};
 use graven_base::memory::spread;
 use graven_machine::design::DesignInfo;
 
-/// After a change there is another one as often as not, up to so many.
+/// A change is followed by another in one of two cases, up to this number.
 const CHANGES_MAX: u32 = 6;
 
 /// Steps of a life at most: what is longer is not made longer.

@@ -10,7 +10,7 @@
 //! | `request` | what is asked of the adversary, and its chunks |
 //! | `totals` | what is known of a design: plain data that is added up, written and read |
 //! | `chunks` | a design's chunks, added up in order |
-//! | `state` | the document from which a campaign goes on |
+//! | `state` | the document from which a campaign continues |
 //! | `events` | what a front end is told while chunks run |
 //! | `scheduler` | chunks on several host threads |
 //!

@@ -19,7 +19,7 @@ use graven_machine::sim::{SimError, Spec};
 /// One run, crashed at every crash point.
 pub struct RunCampaign<'r> {
     registry: &'r Registry,
-    /// Of each life.
+    /// One for each life.
     specs: Vec<Spec>,
     how: Thoroughness,
     run: CrashRun,

@@ -1,4 +1,4 @@
-//! What is known of a design after some of its schedules: plain data that is added up, written and read.
+//! The totals of a design after some of its schedules: plain data that are added up, written and read.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use graven_base::VERSION;
 use graven_base::config::Config;
 use graven_machine::design::DesignInfo;
 
-/// What stands for the workload where programs are drawn.
+/// Stands for the workload where programs are drawn.
 const WORKLOAD: &str = "adversary";
 
 /// Most that a state may say of anything it counts, so that sums fit 64 bits.
@@ -30,11 +30,11 @@ pub struct AdversaryReport {
     pub design: String,
     /// `adversary`: programs were drawn.
     pub workload: String,
-    /// What the design guarantees: `none`, `prefix` or `durable`.
+    /// The guarantee of the design: `none`, `prefix` or `durable`.
     pub guarantee: String,
-    /// Whether it guarantees anything.
+    /// The design guarantees something.
     pub safe: bool,
-    /// Whether it does, and is not known to break it.
+    /// The design guarantees something, and is not known to break it.
     pub sound: bool,
     /// Changes of the durable state.
     pub crash_points: u64,
@@ -44,11 +44,11 @@ pub struct AdversaryReport {
     pub failure_modes: Tally,
     /// Guarantees that were broken, lowest seeds first.
     pub violations: Vec<ViolationRecord>,
-    /// How often each state worth reaching was reached, by name.
+    /// The frequency of each state worth reaching, by name.
     pub covered: BTreeMap<String, u64>,
     /// Programs that were run.
     pub runs: u64,
-    /// Those that could not be run, or that the design refused to go on with.
+    /// Those that could not be run, or that the design refused to continue with.
     pub refused: u64,
     /// The reason, the first time.
     pub refusal: Option<String>,
@@ -66,7 +66,7 @@ pub struct AdversaryReport {
     pub first_seed: u64,
     /// Schedules that were asked for.
     pub seeds: u64,
-    /// Where to go on.
+    /// The next seed.
     pub next_seed: u64,
     /// Host time over all host threads, written in seconds.
     #[serde(rename = "seconds", with = "seconds")]
@@ -92,7 +92,7 @@ mod seconds {
 }
 
 impl AdversaryReport {
-    /// Of no schedule yet.
+    /// The report of no schedule.
     pub(super) fn new(
         design: &DesignInfo,
         config: &Config,
@@ -131,7 +131,7 @@ impl AdversaryReport {
         self.next_seed - self.first_seed
     }
 
-    /// Adds the chunk that comes next. Of the violations, the first so many are kept.
+    /// Adds the chunk that comes next. The first `violations_max` of the violations are kept.
     pub(super) fn add(&mut self, chunk: ChunkReport, violations_max: usize) {
         assert_eq!(chunk.first_seed, self.next_seed, "chunks are added in order");
         assert!(chunk.next_seed > chunk.first_seed, "a chunk has at least one schedule");
@@ -199,7 +199,7 @@ impl AdversaryReport {
     }
 }
 
-/// What a chunk came to. It may wait for earlier ones: what is the same for all of a design is not in it.
+/// The result of a chunk. It may wait for earlier ones: what is the same for all of a design is not in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ChunkReport {
     pub first_seed: u64,
@@ -216,7 +216,7 @@ pub(super) struct ChunkReport {
 }
 
 impl ChunkReport {
-    /// Of a chunk that has run.
+    /// For a chunk that has run.
     pub fn new(chunk: Chunk, report: Report) -> ChunkReport {
         assert!(report.next_seed > chunk.first_seed && report.next_seed <= chunk.end_seed());
         ChunkReport {

@@ -121,13 +121,13 @@ impl Program {
         (0..8).any(|word| self.is_shared(word))
     }
 
-    /// Whether several threads store to a word.
+    /// Tells whether several threads store to a word.
     fn is_shared(&self, word: u8) -> bool {
         let stores = |thread: &&Vec<Transaction>| thread.iter().flatten().any(|&w| w == word);
         self.threads.iter().filter(stores).count() > 1
     }
 
-    /// Whether no renaming of words, with threads in any order, gives a lesser program.
+    /// Tells whether no renaming of words, with threads in any order, gives a lesser program.
     fn is_least(&self, renamings: &[Vec<u8>]) -> bool {
         let lesser = |renaming: &Vec<u8>| {
             let renamed = |thread: &Vec<Transaction>| -> Vec<Transaction> {

@@ -35,15 +35,15 @@ pub struct Enumeration<'r> {
     bound: Bound,
     programs: Vec<Program>,
     lives: Vec<Program>,
-    /// What a program's first run knows.
+    /// The states that a program's first run has reached.
     known: Known,
     control: Arc<Control>,
 }
 
-/// What cannot be enumerated.
+/// The reason why an enumeration is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EnumerationError {
-    /// How large programs may be.
+    /// The size of programs.
     #[error(transparent)]
     Bound(#[from] BoundError),
     /// The design's mutant, or its settings.
@@ -57,7 +57,7 @@ impl From<ConfigError> for EnumerationError {
     }
 }
 
-/// What was executed and judged, and what it came to.
+/// The runs that were executed and judged, and their results.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Checked {
     /// Programs.
@@ -70,7 +70,7 @@ pub struct Checked {
     pub failures: u64,
     /// Those that did.
     pub equal: u64,
-    /// Of the failures, those with a torn write.
+    /// Those failures with a torn write.
     pub torn: u64,
     /// With writes that were under way.
     pub landed: u64,
@@ -149,7 +149,7 @@ impl<'r> Enumeration<'r> {
         self
     }
 
-    /// How many programs there are.
+    /// The number of programs.
     pub fn program_count(&self) -> usize {
         self.programs.len()
     }
@@ -187,7 +187,7 @@ impl<'r> Enumeration<'r> {
     /// [`SimError::Cancelled`].
     ///
     /// # Panics
-    /// There are not so many programs.
+    /// The range has more programs than there are.
     pub fn run(&self, range: Range<usize>) -> Result<Checked, SimError> {
         let mut checked = Checked::default();
         for (done, program) in self.programs[range].iter().enumerate() {

@@ -24,10 +24,10 @@ use graven_base::time::Cycle;
 use graven_machine::controller::domain::Change;
 use graven_machine::sim::{Crash, Observer, Simulation};
 
-/// Of more writes under way than this, the first so many are chosen from.
+/// If more writes than these are under way, the first of them are chosen from.
 const LANDED_MAX: u32 = 8;
 
-/// What has been examined, of runs that begin alike. States are known by digests of 64 bits.
+/// The states that were examined, of runs that begin alike. States are known by digests of 64 bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     states: FxHashSet<u64>,
@@ -45,23 +45,23 @@ impl Known {
         Known { forgets_to_depth: Some(recovery_depth), ..Known::default() }
     }
 
-    /// Whether a state is new.
+    /// Tells whether a state is new.
     fn is_new_state(&mut self, state: u64) -> bool {
         self.forgets_to_depth.is_some() || self.states.insert(state)
     }
 
-    /// Whether a life is new.
+    /// Tells whether a life is new.
     fn is_new_life(&mut self, life: u64) -> bool {
         self.forgets_to_depth.is_some() || self.lives.insert(life)
     }
 
-    /// Whether a recovery that has been cut off so often is cut off again.
+    /// Tells whether a recovery that has been cut off so often is cut off again.
     fn cuts_again(&self, cuts: usize) -> bool {
         self.forgets_to_depth.is_none_or(|depth| cuts < depth)
     }
 }
 
-/// What a power failure finds, as digests.
+/// The states that a power failure finds, as digests.
 #[derive(Clone, Copy)]
 struct Found {
     /// The bytes of PM.
@@ -94,7 +94,7 @@ fn words_of(change: &Change) -> [u64; WORDS_PER_LINE] {
     })
 }
 
-/// What a power failure finds now, unless batteries read something or write to this line.
+/// The state that a power failure finds now, unless batteries read something or write to this line.
 fn without(simulation: &mut Simulation, line: LineAddr) -> Option<Found> {
     let crash = simulation.crash();
     let is_apart = |written: &Written| written.addr.line() != line;
@@ -147,7 +147,7 @@ impl CrashExplorer<'_> {
         }
     }
 
-    /// Whether what a failure finds has been examined.
+    /// Tells whether what a failure finds has been examined.
     fn knows(&self, found: Found) -> bool {
         let known = self.known.as_ref().expect("the caller has seen it");
         known.states.contains(&found.state())

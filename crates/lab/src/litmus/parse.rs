@@ -20,7 +20,7 @@ const MAX_THREADS: usize = 64;
 /// Most words of an array.
 const MAX_WORDS: u64 = 65536;
 
-/// What statements begin with, but for definitions of variables.
+/// The beginnings of statements, but for definitions of variables.
 const STATEMENTS: [&str; 15] = [
     "title",
     "design",
@@ -88,12 +88,12 @@ fn version(line: Option<Line<'_>>, end: Place) -> Result<(), ParseError> {
     line.end()
 }
 
-/// Whether a word has a meaning at the beginning of a line.
+/// Tells whether a word has a meaning at the beginning of a line.
 fn is_keyword(word: &str) -> bool {
     word == "graven" || STATEMENTS.contains(&word) || STEPS.contains(&word)
 }
 
-/// What lines that are no statement are.
+/// The meaning of lines that are no statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Block {
     /// Before the first step: definitions of variables.
@@ -112,7 +112,7 @@ enum Block {
 struct Parser<'a> {
     litmus: Litmus,
     block: Block,
-    /// Where statements were made that are made once, and the first `thread`.
+    /// The places of statements that are made once, and of the first `thread`.
     said: BTreeMap<&'a str, Place>,
     variables: Variables,
     names: Names,
@@ -121,7 +121,7 @@ struct Parser<'a> {
     sequence: Vec<(usize, Step, Place)>,
     /// The locks that are held at this place of a sequence, by whom, and since where.
     held: Held,
-    /// Where the steps of each life's threads stand.
+    /// The places of the steps of each life's threads.
     places: Places,
 }
 
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
         line.end()
     }
 
-    /// Whether a line is one in this block: `crash` is a step, too.
+    /// Tells whether a line is one in this block: `crash` is a step, too.
     fn is_statement(&self, line: &Line<'a>) -> bool {
         let mut ahead = *line;
         let first = ahead.next().text;

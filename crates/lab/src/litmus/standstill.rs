@@ -11,7 +11,7 @@ use super::tokens::{ParseError, Place};
 use super::{Litmus, Step};
 use graven_machine::sim::ProgramDeadlock;
 
-/// Where the steps of a program stand in its text.
+/// The places of a program's steps in its text.
 #[derive(Clone, Debug, Default)]
 pub struct Places(pub(super) Vec<Vec<Vec<Place>>>);
 
@@ -110,7 +110,7 @@ impl fmt::Display for Circle {
     }
 }
 
-/// What a thread that is stuck waits for.
+/// The wait of a thread that is stuck.
 fn wait_of(threads: &[Vec<Step>], stuck: &BTreeMap<usize, usize>, thread: usize) -> Option<Wait> {
     let step = *stuck.get(&thread)?;
     let by_any = |by: &dyn Fn(usize, usize) -> Option<usize>| {
@@ -143,7 +143,7 @@ fn taken_before(steps: &[Step], lock: &str) -> Option<usize> {
     matches!(steps[last], Step::Lock(_)).then_some(last)
 }
 
-/// Whether a thread waits for something while it has a lock. Only then can a run of a program that was read show a circle.
+/// Tells whether a thread waits for something while it has a lock. Only then can a run of a program that was read show a circle.
 pub fn waits_with_a_lock(threads: &[Vec<Step>]) -> bool {
     let waits = |steps: &Vec<Step>| {
         let mut held = 0;

@@ -1,4 +1,4 @@
-//! What was captured, what was left out, and what the capture cannot explain.
+//! The captured operations, those left out, and those that the capture cannot explain.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub struct Mismatch {
     pub region: usize,
     /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
     /// The thread of a load that found something else.
     pub thread: Option<u32>,
@@ -26,13 +26,13 @@ pub struct Mismatch {
 pub struct Accessor {
     /// The thread, by its number in the trace.
     pub thread: Option<u32>,
-    /// Its transaction; none: it is outside transactions.
+    /// The transaction; none: the access is outside transactions.
     pub transaction: Option<u64>,
     /// The region, by its number.
     pub region: usize,
     /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes; of the earlier access, those that are known of the word.
+    /// The number of bytes; of the earlier access, those that are known of the word.
     pub bytes: u64,
     /// The access is a store.
     #[serde(rename = "access", serialize_with = "access")]
@@ -64,7 +64,7 @@ pub struct Region {
     pub file_bytes: u64,
 }
 
-/// What a capture has.
+/// The counts of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Threads of the program with accesses to persistent memory, or transactions.
@@ -79,7 +79,7 @@ pub struct Report {
     pub kernel_bytes: u64,
     /// Transactions in the trace.
     pub transactions: u64,
-    /// Of these, those that store nothing.
+    /// Those that store nothing.
     pub transactions_without_stores: u64,
     /// Those that store more than one word.
     pub transactions_of_several: u64,
@@ -95,7 +95,7 @@ pub struct Report {
     pub sections_untouched: u64,
     /// Stores of words in the trace, and those of them that are outside transactions.
     pub words_stored: u64,
-    /// See there.
+    /// Words stored outside transactions.
     pub words_stored_outside: u64,
     /// Loads and stores of words by functions that are left out: they are not in the trace.
     pub words_left_out: u64,
@@ -120,11 +120,11 @@ pub struct Report {
     pub bytes_compared: u64,
     /// Bytes at the end that no store explains.
     pub bytes_unexplained: u64,
-    /// Where the first are.
+    /// The places of the first.
     pub unexplained: Vec<Mismatch>,
     /// Loads that have found something else than what is there in the trace.
     pub loads_unexplained: u64,
-    /// Where the first were.
+    /// The places of the first.
     pub loads_astray: Vec<Mismatch>,
     /// Loads and stores that race with an earlier one of another thread.
     pub races: u64,

@@ -33,7 +33,7 @@ const CHUNK_INSTRUCTIONS: usize = 4096;
 /// The first address that no number of a register can be.
 const REGISTERS: u64 = 256;
 
-/// How a trace is made.
+/// The settings of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct How {
     /// Stores of a transaction; none: no transactions.
@@ -49,7 +49,7 @@ pub struct How {
 pub struct Imported<W> {
     /// The program trace.
     pub out: W,
-    /// Of all sources.
+    /// The oddities of all sources.
     pub oddities: Oddities,
 }
 

@@ -20,7 +20,7 @@ pub const BATCH_OPERATIONS: usize = 512;
 /// Bytes behind the columns.
 const SPARE_BYTES: usize = 8;
 
-/// What a column should hold, and does not.
+/// A column whose content is not what it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Broken(pub &'static str);
 
@@ -61,13 +61,13 @@ const MASKS: [u64; 16] = {
 };
 
 impl Decoder {
-    /// Of blocks of a version of the format.
+    /// A decoder of blocks of a version of the format.
     pub fn new(version: u32) -> Decoder {
         let (code, place) = (AddressCode::of(version), Place::default());
         Decoder { code, raw: Vec::new(), ends: [0; COLUMNS], place }
     }
 
-    /// Where a payload goes: so many bytes, and the spare ones.
+    /// The place of a payload: `raw_bytes`, and the spare ones.
     pub fn buffer(&mut self, raw_bytes: usize) -> &mut [u8] {
         self.raw.clear();
         self.raw.resize(raw_bytes + SPARE_BYTES, 0);
@@ -160,7 +160,7 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// The next number of a column, of so many bytes.
+    /// The next number of a column, of this number of bytes.
     #[inline(always)]
     fn take(&mut self, column: usize, bytes: usize) -> Option<u64> {
         let at = self.place.at[column];

@@ -1,4 +1,4 @@
-//! What a trace says of itself: a JSON object, with what a record of a result says, too.
+//! The header of a trace: a JSON object, with the content of a record of a result, too.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use graven_base::config::{Config, Source};
 use graven_machine::registry::Registry;
 use graven_machine::sim::Spec;
 
-/// What a trace comes from.
+/// The origin of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
@@ -21,12 +21,12 @@ pub enum Origin {
     Program,
 }
 
-/// What was recorded: the header's text, a JSON object with the fields in this order.
+/// The description of the recorded run: the header's text, a JSON object with the fields in this order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Version of Graven that wrote it.
     pub version: String,
-    /// What it comes from.
+    /// The origin.
     pub origin: Origin,
     /// The design that it was recorded under; none if it was no simulation of Graven's, as with all that follows
     /// and may be missing.
@@ -49,7 +49,7 @@ pub struct Header {
     pub of_design: Vec<String>,
     /// The whole configuration, as in records.
     pub config: Option<Value>,
-    /// Of a program that was captured: its arguments, its files, and what the capture came to.
+    /// A captured program's arguments, its files, and the report of the capture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<Value>,
 }

@@ -24,7 +24,7 @@ use crate::framing::{Numbers, check_sum, checksum, shown, unpack};
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::Op;
 
-/// What one thread does, in numbers.
+/// The operations of one thread, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ThreadSummary {
     /// Operations.
@@ -41,9 +41,9 @@ pub struct ThreadSummary {
     pub locks: u64,
     /// One past the last byte of persistent memory that it accesses; 0 if it accesses nothing.
     pub end: u64,
-    /// Of the loads, those of volatile memory.
+    /// The loads of volatile memory.
     pub volatile_loads: u64,
-    /// Of the stores, those.
+    /// The stores to volatile memory.
     pub volatile_stores: u64,
     /// One past the last byte of volatile memory that it accesses, from its beginning.
     pub volatile_end: u64,
@@ -70,7 +70,7 @@ impl ThreadSummary {
         }
     }
 
-    /// It accesses a word; returns whether that is in volatile memory.
+    /// The thread accesses a word; returns whether that is in volatile memory.
     #[inline]
     fn reach(&mut self, addr: Addr) -> bool {
         let offset = volatile_offset(addr);
@@ -107,16 +107,16 @@ impl ThreadSummary {
     }
 }
 
-/// What is in a trace, as its beginning and its index say.
+/// The content of a trace, by its beginning and its index.
 #[derive(Clone, Debug)]
 pub struct Contents {
     /// The version of its format.
     pub version: u32,
-    /// What was recorded.
+    /// The header.
     pub header: Header,
     /// Each thread.
     pub threads: Vec<ThreadSummary>,
-    /// Its length.
+    /// The length.
     pub bytes: u64,
     /// Bytes of them that the populated words take.
     pub picture_bytes: u64,
@@ -160,7 +160,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(Reader { shared: Rc::new(Shared { source: RefCell::new(source), contents }) })
     }
 
-    /// What is in it.
+    /// The content.
     pub fn contents(&self) -> &Contents {
         &self.shared.contents
     }
@@ -254,9 +254,9 @@ pub struct Stream<R> {
     shared: Rc<Shared<R>>,
     thread: u32,
     next_block: usize,
-    /// Where the block that is being decoded begins.
+    /// The beginning of the block that is being decoded.
     offset: u64,
-    /// Its operations that are not decoded yet.
+    /// The operations that are not decoded yet.
     left: usize,
     decoder: Decoder,
     stored: Vec<u8>,
@@ -292,7 +292,7 @@ impl<R: Read + Seek> Stream<R> {
         Ok(&self.batch[from..self.batch_end])
     }
 
-    /// Where the block begins that the last operations were in.
+    /// The beginning of the block of the last operations.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -304,7 +304,7 @@ impl<R: Read + Seek> Stream<R> {
         self.decoder.loads().wrapping_sub(loads as u32)
     }
 
-    /// Goes on with the operation of a number, from 0; behind the last one there is nothing to read.
+    /// Continues with the operation of a number, from 0; behind the last one there is nothing to read.
     ///
     /// # Errors
     /// A block that is broken.
@@ -318,7 +318,7 @@ impl<R: Read + Seek> Stream<R> {
         Ok(())
     }
 
-    /// Goes on with the begin of the thread's transaction of a number, from 0.
+    /// Continues with the begin of the thread's transaction of a number, from 0.
     ///
     /// # Errors
     /// A block that is broken.

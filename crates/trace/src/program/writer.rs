@@ -27,7 +27,7 @@ pub struct Writer<W> {
     stored: Vec<u8>,
 }
 
-/// What one thread has done so far.
+/// The operations of one thread so far.
 #[derive(Clone, Debug, Default)]
 struct Growing {
     columns: Columns,

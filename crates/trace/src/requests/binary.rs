@@ -17,7 +17,7 @@ use super::input::Input;
 use super::packed::{Columns, Rest, bytes_max};
 use crate::framing::{Numbers, check_sum, checksum, packed, shown, unpack};
 
-/// What a binary trace begins with; a transfer as text would break it.
+/// The beginning of a binary trace; a transfer as text would break it.
 pub const MAGIC: [u8; 8] = *b"\x89GRVNR\r\n";
 /// The format's version.
 pub const FORMAT_VERSION: u32 = 1;
@@ -119,7 +119,7 @@ pub struct Binary {
     requests: u64,
     /// Requests handed out.
     done: u64,
-    /// Where the block begins.
+    /// The beginning of the block.
     offset: u64,
     payload: Vec<u8>,
     rest: Rest,
@@ -254,7 +254,7 @@ fn part<'a, const BYTES: usize, R: Read>(
     Ok(input.peek(BYTES).first_chunk().expect("they are there"))
 }
 
-/// What is said of a part that is not whole; the error of reading, if that is why.
+/// The error of a part that is not whole; the error of reading, if that is why.
 fn cut_off<R: Read>(
     input: &mut Input<R>,
     expected: impl Into<std::borrow::Cow<'static, str>>,

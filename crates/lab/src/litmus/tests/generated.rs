@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a name is, and no word of the format.
+/// A name that is no word of the format.
 fn name() -> impl Strategy<Value = String> {
     "[A-Za-z_][A-Za-z0-9_-]{0,5}-[a-z]"
 }
@@ -39,7 +39,7 @@ fn variables() -> impl Strategy<Value = Vec<Variable>> {
 /// A number that chooses a kind of step, a name or word for it and a value.
 type Draw = (u8, u32, u64);
 
-/// What the steps of a program are made from.
+/// The parts of which the steps of a program are made.
 struct Maker<'a> {
     variables: &'a [Variable],
     crashes: Vec<String>,
