@@ -4,6 +4,9 @@ from typing import BinaryIO, Literal
 
 __version__: str
 
+RECOVERY_TRANSACTIONS: int
+"""How many transactions take as long as a recovery that is timed; the run is repeated for them."""
+
 class ConfigError(ValueError):
     """Input was refused; the message names what, where, and what is allowed.
 

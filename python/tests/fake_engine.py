@@ -21,6 +21,7 @@ import types
 from pathlib import Path
 
 __version__ = "0.0-fake"
+RECOVERY_TRANSACTIONS = 1000
 
 
 class ConfigError(ValueError):

@@ -183,6 +183,20 @@ def test_a_violation_shows_all_there_is(real, ledger, script, environment, tmp_p
     assert said in again.stdout
 
 
+def test_traces_of_the_same_name_keep_files_of_their_own(real, ledger, script, tmp_path):
+    places = [tmp_path / folder / "ledger.gvt" for folder in ("mine", "theirs")]
+    for place in places:
+        place.parent.mkdir()
+        shutil.copy(ledger[0], place)
+    done = crash(real, ",".join(map(str, places)), script(f"{STRICT} exit 3"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    for name, place in zip(["silo-ledger", "silo-ledger-2"], places, strict=True):
+        folder = tmp_path / "graven-results" / f"{name}.recovered"
+        assert (folder / "pool").stat().st_size == 8192
+        assert f"--workload {place} " in (folder / "replay.sh").read_text()
+        assert f"sh {(folder / 'replay.sh').relative_to(tmp_path)}" in done.stdout
+
+
 def _run(command, **environment):
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", **environment}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

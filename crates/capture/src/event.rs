@@ -1,22 +1,22 @@
-//! What happens in a captured program beside loads and stores. Events of all threads are in one order.
+//! Events: all that happens in a captured program beside loads and stores. Events of all threads are in one order.
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A function that is followed was entered.
     Entered {
-        /// Its number among those that are followed.
+        /// Number among the functions that are followed.
         function: u32,
-        /// Its first argument.
+        /// First argument.
         argument: u64,
     },
-    /// It was left.
+    /// A function that is followed was left.
     Left {
-        /// Its number.
+        /// Number among the functions that are followed.
         function: u32,
-        /// What it returned, as a number of 64 bits.
+        /// Result, as a number of 64 bits.
         result: u64,
-        /// How.
+        /// Manner of leaving.
         how: Left,
     },
     /// The kernel wrote bytes, for a system call of this thread.
@@ -38,7 +38,7 @@ pub enum Event {
     Zeroed {
         /// The position of the first.
         position: u64,
-        /// How many bytes; the region may have fewer.
+        /// Length in bytes; the region may be shorter.
         bytes: u64,
     },
     /// A file that is persistent memory has another length, by a system call of this thread, as far as is known.
@@ -50,16 +50,16 @@ pub enum Event {
     Mapped {
         /// The position of its first byte.
         position: u64,
-        /// How many bytes.
+        /// Length in bytes.
         bytes: u64,
-        /// Where the program sees it.
+        /// First address in the program.
         address: u64,
     },
-    /// It was unmapped.
+    /// Persistent memory was unmapped.
     Unmapped {
-        /// Where the program saw it.
+        /// First address in the program.
         address: u64,
-        /// How many bytes.
+        /// Length in bytes.
         bytes: u64,
     },
     /// The thread executed a marker of the program's.
@@ -69,19 +69,19 @@ pub enum Event {
         /// The thread that has made it, by the number of its stream.
         by: Option<u32>,
     },
-    /// Its last one.
+    /// The thread's last record.
     Ended,
-    /// What the thread has done up to here comes before what others do after it; nothing else is meant.
+    /// Everything that the thread has done up to here comes before all that others do after it; nothing else is meant.
     Ordered,
     /// The thread synchronises by what lies at a place of memory, persistent or not.
     Synchronised {
         /// An address; of persistent memory, a position ([`crate::shared_place`]).
         place: u64,
-        /// How many bytes.
+        /// Length in bytes.
         bytes: u64,
-        /// With what was stored there before, what those threads did comes before what this one does from here on.
+        /// The thread sees all that others did before the stores that it finds there.
         acquires: bool,
-        /// What this thread did up to here comes before what others do who acquire it.
+        /// Threads that acquire it later see all that this one did up to here.
         releases: bool,
         /// By an instruction that accesses it atomically: all others do so, too.
         is_atomic: bool,
@@ -92,18 +92,18 @@ pub enum Event {
     Replaced,
 }
 
-/// What a marker says: an instruction that does nothing, and that a program has for the one who traces it (`graven.h`).
+/// Message of a marker: an instruction that does nothing, and that a program has for the one who traces it (`graven.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A transaction begins.
     Begin,
-    /// It is committed.
+    /// The transaction is committed.
     Commit,
-    /// It is aborted: what was stored was undone.
+    /// The transaction is aborted: the program has undone its stores.
     Abort,
     /// The region of interest begins.
     From,
-    /// It ends.
+    /// The region of interest ends.
     Until,
 }
 
@@ -118,10 +118,10 @@ impl Mark {
     }
 }
 
-/// How a function was left.
+/// Manner in which a function was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// It returned.
+    /// By its return.
     Returned,
     /// By a jump over it: an exception, longjmp.
     Unwound,

@@ -1,4 +1,4 @@
-//! What a captured program writes down while it runs: one stream of records for each of its threads.
+//! Format of what a captured program writes down while it runs: one stream of records for each of its threads.
 //!
 //! The plugin that traces a program ([`Encoder`]) knows nothing of simulations, and who makes a trace of the streams
 //! ([`Records`]) nothing of programs. This is all that they share.
@@ -14,14 +14,15 @@
 //! | 2 to 5 | of an event, which ([`Event`]) |
 //! | 6 and 7 | instructions since the record before: 0 to 2; 3: their number follows |
 //!
-//! Numbers are in LEB128. An access goes on with the distance from the position of the access before, in bytes, zigzag, and with
+//! Numbers are in LEB128. An access continues with the distance from the position of the access before, in bytes, zigzag, and with
 //! how many loads ago, recorded ones of the thread, its address was loaded ([`ORIGIN_MAX`]); then
 //! a load with a check of what it found ([`check`]), but for that of an atomic instruction, of which QEMU shows only what it
-//! leaves; a store with its bytes. An access to volatile memory has the distance from the address of the one before, the load of its address, and nothing else. An event goes on with its place in the order of
-//! all events of all threads, and its fields. A *position* is a region of persistent memory and an offset in it
-//! ([`position`]).
+//! leaves; a store with its bytes. An access to volatile memory has the distance from the address of the one before, the load of
+//! its address, and nothing else. An event continues with its place in the order of all events of all threads, and its fields. A
+//! *position* is a region of persistent memory and an offset in it ([`position`]).
 
 mod event;
+pub mod numbers;
 mod record;
 
 pub use event::{Event, Left, Mark};
@@ -33,8 +34,8 @@ pub const OFFSET_BITS: u32 = 48;
 /// Most bytes of an access.
 pub const ACCESS_BYTES_MAX: usize = 64;
 
-/// An address that was loaded more loads ago than this is as good as one that was not loaded: it is there. 1 is the newest load,
-/// and 0 says that there is none.
+/// Largest distance in loads between an access and the load of its address. An address that was loaded earlier counts as not
+/// loaded. 1 is the newest load, and 0 stands for none.
 pub const ORIGIN_MAX: u16 = 1023;
 
 /// Most bytes of a piece of what the kernel wrote.
@@ -71,7 +72,7 @@ pub fn persistent(place: u64) -> Option<u64> {
     (place >> 63 != 0).then_some(place & !(1 << 63))
 }
 
-/// The units in which so many bytes at a place lie.
+/// Returns the units in which `bytes` bytes at a place lie.
 pub fn synchronised(place: u64, bytes: u64) -> impl Iterator<Item = u64> {
     place / SYNCHRONISED_BYTES..=(place + bytes.max(1) - 1) / SYNCHRONISED_BYTES
 }

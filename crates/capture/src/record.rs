@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use crate::event::{Event, Left, Mark, code};
+use crate::numbers::{leb128, read_leb128, unzigzag, zigzag};
 use crate::{ACCESS_BYTES_MAX, ORIGIN_MAX, PIECE_BYTES_MAX, check};
 
 /// Most bytes of a record.
@@ -12,8 +13,8 @@ const VOLATILE: u8 = 0;
 const LOAD: u8 = 1;
 const STORE: u8 = 2;
 const EVENT: u8 = 3;
-/// Of a store, that it is non-temporal; of a load, that it is an atomic instruction's, and has no check; of an access to volatile
-/// memory, that it stores.
+/// Bit for a store that is non-temporal; for a load that is an atomic instruction's, and has no check; for an access to volatile
+/// memory that stores.
 const SPECIAL: u8 = 1 << 5;
 /// That the number of instructions follows.
 const MANY: u8 = 3;
@@ -23,54 +24,54 @@ const ANY_SIZE: u8 = 7;
 /// A load or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Where.
+    /// Position of the first byte.
     pub position: u64,
     /// Number of bytes. An instruction with one access takes a power of two; a repeated string instruction, whose elements are
     /// joined, takes any number up to [`ACCESS_BYTES_MAX`].
     pub size: u8,
-    /// How many loads ago its address was loaded, 1 the newest; 0: by none.
+    /// Number of loads since that of the address, 1 for the newest; 0: no load gave the address.
     pub origin: u16,
-    /// Of a store, what was stored.
+    /// Bytes that a store stored.
     pub bytes: [u8; ACCESS_BYTES_MAX],
-    /// Of a load, a check of what it found; none of an atomic instruction's.
+    /// Check of the bytes that a load found; none for an atomic instruction's.
     pub check: Option<u8>,
-    /// Whether it is a store.
+    /// The access is a store.
     pub is_store: bool,
-    /// Of a store, whether it is non-temporal.
+    /// The access is a non-temporal store.
     pub is_non_temporal: bool,
 }
 
 impl Access {
-    /// What was stored.
+    /// Returns the bytes that a store stored.
     #[must_use]
     pub fn stored(&self) -> &[u8] {
         &self.bytes[..self.size.into()]
     }
 }
 
-/// A load or store of volatile memory, whose bytes are nobody's business.
+/// A load or store of volatile memory, whose bytes are not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Volatile {
-    /// Where, as the program has it.
+    /// Address in the program.
     pub address: u64,
-    /// How many bytes: a power of two.
+    /// Number of bytes: a power of two.
     pub size: u8,
-    /// How many loads ago its address was loaded, 1 the newest; 0: by none.
+    /// Number of loads since that of the address, 1 for the newest; 0: no load gave the address.
     pub origin: u16,
-    /// Whether it is a store.
+    /// The access is a store.
     pub is_store: bool,
 }
 
-/// What an instruction does with the bytes that it accesses.
+/// Use that an instruction makes of the bytes that it accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accessed {
-    /// It loads them.
+    /// Loads them.
     Loaded,
-    /// It loads what is not known, since it stores there at the same time.
+    /// Loads bytes that are not known, since it stores there at the same time.
     LoadedBefore,
-    /// It stores them.
+    /// Stores them.
     Stored,
-    /// The same, non-temporally.
+    /// Stores them non-temporally.
     StoredNonTemporally,
 }
 
@@ -131,37 +132,34 @@ impl Encoder {
                 Accessed::Stored => STORE,
                 Accessed::StoredNonTemporally => STORE | SPECIAL,
             };
-        let mut at = self.tag(out, tag, instructions);
+        let mut out = Window { bytes: out, at: 0 };
+        self.tag(&mut out, tag, instructions);
         if size == ANY_SIZE {
-            out[at] = bytes.len() as u8;
-            at += 1;
+            out.push(bytes.len() as u8);
         }
-        at += distance(&mut out[at..], position, &mut self.position);
-        at += leb128(&mut out[at..], origin.into());
+        out.distance(position, &mut self.position);
+        out.number(origin.into());
         match how {
-            Accessed::Loaded => {
-                out[at] = check(bytes);
-                at + 1
-            }
-            Accessed::LoadedBefore => at,
-            Accessed::Stored | Accessed::StoredNonTemporally => {
-                out[at..at + bytes.len()].copy_from_slice(bytes);
-                at + bytes.len()
-            }
+            Accessed::Loaded => out.push(check(bytes)),
+            Accessed::LoadedBefore => {}
+            Accessed::Stored | Accessed::StoredNonTemporally => out.extend(bytes),
         }
+        out.at
     }
 
-    /// A load or store of volatile memory. Returns how many bytes it takes.
+    /// Records a load or store of volatile memory. Returns the size of the record in bytes.
     #[inline]
     pub fn volatile(&mut self, out: &mut [u8], instructions: u64, access: Volatile) -> usize {
         let size = access.size.trailing_zeros() as u8 + 1;
         let store = if access.is_store { SPECIAL } else { 0 };
-        let mut at = self.tag(out, VOLATILE | size << 2 | store, instructions);
-        at += distance(&mut out[at..], access.address, &mut self.address);
-        at + leb128(&mut out[at..], access.origin.into())
+        let mut out = Window { bytes: out, at: 0 };
+        self.tag(&mut out, VOLATILE | size << 2 | store, instructions);
+        out.distance(access.address, &mut self.address);
+        out.number(access.origin.into());
+        out.at
     }
 
-    /// An event, the one of this number among those of all threads.
+    /// Records an event, the one of this number among those of all threads. Returns the size of the record in bytes.
     ///
     /// # Panics
     /// More than [`PIECE_BYTES_MAX`] bytes.
@@ -172,88 +170,82 @@ impl Encoder {
         number: u64,
         event: &Event,
     ) -> usize {
-        let mut at = self.tag(out, EVENT | event.code() << 2, instructions);
-        let mut put = |value: u64| at += leb128(&mut out[at..], value);
-        put(number);
+        let mut out = Window { bytes: out, at: 0 };
+        self.tag(&mut out, EVENT | event.code() << 2, instructions);
+        out.number(number);
+        let mut put = |numbers: &[u64]| numbers.iter().for_each(|&number| out.number(number));
         match event {
-            Event::Entered { function, argument } => {
-                put((*function).into());
-                put(*argument);
-            }
-            Event::Left { function, result, .. } => {
-                put((*function).into());
-                put(*result);
-            }
+            Event::Entered { function, argument } => put(&[(*function).into(), *argument]),
+            Event::Left { function, result, .. } => put(&[(*function).into(), *result]),
             Event::KernelWrote { position, bytes } | Event::Found { position, bytes } => {
                 assert!(bytes.len() <= PIECE_BYTES_MAX, "a piece of what the kernel wrote");
-                put(*position);
-                put(bytes.len() as u64);
-                out[at..at + bytes.len()].copy_from_slice(bytes);
-                at += bytes.len();
+                put(&[*position, bytes.len() as u64]);
+                out.extend(bytes);
             }
-            Event::Mapped { position, bytes, address } => {
-                put(*position);
-                put(*bytes);
-                put(*address);
-            }
-            Event::Zeroed { position, bytes } => {
-                put(*position);
-                put(*bytes);
-            }
-            Event::Unmapped { address, bytes } => {
-                put(*address);
-                put(*bytes);
-            }
-            Event::Resized { position } => put(*position),
-            Event::Marked(mark) => put(*mark as u64),
-            Event::Began { by } => put(by.map_or(0, |by| u64::from(by) + 1)),
+            Event::Mapped { position, bytes, address } => put(&[*position, *bytes, *address]),
+            Event::Zeroed { position, bytes } => put(&[*position, *bytes]),
+            Event::Unmapped { address, bytes } => put(&[*address, *bytes]),
+            Event::Resized { position } => put(&[*position]),
+            Event::Marked(mark) => put(&[*mark as u64]),
+            Event::Began { by } => put(&[by.map_or(0, |by| u64::from(by) + 1)]),
             Event::Synchronised { place, bytes, acquires, releases, is_atomic } => {
                 let how = [is_atomic, acquires, releases];
-                put(*place);
-                put(how.into_iter().fold(*bytes, |put, &how| put << 1 | u64::from(how)));
+                put(&[*place, how.into_iter().fold(*bytes, |n, &how| n << 1 | u64::from(how))]);
             }
             Event::Ended | Event::Ordered | Event::Forked | Event::Replaced => {}
         }
-        at
+        out.at
     }
 
     #[inline]
-    fn tag(&mut self, out: &mut [u8], tag: u8, instructions: u64) -> usize {
+    fn tag(&mut self, out: &mut Window<'_>, tag: u8, instructions: u64) {
         let since = instructions.saturating_sub(self.instructions);
         self.instructions += since;
         if since < MANY.into() {
-            out[0] = tag | (since as u8) << 6;
-            return 1;
+            out.push(tag | (since as u8) << 6);
+        } else {
+            out.push(tag | MANY << 6);
+            out.number(since);
         }
-        out[0] = tag | MANY << 6;
-        1 + leb128(&mut out[1..], since)
     }
 }
 
-/// Writes how far a place is from the one before.
-#[inline]
-fn distance(out: &mut [u8], place: u64, before: &mut u64) -> usize {
-    let distance = place.wrapping_sub(*before) as i64;
-    *before = place;
-    leb128(out, (distance << 1 ^ distance >> 63) as u64)
+/// The room that a record is written to, and how much of it the record takes so far.
+struct Window<'a> {
+    bytes: &'a mut [u8],
+    at: usize,
 }
 
-#[inline]
-fn leb128(out: &mut [u8], mut number: u64) -> usize {
-    let mut at = 0;
-    while number >= 0x80 {
-        out[at] = number as u8 | 0x80;
-        number >>= 7;
-        at += 1;
+impl Window<'_> {
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        self.bytes[self.at] = byte;
+        self.at += 1;
     }
-    out[at] = number as u8;
-    at + 1
+
+    #[inline]
+    fn extend(&mut self, bytes: &[u8]) {
+        self.bytes[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+
+    #[inline]
+    fn number(&mut self, number: u64) {
+        leb128(number, |byte| self.push(byte));
+    }
+
+    /// Writes the distance of a place from the one before.
+    #[inline]
+    fn distance(&mut self, place: u64, before: &mut u64) {
+        self.number(zigzag(place.wrapping_sub(*before) as i64));
+        *before = place;
+    }
 }
 
 /// A stream that cannot be read on.
 #[derive(Debug)]
 pub enum Broken {
-    /// Its file.
+    /// The stream's file.
     Io(io::Error),
     /// A record that is none, at this byte.
     Record(u64),
@@ -288,7 +280,7 @@ pub struct Records<R> {
     places: Places,
 }
 
-/// What distances are from.
+/// Places from which the next distances count.
 #[derive(Clone, Copy, Debug, Default)]
 struct Places {
     position: u64,
@@ -299,7 +291,7 @@ struct Places {
 const BUFFER_BYTES: usize = 1 << 16;
 
 impl<R: Read> Records<R> {
-    /// Of a stream.
+    /// Begins to read a stream.
     pub fn new(input: R) -> Records<R> {
         let buffer = vec![0; BUFFER_BYTES];
         Records { input, buffer, at: 0, filled: 0, before: 0, places: Places::default() }
@@ -373,8 +365,7 @@ fn read_volatile(tag: u8, rest: &mut &[u8], address: &mut u64) -> Option<Volatil
 
 #[inline]
 fn read_distance(rest: &mut &[u8], place: &mut u64) -> Option<()> {
-    let distance = read_leb128(rest)?;
-    *place = place.wrapping_add(distance >> 1 ^ (distance & 1).wrapping_neg());
+    *place = place.wrapping_add(unzigzag(read_leb128(rest)?) as u64);
     Some(())
 }
 
@@ -462,20 +453,6 @@ fn read_event(code: u8, rest: &mut &[u8]) -> Option<Event> {
         }
         _ => return None,
     })
-}
-
-#[inline]
-fn read_leb128(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

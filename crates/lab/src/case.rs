@@ -1,17 +1,16 @@
 //! Litmus programs, run: on a design, with power failing where they say.
 
-use std::iter;
 use std::sync::Arc;
 
 use thiserror::Error;
 
 use crate::checker;
 use crate::explorer::{
-    CrashRun, Deadlock, Expect, Known, LivesAfter, NextLife, Outcome, Thoroughness,
+    CrashRun, Deadlock, Expect, Known, LivesAfter, NextLife, Outcome, Thoroughness, Violation,
 };
 use crate::litmus::{
-    Choices, Circle, CrashAt, Departure, Expectation, Layout, LayoutError, Litmus, LitmusWorkload,
-    MACHINE, Step, WORKLOAD, When, Word, crash_steps, waits_with_a_lock,
+    Choices, Circle, CrashAt, Departure, Expectation, Layout, LayoutError, Life, Litmus,
+    LitmusWorkload, MACHINE, WORKLOAD, When, Word, crash_steps, waits_with_a_lock,
 };
 use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
@@ -24,10 +23,10 @@ use graven_machine::sim::{Crash, CrashOptions, Recovered, SimError, Simulation, 
 /// Why a program cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LitmusError {
-    /// Its designs, machine, settings or mutant.
+    /// The designs, machine, settings or mutant.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Its variables.
+    /// The variables.
     #[error(transparent)]
     Layout(#[from] LayoutError),
 }
@@ -35,7 +34,7 @@ pub enum LitmusError {
 /// A program and a design that it is to be run on.
 #[derive(Clone)]
 pub struct Case {
-    /// Of each life.
+    /// One for each life.
     specs: Vec<Spec>,
     layout: Layout,
     litmus: Litmus,
@@ -103,23 +102,20 @@ impl Case {
             Some(name) => design.mutation(name)?,
             None => (MutantSet::NONE, None),
         };
-        let spec = |threads: &[Vec<Step>], first_transaction, adversary: &Option<Choices>| {
-            let (config, threads) = (config.clone(), threads.len() as u64);
+        let spec = |life: &Life| {
+            let (config, threads) = (config.clone(), life.threads.len() as u64);
             let mut spec = Spec::new(config, design, &WORKLOAD, Some(threads), Some(1), 0)?;
             spec.crash_options = CrashOptions {
                 mutants,
                 operator: operator.clone(),
-                first_transaction,
+                first_transaction: life.first_transaction,
                 garbage: litmus.garbage,
-                adversary: adversary.clone(),
+                adversary: life.adversary.clone(),
             };
             (design.build)(&spec.context())?;
             Ok(spec)
         };
-        let first = spec(&litmus.threads, litmus.first_transaction, &litmus.adversary);
-        let later =
-            litmus.lives.iter().map(|l| spec(&l.threads, l.first_transaction, &l.adversary));
-        let specs = iter::once(first).chain(later).collect::<Result<Vec<_>, LitmusError>>()?;
+        let specs = litmus.lives.iter().map(spec).collect::<Result<Vec<_>, LitmusError>>()?;
         let (start, end) = specs[0].data_region();
         let layout = Layout::new(litmus, start, end)?;
         Ok(Case { specs, layout, litmus: litmus.clone(), how: Thoroughness::SHORT, parent: None })
@@ -148,7 +144,7 @@ impl Case {
         &self.specs[0].config
     }
 
-    /// Where the variables lie.
+    /// The layout of the variables.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -158,10 +154,11 @@ impl Case {
     /// # Errors
     /// [`SimError::Cancelled`].
     pub fn run(&self) -> Result<Outcome, SimError> {
-        let first = CrashRun::new(&self.specs[0], Some(self.workload(0)), self.how_in(0));
-        let outcome = self.run_lives(first.map(CrashRun::counted), 0, false)?;
-        let outcome = match outcome.violations.first() {
-            Some(violation) if violation.before.is_empty() => self.unless_at_fault(outcome)?,
+        let outcome = self.run_lives(self.first().counted(), 0, false)?;
+        let outcome = match outcome.violations.first().cloned() {
+            Some(violation) if self.may_be_at_fault(&violation) => {
+                self.unless_at_fault(outcome, &violation)?
+            }
             _ => outcome,
         };
         Ok(match &outcome.deadlock {
@@ -181,14 +178,13 @@ impl Case {
             violations_max: usize::MAX,
             ..self.how.clone()
         };
-        for (life, spec) in self.specs.iter().enumerate() {
-            if !waits_with_a_lock(self.litmus.threads_of(life)) {
+        for (number, life) in self.litmus.lives.iter().enumerate() {
+            if !waits_with_a_lock(&life.threads) {
                 continue;
             }
-            let run = CrashRun::new(spec, Some(self.workload(life)), how.clone());
-            let outcome = self.part_of_parent(run.expect("it was built before")).run(None)?;
+            let outcome = self.life(number, how.clone()).run(None)?;
             if let Some(deadlock) = outcome.deadlock {
-                return Ok(Some(Deadlock { lives_later: life, ..deadlock }));
+                return Ok(Some(Deadlock { lives_later: number, ..deadlock }));
             }
         }
         Ok(None)
@@ -200,12 +196,28 @@ impl Case {
         circle.map_or_else(|| deadlock.to_string(), |circle| circle.to_string())
     }
 
-    /// A program that races later on, or whose threads come to wait for each other, is refused whatever was found before:
-    /// software that logs a word has read it before it is stored to, so a race may violate before it is seen.
-    fn unless_at_fault(&self, outcome: Outcome) -> Result<Outcome, SimError> {
-        let how = Thoroughness { at: CrashAt::Marked, ..self.how.clone() };
-        let run = CrashRun::new(&self.specs[0], Some(self.workload(0)), how);
-        let to_the_end = self.part_of_parent(run.expect("it was built before")).run(None)?;
+    /// Says that the violated life may end with a race, or with threads that wait for each other: the first life with either, a
+    /// later one with the latter.
+    fn may_be_at_fault(&self, violation: &Violation) -> bool {
+        let life = violation.before.len();
+        life == 0 || waits_with_a_lock(&self.litmus.lives[life].threads)
+    }
+
+    /// Returns the outcome, or the refusal of the program if the violated life, run to its end after the same power failures, shows
+    /// a race or threads that wait for each other. Such a program is refused whatever was found before: software that logs a word
+    /// has read it before it is stored to, so a race may violate before it is seen.
+    fn unless_at_fault(
+        &self,
+        outcome: Outcome,
+        violation: &Violation,
+    ) -> Result<Outcome, SimError> {
+        let mut whole = self.clone();
+        violation.pin(&mut whole.litmus);
+        let violated = whole.litmus.lives.last_mut().expect("a program has a life");
+        violated.crash = CrashAt::Marked;
+        whole.specs.truncate(whole.litmus.lives.len());
+        whole.how.violations_max = usize::MAX;
+        let to_the_end = whole.run_lives(whole.first(), 0, false)?;
         let race = to_the_end.race.map(|race| race.to_string());
         match race.or_else(|| to_the_end.deadlock.as_ref().map(Deadlock::to_string)) {
             None => Ok(outcome),
@@ -247,11 +259,7 @@ impl Case {
     /// # Errors
     /// [`SimError::Cancelled`].
     pub fn traced(&self) -> Result<Outcome, SimError> {
-        self.run_lives(
-            CrashRun::new(&self.specs[0], Some(self.workload(0)), self.how_in(0)),
-            0,
-            true,
-        )
+        self.run_lives(self.first(), 0, true)
     }
 
     /// Runs it without a power failure, and tells what the design does at its boundary with the machine.
@@ -266,9 +274,7 @@ impl Case {
             recovery_every: 0,
             ..self.how.clone()
         };
-        let run = CrashRun::new(&self.specs[0], Some(self.workload(0)), how);
-        let outcome =
-            self.part_of_parent(run.expect("it was built before")).profiled().run(None)?;
+        let outcome = self.life(0, how).profiled().run(None)?;
         Ok(outcome.profile.unwrap_or_default())
     }
 
@@ -288,7 +294,18 @@ impl Case {
     }
 
     fn how_in(&self, life: usize) -> Thoroughness {
-        Thoroughness { at: self.litmus.crash_of(life).clone(), ..self.how.clone() }
+        Thoroughness { at: self.litmus.lives[life].crash.clone(), ..self.how.clone() }
+    }
+
+    /// Returns a run of a life's threads on a machine that nothing was done on before.
+    fn life(&self, life: usize, how: Thoroughness) -> CrashRun {
+        let run = CrashRun::new(&self.specs[life], Some(self.workload(life)), how);
+        self.part_of_parent(run.expect("it was built before"))
+    }
+
+    /// Returns the run of the first life.
+    fn first(&self) -> CrashRun {
+        self.life(0, self.how_in(0))
     }
 
     fn part_of_parent(&self, run: CrashRun) -> CrashRun {
@@ -299,16 +316,8 @@ impl Case {
     }
 
     /// Runs a life, and those that follow it.
-    fn run_lives(
-        &self,
-        run: Result<CrashRun, ConfigError>,
-        life: usize,
-        is_traced: bool,
-    ) -> Result<Outcome, SimError> {
-        let mut run = self.part_of_parent(run.expect("it was built before"));
-        if is_traced {
-            run = run.traced();
-        }
+    fn run_lives(&self, run: CrashRun, life: usize, is_traced: bool) -> Result<Outcome, SimError> {
+        let run = if is_traced { run.traced() } else { run };
         let mut next = Next { case: self, life: life + 1, is_traced };
         let next: Option<&mut dyn NextLife> =
             if life + 1 < self.specs.len() { Some(&mut next) } else { None };
@@ -332,6 +341,7 @@ impl NextLife for Next<'_> {
         let (case, life) = (self.case, self.life);
         let spec = Spec { seed, ..case.specs[life].clone() };
         let run = CrashRun::again(&spec, case.workload(life), recovered, case.how_in(life));
+        let run = case.part_of_parent(run.expect("it was built before"));
         case.run_lives(run, life, self.is_traced)
     }
 }

@@ -63,11 +63,11 @@ use graven_machine::sim::{Crash, Simulation, TransactionObserver};
 #[derive(Clone, Debug, Hash)]
 struct Stored {
     tx: Tx,
-    /// What each word held before, by address.
+    /// The old value of each word, by address.
     before: Vec<(Addr, u64)>,
-    /// What else those might hold that had been stored to outside transactions.
+    /// The other possible values of those that had been stored to outside transactions.
     outside: BTreeMap<Addr, Outside>,
-    /// What it will have stored to words that it has not stored to yet, by address.
+    /// The values that it will have stored to words that it has not stored to yet, by address.
     deferred: Vec<(Addr, u64)>,
     ending: bool,
     /// Under [`Guarantee::Prefix`], of those that have ended.
@@ -136,11 +136,11 @@ pub enum Verdict {
         "word {addr} holds {found:#x}, committed is {committed:#x}, and no open transaction wrote it"
     )]
     Lost {
-        /// Where.
+        /// The address.
         addr: Addr,
-        /// What recovery left there.
+        /// The value after recovery.
         found: u64,
-        /// What must be there.
+        /// The required value.
         committed: u64,
     },
     /// A word that was stored to outside transactions holds what it may not.
@@ -148,11 +148,11 @@ pub enum Verdict {
         "word {addr} holds {found:#x}, which is neither the {promised:#x} that was promised nor one of the {stored} values stored to it since, outside transactions"
     )]
     NeverStored {
-        /// Where.
+        /// The address.
         addr: Addr,
-        /// What recovery left there.
+        /// The value after recovery.
         found: u64,
-        /// What was promised.
+        /// The promised value.
         promised: u64,
         /// Different values that were stored to it since.
         stored: usize,
@@ -162,15 +162,15 @@ pub enum Verdict {
         "transaction {number} of thread {thread} was not ending, yet word {addr} holds {found:#x} instead of {before:#x}"
     )]
     NotUndone {
-        /// Its thread.
+        /// The thread.
         thread: u32,
-        /// Its number.
+        /// The number.
         number: u64,
-        /// Where.
+        /// The address.
         addr: Addr,
-        /// What recovery left there.
+        /// The value after recovery.
         found: u64,
-        /// What was there before the transaction.
+        /// The value before the transaction.
         before: u64,
     },
     /// A word of a transaction that was ending holds neither its old nor its new value.
@@ -178,17 +178,17 @@ pub enum Verdict {
         "transaction {number} of thread {thread} was ending; word {addr} holds {found:#x}, which is neither the {before:#x} from before it nor the {after:#x} from after it"
     )]
     Neither {
-        /// Its thread.
+        /// The thread.
         thread: u32,
-        /// Its number.
+        /// The number.
         number: u64,
-        /// Where.
+        /// The address.
         addr: Addr,
-        /// What recovery left there.
+        /// The value after recovery.
         found: u64,
-        /// What was there before the transaction.
+        /// The value before the transaction.
         before: u64,
-        /// What it left there.
+        /// The value after the transaction.
         after: u64,
     },
     /// A transaction that was ending is there in part.
@@ -196,15 +196,15 @@ pub enum Verdict {
         "transaction {number} of thread {thread} was ending and is there in part: word {there} has its new value, word {missing} does not (it holds {found:#x})"
     )]
     Partial {
-        /// Its thread.
+        /// The thread.
         thread: u32,
-        /// Its number.
+        /// The number.
         number: u64,
         /// A word that has the new value.
         there: Addr,
         /// One that has not.
         missing: Addr,
-        /// What it holds.
+        /// The present value.
         found: u64,
     },
     /// Under commit order: the surviving transactions form no prefix of it.
@@ -212,13 +212,13 @@ pub enum Verdict {
         "no first so-many of {ended} ended transactions give what is there; if all are, word {addr} should hold {expected:#x} and holds {found:#x}"
     )]
     NoPrefix {
-        /// How many have ended.
+        /// The number of ended transactions.
         ended: usize,
         /// A word that differs if all survive.
         addr: Addr,
-        /// What it should hold then.
+        /// The value that is expected then.
         expected: u64,
-        /// What recovery left there.
+        /// The value after recovery.
         found: u64,
     },
     /// Under commit order: the surviving transactions form a prefix of it that is too short.
@@ -228,11 +228,11 @@ pub enum Verdict {
     TooManyLost {
         /// Acknowledged transactions that are missing.
         lost: u64,
-        /// How many may be.
+        /// The number that may be lost.
         lost_max: u64,
         /// Thread of the oldest of them.
         thread: u32,
-        /// Its number.
+        /// The number.
         number: u64,
     },
 }
@@ -260,13 +260,16 @@ pub fn attach(simulation: &mut Simulation) {
     simulation.follow_transactions(Box::new(checker));
 }
 
+fn attached(simulation: &Simulation) -> &DurabilityChecker {
+    simulation.transaction_observer().expect("a checker is attached")
+}
+
 /// By which store the program has broken its part of the contract, if it has.
 ///
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn race(simulation: &Simulation) -> Option<Race> {
-    let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
-    checker.expect("a checker is attached").race
+    attached(simulation).race
 }
 
 /// Checks the image that a power failure left, as it is now.
@@ -277,11 +280,9 @@ pub fn race(simulation: &Simulation) -> Option<Race> {
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn check(crash: &Crash<'_>) -> Result<(), Verdict> {
-    let simulation = crash.simulation();
-    let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
-    let machine = simulation.machine();
+    let machine = crash.simulation().machine();
     let outside = machine.outside().expect("what is durable is followed");
-    let (now, checker) = (machine.architectural(), checker.expect("a checker is attached"));
+    let (now, checker) = (machine.architectural(), attached(crash.simulation()));
     checker.check(&crash.image, crash.different_words(), now, outside)
 }
 
@@ -291,8 +292,7 @@ pub fn check(crash: &Crash<'_>) -> Result<(), Verdict> {
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn words_stored_outside(simulation: &Simulation) -> u64 {
-    let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
-    checker.expect("a checker is attached").ever_outside.len() as u64
+    attached(simulation).ever_outside.len() as u64
 }
 
 /// Digest of all but the bytes of PM on which recovery and the verdict depend: the registers, and what the program has
@@ -302,8 +302,7 @@ pub fn words_stored_outside(simulation: &Simulation) -> u64 {
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn digest(crash: &Crash<'_>) -> u64 {
-    let checker: Option<&DurabilityChecker> = crash.simulation().transaction_observer();
-    let checker = checker.expect("a checker is attached");
+    let checker = attached(crash.simulation());
     let mut hasher = DefaultHasher::new();
     let machine = crash.simulation().machine();
     let (_, architectural) = machine.digests();
@@ -313,7 +312,7 @@ pub fn digest(crash: &Crash<'_>) -> u64 {
 }
 
 impl DurabilityChecker {
-    /// For so many threads, and for words in `[start, end)`.
+    /// A checker for `threads`, and for words in `[start, end)`.
     pub fn new(guarantee: Guarantee, threads: u32, start: Addr, end: Addr) -> Self {
         let open = (0..threads).map(|_| None).collect();
         let put_off = vec![BTreeSet::new(); threads as usize];
@@ -426,7 +425,7 @@ impl DurabilityChecker {
         }
     }
 
-    /// Whether an open transaction of another thread has stored to a word that is stored to now.
+    /// Tells whether an open transaction of another thread has stored to a word that is stored to now.
     fn look_for_race(&mut self, by: Storer, addr: Addr) {
         if self.race.is_some() {
             return;
@@ -475,7 +474,7 @@ impl TransactionObserver for DurabilityChecker {
         });
     }
 
-    /// It stores a word.
+    /// A transaction stores a word.
     fn store(&mut self, tx: Tx, addr: Addr, old: u64, outside: Option<Outside>) {
         let open = self.open[tx.thread as usize].as_mut();
         let open = open.expect("a store belongs to an open transaction");
@@ -495,21 +494,21 @@ impl TransactionObserver for DurabilityChecker {
         self.look_for_race(Storer::Outside(thread), addr);
     }
 
-    /// Its program stores to a word, and the design's code puts that off.
+    /// The program of a transaction stores to a word, and the design's code puts that off.
     fn put_off_store(&mut self, tx: Tx, addr: Addr) {
         if self.put_off[tx.thread as usize].insert(addr) {
             self.look_for_race(Storer::Transaction(tx), addr);
         }
     }
 
-    /// It is about to end, and stores these words, by address, only when it may be there already.
+    /// The thread is about to end, and stores these words, by address, only when it may be there already.
     fn defer(&mut self, tx: Tx, words: &[(Addr, u64)]) {
         assert!(!self.guarantee.is_of_order() || words.is_empty(), "not needed yet");
         let open = self.open[tx.thread as usize].as_mut();
         open.expect("it is open still").deferred = words.to_vec();
     }
 
-    /// Its end was reached: from now on it may be there.
+    /// A transaction has reached its end: from now on it may be there.
     fn ending(&mut self, tx: Tx) {
         let slot = &mut self.open[tx.thread as usize];
         if !self.guarantee.is_of_order() {
@@ -531,7 +530,7 @@ impl TransactionObserver for DurabilityChecker {
         *slot = last;
     }
 
-    /// Its commit was acknowledged: from now on it must be there.
+    /// The commit of a transaction was acknowledged: from now on it must be there.
     fn acknowledged(&mut self, tx: Tx) {
         if self.guarantee.is_of_order() {
             let ended = self.ended.iter_mut().rev().find(|ended| ended.tx == tx);
@@ -545,12 +544,12 @@ impl TransactionObserver for DurabilityChecker {
 }
 
 impl Stored {
-    /// Whether a word is one that it has stored to.
+    /// Tells whether a word is one that it has stored to.
     fn has_stored(&self, addr: Addr) -> bool {
         self.before.binary_search_by_key(&addr, |&(a, _)| a).is_ok()
     }
 
-    /// What a word holds after it.
+    /// The value of a word after it.
     fn after(&self, addr: Addr, now: &Image) -> u64 {
         match self.deferred.binary_search_by_key(&addr, |&(a, _)| a) {
             Ok(at) => self.deferred[at].1,
@@ -558,12 +557,12 @@ impl Stored {
         }
     }
 
-    /// Whether a word that it stored holds what it could before it.
+    /// Tells whether a word that it stored holds what it could before it.
     fn is_old(&self, addr: Addr, before: u64, found: u64) -> bool {
         found == before || self.outside.get(&addr).is_some_and(|outside| outside.allows(found))
     }
 
-    /// Whether it is there as a whole, or not at all.
+    /// Tells whether it is there as a whole, or not at all.
     fn check(&self, recovered: &SurvivingImage, now: &Image) -> Result<(), Verdict> {
         let Tx { thread, number } = self.tx;
         let found = |addr: Addr| recovered.peek(addr);
@@ -653,7 +652,7 @@ mod tests {
         ));
     }
 
-    /// What a transaction does.
+    /// An action of a transaction.
     type Act = fn(&mut DurabilityChecker, Tx);
 
     #[test]

@@ -1,5 +1,5 @@
-//! What becomes of a design when its machine does not work as it should: no design promises anything then, but some
-//! notice, some survive, and some lose data that nobody misses.
+//! The behaviour of a design when its machine does not work as it should: no design promises anything then, but some
+//! notice, some survive, and some lose data silently.
 //!
 //! Schedules of the adversary run; at each crash point power fails with each kind of fault, once as the fault is drawn.
 
@@ -52,18 +52,18 @@ impl FaultKind {
     ];
 }
 
-/// What became of power failures with a kind of fault that changed what survived.
+/// The results of power failures with a kind of fault that changed what survived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FaultCounts {
-    /// The guarantee was kept, and nobody noticed.
+    /// The guarantee was kept, and the fault was not noticed.
     pub kept: u64,
     /// An uncorrectable error was, or will be, reported to who reads the word.
     pub reported: u64,
-    /// The guarantee is broken, and nobody notices.
+    /// The guarantee is broken, and the fault was not noticed.
     pub lost: u64,
 }
 
-/// What became of a design under each kind.
+/// The results of a design under each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Survey {
     /// Schedules that ran.

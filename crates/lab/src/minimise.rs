@@ -25,7 +25,7 @@ const RUNS_MAX: u32 = 4000;
 /// Most power failures that it may judge: a program of hundreds of steps stays as long as it is by then.
 const FAILURES_MAX: u64 = 5_000_000;
 
-/// A candidate is given up after so many, and four times as many as the best program needs until it violates.
+/// A candidate is given up after as many failures, and four times as many as the best program needs until it violates.
 const FAILURES_OF_A_RUN: u64 = 50_000;
 
 /// A program that violates, and how.
@@ -33,7 +33,7 @@ const FAILURES_OF_A_RUN: u64 = 50_000;
 pub struct Minimised {
     /// The program; it replays the violation exactly.
     pub litmus: Litmus,
-    /// Its first violation.
+    /// The first violation.
     pub violation: Violation,
     /// Runs that it took.
     pub runs: u32,
@@ -76,13 +76,13 @@ pub(crate) fn minimise_observed(
     if !violation.before.is_empty() {
         // The lives before the last one end as they did, as long as that one is long.
         violation.pin(&mut best);
-        *best.crash_of_mut(violation.before.len()) = CrashAt::Everywhere;
+        best.lives[violation.before.len()].crash = CrashAt::Everywhere;
         minimiser.still_violates(&best)?;
         minimiser.drop_transactions(&mut best);
         minimiser.drop_steps(&mut best);
     }
     let pinned = best.clone();
-    (0..best.life_count()).for_each(|life| *best.crash_of_mut(life) = CrashAt::Everywhere);
+    best.lives.iter_mut().for_each(|life| life.crash = CrashAt::Everywhere);
     if minimiser.still_violates(&best).is_none() {
         best = pinned;
         minimiser.still_violates(&best)?;
@@ -139,12 +139,12 @@ struct Minimiser<'a> {
     failures: u64,
     /// After which a candidate is given up.
     failures_of_a_run: u64,
-    /// Of the best program.
+    /// The violation of the best program.
     violation: Option<Violation>,
 }
 
 impl Minimiser<'_> {
-    /// Whether it violates its guarantee; then it is the best program.
+    /// Tells whether it violates its guarantee; then it is the best program.
     fn still_violates(&mut self, candidate: &Litmus) -> Option<()> {
         self.runs += 1;
         // What is not a valid program any more (a lock without its unlock) is read as such.
@@ -183,11 +183,11 @@ impl Minimiser<'_> {
     }
 
     fn drop_threads(&mut self, best: &mut Litmus) {
-        while !best.lives.is_empty() && self.try_it(best, |l| drop(l.lives.pop())) {}
-        for life in 0..best.life_count() {
+        while best.lives.len() > 1 && self.try_it(best, |l| drop(l.lives.pop())) {}
+        for life in 0..best.lives.len() {
             let mut thread = 0;
-            while thread < best.threads_of(life).len() && best.threads_of(life).len() > 1 {
-                if !self.try_it(best, |l| drop(l.threads_of_mut(life).remove(thread))) {
+            while thread < best.lives[life].threads.len() && best.lives[life].threads.len() > 1 {
+                if !self.try_it(best, |l| drop(l.lives[life].threads.remove(thread))) {
                     thread += 1;
                 }
             }
@@ -200,8 +200,8 @@ impl Minimiser<'_> {
         best: &mut Litmus,
         change: impl Fn(&mut Self, &mut Litmus, (usize, usize)),
     ) {
-        for life in 0..best.life_count() {
-            for thread in 0..best.threads_of(life).len() {
+        for life in 0..best.lives.len() {
+            for thread in 0..best.lives[life].threads.len() {
                 change(self, best, (life, thread));
             }
         }
@@ -210,41 +210,39 @@ impl Minimiser<'_> {
     /// Runs of transactions, halving their length down to one; each goes from a begin (and the locks
     /// before it) to the next.
     fn drop_transactions(&mut self, best: &mut Litmus) {
-        self.each_thread(best, |this, best, (life, thread)| {
-            let mut length = heads(&best.threads_of(life)[thread]).len().next_power_of_two();
-            while length > 0 {
-                let mut nth = 0;
-                while let Some((from, to)) = nth_run(&best.threads_of(life)[thread], nth, length) {
-                    let change =
-                        |l: &mut Litmus| drop(l.threads_of_mut(life)[thread].drain(from..to));
-                    if !this.try_it(best, change) {
-                        nth += length;
-                    }
+        self.each_thread(best, |this, best, place| this.drop_runs(best, place, heads));
+    }
+
+    /// Drops runs of what begins at some steps of a thread, halving their length down to one.
+    fn drop_runs(
+        &mut self,
+        best: &mut Litmus,
+        (life, thread): (usize, usize),
+        starts: fn(&[Step]) -> Vec<usize>,
+    ) {
+        let mut length = starts(&best.lives[life].threads[thread]).len().next_power_of_two();
+        while length > 0 {
+            let mut nth = 0;
+            loop {
+                let steps = &best.lives[life].threads[thread];
+                let starts = starts(steps);
+                let Some(&from) = starts.get(nth) else { break };
+                let to = starts.get(nth + length).copied().unwrap_or(steps.len());
+                if !self.try_it(best, |l| drop(l.lives[life].threads[thread].drain(from..to))) {
+                    nth += length;
                 }
-                length /= 2;
             }
-        });
+            length /= 2;
+        }
     }
 
     /// Runs of steps, halving their length down to one; a lock goes with its unlock.
     fn drop_steps(&mut self, best: &mut Litmus) {
         self.each_thread(best, |this, best, (life, thread)| {
-            let mut length = best.threads_of(life)[thread].len().next_power_of_two();
-            while length > 0 {
-                let mut from = 0;
-                while from < best.threads_of(life)[thread].len() {
-                    let to = (from + length).min(best.threads_of(life)[thread].len());
-                    let change =
-                        |l: &mut Litmus| drop(l.threads_of_mut(life)[thread].drain(from..to));
-                    if !this.try_it(best, change) {
-                        from += length;
-                    }
-                }
-                length /= 2;
-            }
+            this.drop_runs(best, (life, thread), |steps| (0..steps.len()).collect());
             let mut at = 0;
-            while at < best.threads_of(life)[thread].len() {
-                let steps = &best.threads_of(life)[thread];
+            while at < best.lives[life].threads[thread].len() {
+                let steps = &best.lives[life].threads[thread];
                 let Step::Lock(name) = &steps[at] else {
                     at += 1;
                     continue;
@@ -253,8 +251,8 @@ impl Minimiser<'_> {
                 let unlock = steps[at..].iter().position(|step| *step == unlock).map(|n| at + n);
                 let kept = unlock.is_some_and(|unlock| {
                     this.try_it(best, |l| {
-                        l.threads_of_mut(life)[thread].remove(unlock);
-                        l.threads_of_mut(life)[thread].remove(at);
+                        l.lives[life].threads[thread].remove(unlock);
+                        l.lives[life].threads[thread].remove(at);
                     })
                 });
                 at += usize::from(!kept);
@@ -264,12 +262,12 @@ impl Minimiser<'_> {
 
     /// Signals, each with those who await it.
     fn drop_signals(&mut self, best: &mut Litmus) {
-        for life in 0..best.life_count() {
-            let steps = best.threads_of(life).iter().flatten();
+        for life in 0..best.lives.len() {
+            let steps = best.lives[life].threads.iter().flatten();
             let names: BTreeSet<String> = steps.filter_map(signal_of).map(str::to_owned).collect();
             for name in names {
                 self.try_it(best, |l| {
-                    for steps in l.threads_of_mut(life) {
+                    for steps in &mut l.lives[life].threads {
                         steps.retain(|step| signal_of(step) != Some(&name));
                     }
                 });
@@ -286,12 +284,12 @@ impl Minimiser<'_> {
                 at += 1;
             }
         }
-        self.try_it(best, |l| l.adversary = None);
-        self.try_it(best, |l| l.garbage = None);
-        self.try_it(best, |l| l.first_transaction = 0);
-        for later in 0..best.lives.len() {
-            self.try_it(best, |l| l.lives[later].adversary = None);
-            self.try_it(best, |l| l.lives[later].first_transaction = 0);
+        for life in 0..best.lives.len() {
+            self.try_it(best, |l| l.lives[life].adversary = None);
+            if life == 0 {
+                self.try_it(best, |l| l.garbage = None);
+            }
+            self.try_it(best, |l| l.lives[life].first_transaction = 0);
         }
         self.drop_unused(best);
         for at in (0..best.variables.len()).rev() {
@@ -326,16 +324,16 @@ impl Minimiser<'_> {
     /// Smaller numbers.
     fn make_small(&mut self, best: &mut Litmus) {
         self.each_thread(best, |this, best, (life, thread)| {
-            for at in 0..best.threads_of(life)[thread].len() {
-                if let Step::Compute(n) = best.threads_of(life)[thread][at]
+            for at in 0..best.lives[life].threads[thread].len() {
+                if let Step::Compute(n) = best.lives[life].threads[thread][at]
                     && n > 1
                 {
                     let less = Step::Compute(n / 4 + 1);
-                    this.try_it(best, |l| l.threads_of_mut(life)[thread][at] = less);
+                    this.try_it(best, |l| l.lives[life].threads[thread][at] = less);
                 }
-                if let Step::If(_, _, then) = &best.threads_of(life)[thread][at] {
+                if let Step::If(_, _, then) = &best.lives[life].threads[thread][at] {
                     let always = Step::clone(then);
-                    this.try_it(best, |l| l.threads_of_mut(life)[thread][at] = always);
+                    this.try_it(best, |l| l.lives[life].threads[thread][at] = always);
                 }
             }
         });
@@ -351,17 +349,10 @@ impl Minimiser<'_> {
     }
 }
 
-/// Where transactions begin; what comes before the first belongs to none.
+/// The beginnings of transactions; steps before the first belong to none.
 fn heads(steps: &[Step]) -> Vec<usize> {
     let is_head = |i: usize| matches!(steps[i], Step::Lock(_) | Step::Begin);
     (0..steps.len()).filter(|&i| i == 0 || is_head(i) && !is_head(i - 1)).collect()
-}
-
-/// From the beginning of a transaction over so many of them.
-fn nth_run(steps: &[Step], nth: usize, length: usize) -> Option<(usize, usize)> {
-    let heads = heads(steps);
-    let from = *heads.get(nth)?;
-    Some((from, heads.get(nth + length).copied().unwrap_or(steps.len())))
 }
 
 /// The signal that a step gives or awaits.

@@ -26,13 +26,13 @@ const PROFILED_SCHEDULES: u64 = 200;
 /// A mutant of a design.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutant {
-    /// What campaigns and litmus programs call it.
+    /// The name in campaigns and litmus programs.
     pub name: String,
-    /// What it is about; of the design's own mutants nobody has said so.
+    /// The class of faults; none for the design's own mutants.
     pub class: Option<String>,
 }
 
-/// What showed that a mutant breaks its guarantee.
+/// The evidence that a mutant breaks its guarantee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KilledBy {
     /// A power failure that found what was accepted.
@@ -63,7 +63,7 @@ impl KilledBy {
         (KilledBy::Assertion, "assertion"),
     ];
 
-    /// What it is called.
+    /// The name.
     pub fn name(self) -> &'static str {
         KilledBy::ALL[self as usize].1
     }
@@ -94,16 +94,16 @@ pub struct Kill {
     pub seed: u64,
 }
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// Which.
+    /// The mutant.
     pub mutant: Mutant,
     /// Schedules that it ran.
     pub schedules: u64,
     /// Those among them that it refused.
     pub refused: u64,
-    /// Its end; none: it survived.
+    /// The end; none: it survived.
     pub kill: Option<Kill>,
 }
 
@@ -124,7 +124,7 @@ pub fn mutants_of(
     Ok(own.chain(made).collect())
 }
 
-/// What a design does at its boundary with the machine in the adversary's first schedules.
+/// The profile of a design at its boundary with the machine in the adversary's first schedules.
 fn profile(
     registry: &Registry,
     design: &'static DesignInfo,

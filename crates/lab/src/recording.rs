@@ -15,7 +15,7 @@ use graven_machine::workload::{BrokenInvariant, Extent, Workload};
 /// Runs of more steps are not turned into a program, which could be neither minimised nor read.
 const STEPS_MAX: usize = 60_000;
 
-/// What was recorded.
+/// The recorded operations.
 #[derive(Clone, Default)]
 pub struct Log {
     threads: Rc<RefCell<Vec<Vec<Op>>>>,
@@ -29,14 +29,14 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Of a workload of so many threads.
+    /// A recording of a workload with `threads`.
     pub fn of(workload: Box<dyn Workload>, threads: u32) -> Recording {
         let log = Log::default();
         log.threads.borrow_mut().resize_with(threads as usize, Vec::new);
         Recording { workload, log }
     }
 
-    /// Where the record is found when the run is over.
+    /// The record, when the run is over.
     pub fn log(&self) -> Log {
         self.log.clone()
     }
@@ -88,17 +88,17 @@ pub fn to_litmus(lives: &[Log], registry: &Registry, spec: &Spec, what: &str) ->
     }
     let mut touched = BTreeSet::new();
     let volatile_from = spec.volatile_region().0;
-    let mut programs = lives.iter().map(|log| {
+    let programs = lives.iter().enumerate().map(|(number, log)| {
         let threads = log.threads.borrow();
-        threads.iter().map(|ops| steps_of(ops, volatile_from, &mut touched)).collect()
+        let threads = threads.iter().map(|ops| steps_of(ops, volatile_from, &mut touched));
+        Life {
+            adversary: spec.crash_options.adversary.clone().filter(|_| number == 0),
+            first_transaction: spec.crash_options.first_transaction,
+            threads: threads.collect(),
+            ..Life::default()
+        }
     });
-    let threads = programs.next()?;
-    let later = programs.map(|threads| Life {
-        first_transaction: spec.crash_options.first_transaction,
-        threads,
-        ..Life::default()
-    });
-    let later = later.collect();
+    let programs = programs.collect();
     let (start, _) = spec.data_region();
     let initial = lives[0].initial.borrow();
     let (machine, settings) = machine(registry, spec);
@@ -114,17 +114,14 @@ pub fn to_litmus(lives: &[Log], registry: &Registry, spec: &Spec, what: &str) ->
         machine: Some(machine),
         settings,
         mutant: mutant(spec),
-        adversary: spec.crash_options.adversary.clone(),
         garbage: spec.crash_options.garbage,
-        first_transaction: spec.crash_options.first_transaction,
         variables: touched.iter().map(variable).collect(),
-        threads,
-        lives: later,
+        lives: programs,
         ..Litmus::default()
     })
 }
 
-/// What a word is called.
+/// The name of a word.
 fn word(addr: Addr) -> Word {
     Word { name: format!("w{:x}", addr.0), index: None }
 }

@@ -20,14 +20,14 @@ pub struct Row {
     pub cycle: Option<Cycle>,
     /// Who: `thread 0`, `caches`, `design`, `PM`, `power`, `saved`, `recovery`, `verdict`.
     pub who: String,
-    /// What.
+    /// The event.
     pub what: String,
 }
 
 /// A timeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// Its rows, oldest first.
+    /// The rows, oldest first.
     pub rows: Vec<Row>,
     /// Rows that were left out because they concern other words and transactions.
     pub left_out: usize,
@@ -62,7 +62,7 @@ pub fn timeline_of(
     timeline
 }
 
-/// Which part of a long timeline matters: the violated word's line, and the transactions that stored to it.
+/// The part of a long timeline that matters: the violated word's line, and the transactions that stored to it.
 struct Relevant {
     everything: bool,
     lines: BTreeSet<LineAddr>,

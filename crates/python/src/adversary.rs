@@ -29,7 +29,7 @@ impl AdversaryCampaign {
         Ok(AdversaryCampaign { campaign, has_started: AtomicBool::new(false) })
     }
 
-    /// Lets it run on threads of its own, so many at a time, and returns.
+    /// Lets it run on `workers` threads of its own at a time, and returns.
     fn start(&self, workers: usize) -> PyResult<()> {
         if self.has_started.swap(true, SeqCst) {
             return Err(has_run());
@@ -62,12 +62,12 @@ impl AdversaryCampaign {
         self.campaign.cancel();
     }
 
-    /// What is known so far: reports as JSON, in the order of the request's designs.
+    /// Returns all that is known so far: reports as JSON, in the order of the request's designs.
     fn reports(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| unbroken(|| json(&self.campaign.reports())))
     }
 
-    /// A document from which a campaign of the same request goes on.
+    /// Returns a document from which a campaign of the same request continues.
     fn state(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| unbroken(|| self.campaign.state()))
     }

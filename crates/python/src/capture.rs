@@ -3,15 +3,13 @@
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use graven::control::Control;
 use graven::trace::capture::{Capture, CaptureError, Function, Limits, Role, Rules, Sources};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::program_trace::{create, keep};
-use crate::seam::{Failure, Task, TaskControl, parse};
+use crate::seam::{Failure, Task, parse};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,7 +23,7 @@ struct CaptureSpec {
     critical_sections: bool,
     skip: u64,
     most: Option<u64>,
-    /// What the header says of the program.
+    /// Description of the program in the header.
     description: Value,
     out: String,
 }
@@ -64,19 +62,11 @@ impl Sources for Files {
     }
 }
 
-struct Assembling {
-    sources: Files,
-    rules: Rules,
-    limits: Limits,
-    description: Value,
-    out: String,
-}
-
-/// What the plugin has left, made a trace.
+/// Makes a trace of the files that the plugin has left.
 ///
 /// # Errors
 /// The specification is not as agreed.
-pub fn assemble(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn assemble(spec_json: &str) -> Result<Task, Failure> {
     let given: CaptureSpec = parse(spec_json)?;
     let role = |name: &String| {
         Role::find(name).ok_or_else(|| Failure::Config(format!("no role of functions: {name}")))
@@ -85,12 +75,17 @@ pub fn assemble(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         Ok(Function { name, roles: roles.iter().map(role).collect::<Result<_, Failure>>()? })
     };
     let functions = given.functions.into_iter().map(function).collect::<Result<_, Failure>>()?;
-    Ok(Box::new(Assembling {
-        rules: Rules { functions, critical_sections: given.critical_sections },
-        sources: Files { threads: given.threads, regions: given.regions },
-        limits: Limits { skip: given.skip, most: given.most },
-        description: given.description,
-        out: given.out,
+    let rules = Rules { functions, critical_sections: given.critical_sections };
+    let sources = Files { threads: given.threads, regions: given.regions };
+    let limits = Limits { skip: given.skip, most: given.most };
+    Ok(Task::new(move |watch| {
+        let control = watch.begin(0)?;
+        let capture = Capture::new(sources, rules, limits)?;
+        let report = capture.report(&control)?;
+        let mut file = create(&given.out)?;
+        capture.write(&mut file, given.description, &report, &control)?;
+        keep(&given.out, file)?;
+        Ok(report.to_json())
     }))
 }
 
@@ -100,19 +95,5 @@ impl From<CaptureError> for Failure {
             CaptureError::Cancelled => Failure::Cancelled,
             other => Failure::Trace(other.to_string()),
         }
-    }
-}
-
-impl Task for Assembling {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let control = Arc::<Control>::default();
-        watch.follow(Arc::clone(&control), 0)?;
-        let Assembling { sources, rules, limits, description, out } = *self;
-        let capture = Capture::new(sources, rules, limits)?;
-        let report = capture.report(&control)?;
-        let mut file = create(&out)?;
-        capture.write(&mut file, description, &report, &control)?;
-        keep(&out, file)?;
-        Ok(report.to_json().to_string())
     }
 }

@@ -10,43 +10,43 @@ use std::time::{Duration, Instant};
 /// Most bytes that are kept of what it says; the rest is read and counted.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// How long a pipe is waited for when the command has ended: who has taken it along may keep it open, and is killed then.
+/// Longest wait for a pipe when the command has ended. A process that the command has left may keep it open, and is killed then.
 const PIPE_WAIT: Duration = Duration::from_millis(500);
 
 /// Longest pause between two looks at whether it has ended.
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
-/// Exit codes of a shell whose command is there, but cannot be executed, or is not there.
+/// Exit codes of a shell that cannot execute its command, or does not find it.
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
 
-/// What a shell adds to a signal that has ended its command.
+/// Number that a shell adds to a signal that has ended its command.
 const SHELL_SIGNALS: i32 = 128;
 
-/// How a command has ended, and what it has said.
+/// End of a command, and its output.
 pub struct Ended {
-    /// How; none: it had not ended within the limit, and was killed.
+    /// Exit status; none: the command had not ended within the limit, and was killed.
     status: Option<ExitStatus>,
     limit: Duration,
-    /// What it has said, on standard output and standard error in the order in which it came; the beginning of it.
+    /// Beginning of its output, on standard output and standard error in the order in which it came.
     pub said: Vec<u8>,
     /// Bytes after that.
     more: u64,
 }
 
 impl Ended {
-    /// Whether it finds that all is well.
+    /// Returns true if the command finds no fault.
     pub fn passed(&self) -> bool {
         self.status.is_some_and(|status| status.success())
     }
 
-    /// Whether it was not run at all.
+    /// Returns true if the shell could not run the command.
     pub fn is_missing(&self) -> bool {
         let code = self.status.and_then(|status| status.code());
         matches!(code, Some(NOT_EXECUTABLE | NOT_FOUND))
     }
 
-    /// How it has ended, in words that follow its name.
+    /// Returns the kind of end, in words that follow the command.
     pub fn how(&self) -> String {
         let Some(status) = self.status else {
             return format!("had not ended after {} s and was killed", self.limit.as_secs_f64());

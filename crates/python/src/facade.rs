@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graven::catalogue::{self, Catalogue};
-use graven::config::{Config, ConfigError, validate};
+use graven::config::{ConfigError, validate};
 use graven::cost::Sheet;
 use graven::recovery;
 use graven::sim::{Beginning, Others, Simulation, Spec};
@@ -15,9 +15,10 @@ use graven::trace::requests::replay::Replay;
 use graven::trace::requests::{Reader, TraceError};
 use pyo3::prelude::*;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::program_trace::{Recording, spec_of};
-use crate::request_trace::{self, RequestTrace, Source};
+use crate::request_trace::{self, RequestTrace};
 use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
 
 #[derive(Deserialize)]
@@ -34,7 +35,7 @@ struct SimulationSpec {
     #[serde(default)]
     vary: Vec<(String, String, String)>,
     request_trace: Option<String>,
-    /// Whether that is a binary trace, or NVMain's text.
+    /// The request trace is a binary one, not NVMain's text.
     #[serde(default)]
     binary_requests: bool,
     bank_loads: Option<String>,
@@ -97,108 +98,87 @@ struct CostSpec {
 #[serde(deny_unknown_fields)]
 struct ReplaySpec {
     trace: String,
-    /// Whether its addresses are the DRAM's.
+    /// Addresses of the trace are the DRAM's.
     #[serde(default)]
     dram: bool,
     machine: MachineSpec,
     set: Vec<(String, String)>,
 }
 
-/// A checked specification. The machine is built and populated only when it runs, so that hundreds of
-/// tasks may wait without taking memory.
-struct SimulationTask {
-    spec: Spec,
-    /// How it begins, and others that wait and begin alike.
-    beginning: Option<Arc<Beginning>>,
-    request_trace: Option<String>,
-    binary_requests: bool,
-    /// A file for the banks' loads over time.
-    bank_loads: Option<String>,
-    /// A file for what happens while some transactions run, and which.
-    timeline: Option<(String, Range<u64>)>,
-    /// A file for what the programs do.
-    program_trace: Option<String>,
-}
-
-/// A simulation from its specification; everything is checked here, nothing runs.
+/// A simulation from its specification; everything is checked here, nothing runs. The machine is built and populated only when
+/// it runs, so that hundreds of tasks may wait without taking memory.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
-pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
-    let given: SimulationSpec = parse(spec_json)?;
+pub fn simulation(spec_json: &str) -> Result<Task, Failure> {
+    let mut given: SimulationSpec = parse(spec_json)?;
     let mut config = given.machine.config(&given.set)?;
     for (key, value, origin) in &given.vary {
         config.set_by(origin, key, value)?;
     }
-    let spec = spec_of(
-        config,
-        &given.design,
-        &given.workload,
-        given.threads,
-        given.transactions,
-        given.seed,
-    )?;
+    let (threads, transactions) = (given.threads, given.transactions);
+    let spec = spec_of(config, &given.design, &given.workload, threads, transactions, given.seed)?;
     spec.check()?;
-    let timeline = given.timeline.map(|timeline| {
+    let timeline = given.timeline.take().map(|timeline| {
         let range = timeline.range(&spec)?;
         Ok::<_, ConfigError>((timeline.file, range))
     });
-    Ok(Box::new(SimulationTask {
-        timeline: timeline.transpose()?,
-        beginning: Beginning::of(&spec),
-        spec,
-        request_trace: given.request_trace,
-        binary_requests: given.binary_requests,
-        bank_loads: given.bank_loads,
-        program_trace: given.program_trace,
+    let timeline = timeline.transpose()?;
+    let beginning = Beginning::of(&spec);
+    // Weakly: whoever holds a beginning counts as one that begins alike.
+    let (needed, held) = (spec.clone(), beginning.as_ref().map(Arc::downgrade));
+    let task = Task::new(move |watch| simulate(&spec, beginning, given, timeline, watch));
+    Ok(task.needing(move || {
+        let begin_alike = held.as_ref().is_some_and(|beginning| beginning.strong_count() > 1);
+        memory_bytes(&needed, Others { begin_alike, ..Others::default() })
     }))
 }
 
-impl Task for SimulationTask {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let (recording, mut simulation) = match self.program_trace {
-            None => (None, Simulation::begun(&self.spec, self.beginning)?),
-            Some(path) => {
-                let (recording, simulation) = Recording::begin(&self.spec, path)?;
-                (Some(recording), simulation)
-            }
-        };
-        watch.follow(simulation.control(), self.spec.expected_work())?;
-        let is_binary = self.binary_requests;
-        let create = |path| RequestTrace::create(path, is_binary);
-        let trace = self.request_trace.map(create).transpose()?;
-        if let Some(trace) = &trace {
-            simulation.machine_mut().memory.record_requests(trace.recorder());
+/// Runs a simulation. `beginning`: how it begins, together with others that wait and begin alike; `timeline`: a file for what
+/// happens while some transactions run, and which.
+fn simulate(
+    spec: &Spec,
+    beginning: Option<Arc<Beginning>>,
+    given: SimulationSpec,
+    timeline: Option<(String, Range<u64>)>,
+    watch: &TaskControl,
+) -> Result<Value, Failure> {
+    let (recording, mut simulation) = match given.program_trace {
+        None => (None, Simulation::begun(spec, beginning)?),
+        Some(path) => {
+            let (recording, simulation) = Recording::begin(spec, path)?;
+            (Some(recording), simulation)
         }
-        if self.bank_loads.is_some() {
-            simulation.keep_bank_loads();
-        }
-        if let Some((_, transactions)) = &self.timeline {
-            simulation.keep_timeline(transactions.clone());
-        }
-        let digest = simulation.run()?;
-        if let Some(path) = &self.bank_loads {
-            write_file(path, |to| simulation.stats().bank_loads.write_series(to))?;
-        }
-        if let Some((path, _)) = &self.timeline {
-            write_file(path, |to| simulation.write_timeline(to))?;
-        }
-        if let Some(trace) = trace {
-            trace.finish()?;
-        }
-        if let Some(recording) = recording {
-            recording.finish()?;
-        }
-        let mut record = simulation.record(digest);
-        let again = || Simulation::new(&self.spec).map_err(Failure::from);
-        recovery::add_to_record(&mut record, &simulation, again, &simulation.control())?;
-        Ok(record.to_string())
+    };
+    watch.follow(simulation.control(), spec.expected_work())?;
+    let create = |path| RequestTrace::create(path, given.binary_requests);
+    let trace = given.request_trace.map(create).transpose()?;
+    if let Some(trace) = &trace {
+        simulation.machine_mut().memory.record_requests(trace.recorder());
     }
-
-    fn memory_bytes(&self) -> u64 {
-        let begin_alike = self.beginning.as_ref().is_some_and(Beginning::is_shared);
-        memory_bytes(&self.spec, Others { begin_alike, ..Others::default() })
+    if given.bank_loads.is_some() {
+        simulation.keep_bank_loads();
     }
+    if let Some((_, transactions)) = &timeline {
+        simulation.keep_timeline(transactions.clone());
+    }
+    let digest = simulation.run()?;
+    if let Some(path) = &given.bank_loads {
+        write_file(path, |to| simulation.stats().bank_loads.write_series(to))?;
+    }
+    if let Some((path, _)) = &timeline {
+        write_file(path, |to| simulation.write_timeline(to))?;
+    }
+    if let Some(trace) = trace {
+        trace.finish()?;
+    }
+    if let Some(recording) = recording {
+        recording.finish()?;
+    }
+    let mut record = simulation.record(digest);
+    let again = || Simulation::new(spec).map_err(Failure::from);
+    recovery::add_to_record(&mut record, &simulation, again, &simulation.control())?;
+    Ok(record)
 }
 
 /// Writes a file whole.
@@ -217,47 +197,33 @@ pub fn memory_bytes(spec: &Spec, others: Others) -> u64 {
     spec.host_memory(others).map_or(0, |memory| memory.total())
 }
 
-/// A trace that has been opened, and the machine that it will drive.
-struct ReplayTask {
-    config: Config,
-    trace: String,
-    dram: bool,
-    source: Source,
-}
-
 /// A replay from its specification; the machine is checked and the trace opened, nothing runs.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
-pub fn memory_replay(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Box<dyn Task>, Failure> {
+pub fn memory_replay(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Task, Failure> {
     let given: ReplaySpec = parse(spec_json)?;
     let config = given.machine.config(&given.set)?;
     validate(&config)?;
     let source = request_trace::source(&given.trace, file)?;
-    Ok(Box::new(ReplayTask { config, trace: given.trace, dram: given.dram, source }))
-}
-
-impl Task for ReplayTask {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let of = if self.dram { Replay::of_dram } else { Replay::new };
-        let replay = of(&self.config);
+    Ok(Task::new(move |watch| {
+        let replay = if given.dram { Replay::of_dram(&config) } else { Replay::new(&config) };
         // How many requests there are is known only at the end.
         watch.follow(replay.control(), 0)?;
-        let mut reader = Reader::new(self.source);
+        let mut reader = Reader::new(source);
         match replay.run(&mut reader) {
             Ok(record) => {
                 let mut found = record.to_json();
                 request_trace::note(&mut found, &reader);
-                Ok(found.to_string())
+                Ok(found)
             }
             Err(TraceError::Cancelled) => Err(Failure::Cancelled),
-            Err(error) => Err(Failure::Trace(format!("{}: {error}", self.trace))),
+            Err(error) => Err(Failure::Trace(format!("{}: {error}", given.trace))),
         }
-    }
+    }))
 }
 
-/// What is compared on a machine where nothing else is asked for, as JSON; what is set and varied is
-/// checked.
+/// Returns the comparison that a machine's file asks for, or the default one, as JSON; checks settings and variations.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
@@ -269,7 +235,7 @@ pub fn comparison(spec_json: &str) -> Result<String, Failure> {
     Ok(catalogue::comparison(&found).to_string())
 }
 
-/// What a design's hardware costs on a machine, as JSON.
+/// Returns the cost of a design's hardware on a machine, as JSON.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.

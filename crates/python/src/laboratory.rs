@@ -1,20 +1,18 @@
 //! The crash laboratory's side of the seam: campaigns and litmus programs from JSON, reports to JSON.
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use graven::config::{Config, ConfigError};
-use graven::control::Control;
 use graven::design::DesignInfo;
 use graven::lab::adversary::Draws;
 use graven::lab::campaign::{
-    AdversaryCampaign, AdversaryRequest, CampaignError, HOST_BYTES, Report, RunCampaign, Schedules,
+    AdversaryCampaign, AdversaryRequest, HOST_BYTES, Report, RunCampaign, Schedules,
     guarantee_text, replayed_timeline,
 };
 use graven::lab::case::{Case, LitmusError, designs_of};
-use graven::lab::enumeration::{Bound, Enumeration, EnumerationError};
+use graven::lab::enumeration::{Bound, Enumeration};
 use graven::lab::explorer::{Deadlock, Thoroughness};
 use graven::lab::faults::{FaultKind, survey};
 use graven::lab::litmus::{self, Circle, CrashAt, Failure as Failed, Litmus, ParseError, Places};
@@ -32,19 +30,7 @@ use crate::verification::{Asked, Verdict, Verification};
 
 impl From<LitmusError> for Failure {
     fn from(error: LitmusError) -> Failure {
-        Failure::Config(error.to_string())
-    }
-}
-
-impl From<CampaignError> for Failure {
-    fn from(error: CampaignError) -> Failure {
-        Failure::Config(error.to_string())
-    }
-}
-
-impl From<EnumerationError> for Failure {
-    fn from(error: EnumerationError) -> Failure {
-        Failure::Config(error.to_string())
+        Failure::config(error)
     }
 }
 
@@ -75,7 +61,7 @@ struct RunSpec {
     /// A command that checks the recovered files of a captured program.
     #[serde(default)]
     verify: Option<String>,
-    /// How long it may take.
+    /// Limit of the checker's time, in seconds.
     #[serde(default)]
     verify_seconds: Option<f64>,
     /// The folder where the recovered files of the first violation are kept.
@@ -86,10 +72,10 @@ struct RunSpec {
     at: Option<u64>,
 }
 
-/// How long a checker may take if nothing is said.
+/// Default limit of a checker's time, in seconds.
 const VERIFY_SECONDS: f64 = 60.0;
 
-/// Longest time that may be said, in seconds: a day.
+/// Largest limit of a checker's time, in seconds: a day.
 const VERIFY_SECONDS_MAX: f64 = 86_400.0;
 
 #[derive(Deserialize)]
@@ -106,14 +92,14 @@ struct AdversarySpec {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LitmusSpec {
-    /// What the file is called in messages.
+    /// Name of the file in messages.
     file: String,
     text: String,
     /// Instead of the designs that the program names.
     designs: Vec<String>,
 }
 
-/// What is the same in all reports.
+/// Returns the fields that all reports have.
 fn report_json(design: &DesignInfo, config: &Config, report: &Report) -> Value {
     let mut value = json!({
         "design": design.name,
@@ -126,16 +112,8 @@ fn report_json(design: &DesignInfo, config: &Config, report: &Report) -> Value {
     value
 }
 
-struct RunTask {
-    spec: Spec,
-    how: Thoroughness,
-    lives: u32,
-    mutant: Option<String>,
-    verification: Option<Arc<Verification>>,
-}
-
 impl RunSpec {
-    /// What is simulated, with what judges its files.
+    /// Returns the specification of the simulation, and the checker of its files.
     fn spec(&self) -> Result<(Spec, Option<Arc<Verification>>), Failure> {
         let config = self.machine.config(&self.set)?;
         RegionConfig::require_whole(&config, &[])?;
@@ -166,7 +144,7 @@ impl RunSpec {
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
-pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn run(spec_json: &str) -> Result<Task, Failure> {
     let given: RunSpec = parse(spec_json)?;
     let (mut spec, verification) = given.spec()?;
     if let Some(name) = &given.mutant {
@@ -192,57 +170,43 @@ pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
             ..how
         },
     };
-    Ok(Box::new(RunTask { spec, how, lives: given.lives, mutant: given.mutant, verification }))
-}
-
-impl Task for RunTask {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let (spec, mutant, every) = (self.spec.clone(), self.mutant, self.how.every);
-        let (at, design) = (self.how.at.clone(), spec.design);
-        let campaign = RunCampaign::new(registry(), self.spec, self.how)?.going_on(self.lives)?;
+    let (needed, lives) = (spec.clone(), given.lives);
+    let others = Others { crashes: true, lives, begin_alike: false };
+    let campaign = move |watch: &TaskControl| {
+        let campaign = RunCampaign::new(registry(), spec.clone(), how.clone())?.going_on(lives)?;
         watch.follow(campaign.control(), spec.transactions)?;
-        if let Some(verification) = &self.verification {
+        if let Some(verification) = &verification {
             verification.follow(campaign.control());
         }
         let report = campaign.run()?;
-        if let Some(fault) = self.verification.as_ref().and_then(|v| v.fault()) {
+        if let Some(fault) = verification.as_ref().and_then(|v| v.fault()) {
             return Err(Failure::Simulation(format!("verify: {fault}")));
         }
         let points = report.tally.crash_points;
-        if let CrashAt::Point { number, .. } = at
+        if let CrashAt::Point { number, .. } = how.at
             && number >= points
             && report.refused == 0
             && report.findings.is_empty()
         {
             return Err(Failure::Config(format!(
                 "at: there is no crash point {number}: the run of {} has {points}, from 0",
-                design.name
+                spec.design.name
             )));
         }
         let mut value = report_json(spec.design, &spec.config, &report);
         let more = json!({
             "workload": spec.workload.name, "machine": spec.config.machine,
             "threads": spec.threads, "transactions": spec.transactions, "seed": spec.seed,
-            "mutant": mutant, "every": every,
+            "mutant": given.mutant, "every": how.every,
         });
         extend(&mut value, more);
         if report.words_stored_outside > 0 {
             let words = report.words_stored_outside;
             extend(&mut value, json!({ "words_stored_outside": words }));
         }
-        Ok(value.to_string())
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        memory_bytes(&self.spec, Others { crashes: true, lives: self.lives, begin_alike: false })
-    }
-}
-
-struct TrialTask {
-    spec: Spec,
-    verification: Arc<Verification>,
-    /// The trace says how long files were.
-    knows_lengths: bool,
+        Ok(value)
+    };
+    Ok(Task::new(campaign).needing(move || memory_bytes(&needed, others)))
 }
 
 /// A trial of a run's checker, on files that are good: those with which the trace begins, and those after a run in which power
@@ -250,57 +214,56 @@ struct TrialTask {
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
-pub fn trial(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn trial(spec_json: &str) -> Result<Task, Failure> {
     let given: RunSpec = parse(spec_json)?;
     let (spec, verification) = given.spec()?;
     let Some(verification) = verification else {
         return Err(Failure::Config("verify: a trial is of a command".into()));
     };
     let knows_lengths = knows_lengths(&given.workload)?;
-    Ok(Box::new(TrialTask { spec, verification, knows_lengths }))
+    let needed = spec.clone();
+    let task = Task::new(move |watch| try_checker(&spec, &verification, knows_lengths, watch));
+    Ok(task.needing(move || memory_bytes(&needed, Others::default())))
 }
 
-impl Task for TrialTask {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let TrialTask { spec, verification, knows_lengths } = *self;
-        let workload = spec.build_workload()?;
-        let mut image = Image::new();
-        workload.populate(&mut image);
-        let mut simulation = Simulation::with_workload(&spec, workload)?;
-        let control = simulation.control();
-        watch.follow(Arc::clone(&control), spec.transactions)?;
-        verification.follow(Arc::clone(&control));
-        let judged = |image: &Image| match verification.judge(image) {
-            _ if control.is_cancelled() => Err(Failure::Cancelled),
-            Verdict::Passed => Ok(None),
-            Verdict::Impossible(why) => Ok(Some((true, why))),
-            Verdict::Failed(ended) => Ok(Some((false, verification.told(&ended)))),
-        };
-        let (mut when, mut refused) = ("before", None);
-        let mut failed = judged(&image)?;
-        if failed.is_none() {
-            when = "after";
-            match simulation.run() {
-                Err(SimError::Design { why, .. }) => refused = Some(why),
-                ended => {
-                    ended?;
-                    failed = judged(simulation.machine().architectural())?;
-                }
+/// Runs a trial. `knows_lengths`: the trace says how long files were.
+fn try_checker(
+    spec: &Spec,
+    verification: &Verification,
+    knows_lengths: bool,
+    watch: &TaskControl,
+) -> Result<Value, Failure> {
+    let workload = spec.build_workload()?;
+    let mut image = Image::new();
+    workload.populate(&mut image);
+    let mut simulation = Simulation::with_workload(spec, workload)?;
+    let control = simulation.control();
+    watch.follow(Arc::clone(&control), spec.transactions)?;
+    verification.follow(Arc::clone(&control));
+    let judged = |image: &Image| match verification.judge(image) {
+        _ if control.is_cancelled() => Err(Failure::Cancelled),
+        Verdict::Passed => Ok(None),
+        Verdict::Impossible(why) => Ok(Some((true, why))),
+        Verdict::Failed(ended) => Ok(Some((false, verification.told(&ended)))),
+    };
+    let (mut when, mut refused) = ("before", None);
+    let mut failed = judged(&image)?;
+    if failed.is_none() {
+        when = "after";
+        match simulation.run() {
+            Err(SimError::Design { why, .. }) => refused = Some(why),
+            ended => {
+                ended?;
+                failed = judged(simulation.machine().architectural())?;
             }
         }
-        let failed = failed.map(
-            |(is_missing, what)| json!({ "when": when, "is_missing": is_missing, "what": what }),
-        );
-        Ok(json!({
-            "failed": failed, "refused": refused, "knows_lengths": knows_lengths,
-            "threads": spec.threads,
-        })
-        .to_string())
     }
-
-    fn memory_bytes(&self) -> u64 {
-        memory_bytes(&self.spec, Others::default())
-    }
+    let failed = failed
+        .map(|(is_missing, what)| json!({ "when": when, "is_missing": is_missing, "what": what }));
+    Ok(json!({
+        "failed": failed, "refused": refused, "knows_lengths": knows_lengths,
+        "threads": spec.threads,
+    }))
 }
 
 fn extend(value: &mut Value, more: Value) {
@@ -308,32 +271,23 @@ fn extend(value: &mut Value, more: Value) {
     value.as_object_mut().expect("reports are objects").extend(more);
 }
 
-struct AdversaryTask {
-    design: &'static DesignInfo,
-    config: Config,
-    schedules: Schedules<'static>,
-    mutant: Option<String>,
-    seeds: u64,
-    first_seed: u64,
-}
-
 /// Schedules of the adversary on several designs and host threads; everything is checked here, nothing runs.
 ///
 /// # Errors
-/// Names what was refused and what is allowed, or why it cannot go on from the state.
+/// Names what was refused and what is allowed, or why it cannot continue from the state.
 pub fn adversary_campaign(
     request_json: &str,
     state: Option<&str>,
 ) -> Result<AdversaryCampaign<'static>, Failure> {
     let request: AdversaryRequest = parse(request_json)?;
-    Ok(AdversaryCampaign::new(registry(), request, state)?)
+    AdversaryCampaign::new(registry(), request, state).map_err(Failure::config)
 }
 
 /// Schedules of the adversary on one design, one after the other; everything is checked here, nothing runs.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
-pub fn adversary(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn adversary(spec_json: &str) -> Result<Task, Failure> {
     let given: AdversarySpec = parse(spec_json)?;
     let design = registry().find_design(&given.design)?;
     let config = MachineSpec::Preset { preset: litmus::MACHINE.into() }.config(&given.set)?;
@@ -346,36 +300,29 @@ pub fn adversary(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         (first_seed, seeds),
         given.violations.max(1),
     )?;
-    Ok(Box::new(AdversaryTask { design, config, schedules, mutant, seeds, first_seed }))
-}
-
-impl Task for AdversaryTask {
-    fn memory_bytes(&self) -> u64 {
-        HOST_BYTES
-    }
-
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        watch.follow(self.schedules.control(), self.seeds)?;
-        let report = self.schedules.run()?;
-        let mut value = report_json(self.design, &self.config, &report);
+    let task = Task::new(move |watch| {
+        watch.follow(schedules.control(), seeds)?;
+        let mut value = report_json(design, &config, &schedules.run()?);
         let more = json!({
-            "workload": "adversary", "machine": litmus::MACHINE, "mutant": self.mutant,
-            "first_seed": self.first_seed, "seeds": self.seeds,
+            "workload": "adversary", "machine": litmus::MACHINE, "mutant": mutant,
+            "first_seed": first_seed, "seeds": seeds,
         });
         extend(&mut value, more);
-        Ok(value.to_string())
-    }
+        Ok(value)
+    });
+    Ok(task.needing(|| HOST_BYTES))
 }
 
+/// A program on the designs that it is for.
 struct LitmusTask {
-    /// What the file is called in messages.
+    /// Name of the file in messages.
     file: String,
     litmus: Litmus,
     places: Places,
     designs: Vec<(&'static DesignInfo, bool)>,
 }
 
-/// What is wrong in a place of a file, which editors find.
+/// Returns the refusal of a program with its place in the file, in the form that editors find.
 fn misread(file: &str, error: &ParseError) -> Failure {
     Failure::Config(format!("{file}:{}:{}: {}", error.line, error.column, error.message))
 }
@@ -395,7 +342,7 @@ impl LitmusTask {
 ///
 /// # Errors
 /// Syntax errors as FILE:LINE:COLUMN, so that editors find the place; names and values that do not exist or fit.
-pub fn litmus_program(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn litmus_program(spec_json: &str) -> Result<Task, Failure> {
     let given: LitmusSpec = parse(spec_json)?;
     let named = |error: &dyn std::fmt::Display| Failure::Config(format!("{}: {error}", given.file));
     let (litmus, places) =
@@ -415,13 +362,12 @@ pub fn litmus_program(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
             return Err(task.refusal(&deadlock));
         }
     }
-    Ok(Box::new(task))
+    Ok(Task::new(move |watch| task.run(watch)))
 }
 
-impl Task for LitmusTask {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let control = Arc::new(Control::default());
-        watch.follow(Arc::clone(&control), self.designs.len() as u64)?;
+impl LitmusTask {
+    fn run(&self, watch: &TaskControl) -> Result<Value, Failure> {
+        let control = watch.begin(self.designs.len() as u64)?;
         let (mut results, mut checked) = (Vec::new(), 0);
         for (done, (design, must_violate)) in self.designs.iter().enumerate() {
             if control.report(done as u64) {
@@ -452,7 +398,7 @@ impl Task for LitmusTask {
             results.push(value);
         }
         control.report(self.designs.len() as u64);
-        Ok(json!({ "title": self.litmus.title, "results": results }).to_string())
+        Ok(json!({ "title": self.litmus.title, "results": results }))
     }
 }
 
@@ -462,27 +408,17 @@ struct MutantsSpec {
     design: String,
 }
 
-struct MutantsTask {
-    design: &'static DesignInfo,
-}
-
 /// The mutants of a design: its own, and those that operators make of it, as runs of it have shown.
 ///
 /// # Errors
 /// A design that does not exist.
-pub fn mutants(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn mutants(spec_json: &str) -> Result<Task, Failure> {
     let given: MutantsSpec = parse(spec_json)?;
-    Ok(Box::new(MutantsTask { design: registry().find_design(&given.design)? }))
-}
-
-impl Task for MutantsTask {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let control = Arc::new(Control::default());
-        watch.follow(Arc::clone(&control), 1)?;
-        let all = mutants_of(registry(), self.design, &control)?;
-        let all = all.iter().map(|m| json!({ "name": m.name, "class": m.class }));
-        Ok(Value::from_iter(all).to_string())
-    }
+    let design = registry().find_design(&given.design)?;
+    Ok(Task::new(move |watch| {
+        let all = mutants_of(registry(), design, &watch.begin(1)?)?;
+        Ok(all.iter().map(|m| json!({ "name": m.name, "class": m.class })).collect())
+    }))
 }
 
 #[derive(Deserialize)]
@@ -496,32 +432,20 @@ struct MutantSpec {
     seeds: u64,
 }
 
-struct MutantTask {
-    design: &'static DesignInfo,
-    mutant: Mutant,
-    draws: Draws,
-    seeds: (u64, u64),
-}
-
 /// Schedules of the adversary on a mutant, until it is killed; everything is checked here, nothing runs.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
-pub fn mutant(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn mutant(spec_json: &str) -> Result<Task, Failure> {
     let given: MutantSpec = parse(spec_json)?;
     let design = registry().find_design(&given.design)?;
     let (_, operator) = design.mutation(&given.mutant)?;
     let class = operator.map(|operator| operator.class().to_string());
     let mutant = Mutant { name: given.mutant, class };
-    let draws = Draws::with(&given.draw).map_err(|error| Failure::Config(error.to_string()))?;
-    Ok(Box::new(MutantTask { design, mutant, draws, seeds: (given.first_seed, given.seeds) }))
-}
-
-impl Task for MutantTask {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let control = Arc::new(Control::default());
-        watch.follow(Arc::clone(&control), self.seeds.1)?;
-        let MutantTask { design, mutant, draws, seeds } = *self;
+    let draws = Draws::with(&given.draw).map_err(Failure::config)?;
+    let seeds = (given.first_seed, given.seeds);
+    Ok(Task::new(move |watch| {
+        let control = watch.begin(seeds.1)?;
         let trial = try_mutant(registry(), design, &mutant, draws, seeds, &control);
         let trial = trial.map_err(|error| match error {
             TrialError::Unknown(error) => Failure::from(error),
@@ -533,9 +457,8 @@ impl Task for MutantTask {
         Ok(json!({
             "design": design.name, "mutant": trial.mutant.name, "class": trial.mutant.class,
             "schedules": trial.schedules, "refused": trial.refused, "kill": kill,
-        })
-        .to_string())
-    }
+        }))
+    }))
 }
 
 #[derive(Deserialize)]
@@ -550,29 +473,26 @@ struct CheckSpec {
     count: usize,
 }
 
-struct CheckTask {
-    enumeration: Enumeration<'static>,
-    range: Option<Range<usize>>,
-}
-
 fn enumeration(given: CheckSpec) -> Result<Enumeration<'static>, Failure> {
     let design = registry().find_design(&given.design)?;
-    Ok(Enumeration::new(registry(), design, given.mutant, given.set, given.bound)?)
+    let all = Enumeration::new(registry(), design, given.mutant, given.set, given.bound);
+    all.map_err(Failure::config)
 }
 
-/// How many programs there are within a bound; everything is checked here, nothing runs.
+/// Counts the programs within a bound; everything is checked here, nothing runs.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
-pub fn programs(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
-    Ok(Box::new(CheckTask { enumeration: enumeration(parse(spec_json)?)?, range: None }))
+pub fn programs(spec_json: &str) -> Result<Task, Failure> {
+    let enumeration = enumeration(parse(spec_json)?)?;
+    Ok(Task::new(move |_| Ok(json!({ "programs": enumeration.program_count() }))))
 }
 
 /// Some of the programs within a bound, executed and judged in every way; everything is checked here, nothing runs.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
-pub fn check(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn check(spec_json: &str) -> Result<Task, Failure> {
     let given: CheckSpec = parse(spec_json)?;
     let (first, count) = (given.first, given.count);
     let enumeration = enumeration(given)?;
@@ -582,17 +502,9 @@ pub fn check(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
             "first: program {first} and {count} in all is not allowed; there are {all}"
         )));
     };
-    Ok(Box::new(CheckTask { enumeration, range: Some(first..end) }))
-}
-
-impl Task for CheckTask {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let CheckTask { enumeration, range } = *self;
-        let Some(range) = range else {
-            return Ok(json!({ "programs": enumeration.program_count() }).to_string());
-        };
-        watch.follow(enumeration.control(), range.len() as u64)?;
-        let checked = enumeration.run(range)?;
+    Ok(Task::new(move |watch| {
+        watch.follow(enumeration.control(), count as u64)?;
+        let checked = enumeration.run(first..end)?;
         let mut value = serde_json::to_value(&checked).expect("counts are numbers");
         let finding = checked.findings.first().map(|finding| {
             json!({
@@ -602,8 +514,8 @@ impl Task for CheckTask {
             })
         });
         extend(&mut value, json!({ "violation": finding }));
-        Ok(value.to_string())
-    }
+        Ok(value)
+    }))
 }
 
 #[derive(Deserialize)]
@@ -616,28 +528,17 @@ struct FaultsSpec {
     seeds: u64,
 }
 
-struct FaultsTask {
-    design: &'static DesignInfo,
-    draws: Draws,
-    seeds: (u64, u64),
-}
-
 /// Power failures with faults in schedules of the adversary; everything is checked here, nothing runs.
 ///
 /// # Errors
 /// A design or a bound that does not exist.
-pub fn faults(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn faults(spec_json: &str) -> Result<Task, Failure> {
     let given: FaultsSpec = parse(spec_json)?;
     let design = registry().find_design(&given.design)?;
-    let draws = Draws::with(&given.draw).map_err(|error| Failure::Config(error.to_string()))?;
-    Ok(Box::new(FaultsTask { design, draws, seeds: (given.first_seed, given.seeds) }))
-}
-
-impl Task for FaultsTask {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let control = Arc::new(Control::default());
-        watch.follow(Arc::clone(&control), self.seeds.1)?;
-        let found = survey(registry(), self.design, &self.draws, self.seeds, &control)?;
+    let draws = Draws::with(&given.draw).map_err(Failure::config)?;
+    let seeds = (given.first_seed, given.seeds);
+    Ok(Task::new(move |watch| {
+        let found = survey(registry(), design, &draws, seeds, &watch.begin(seeds.1)?)?;
         let kinds = FaultKind::ALL.iter().zip(&found.counts);
         let kinds = kinds.map(|((_, name), counts)| {
             json!({
@@ -645,8 +546,7 @@ impl Task for FaultsTask {
             })
         });
         Ok(json!({
-            "design": self.design.name, "schedules": found.schedules, "faults": Value::from_iter(kinds),
-        })
-        .to_string())
-    }
+            "design": design.name, "schedules": found.schedules, "faults": Value::from_iter(kinds),
+        }))
+    }))
 }

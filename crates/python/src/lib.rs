@@ -1,4 +1,4 @@
-//! What the Python package asks of the simulator: text in, text out, everything JSON.
+//! Requests of the Python package to the simulator: text in, text out, everything JSON.
 //!
 //! A native module is three lines: its function, and [`fill`] with what there is to simulate. The module
 //! `graven._engine` of the package has all that ships; a module of one's own has more designs or workloads.
@@ -30,6 +30,7 @@ mod task;
 mod verification;
 
 use graven::Registry;
+use graven::stats::RECOVERY_TRANSACTIONS;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -123,7 +124,7 @@ impl Campaign {
         campaign.as_super().control().checked()
     }
 
-    /// Whether there is a violation, and its program is being minimised; to cancel a run is then to take it as it is.
+    /// Returns true while the program of a violation is being minimised; a run that is cancelled then takes it as it is.
     fn minimising(campaign: PyRef<'_, Self>) -> bool {
         campaign.as_super().control().minimising()
     }
@@ -172,7 +173,7 @@ impl Conversion {
     }
 }
 
-/// What the plugin of `graven capture` has left, made a program trace: `CaptureAssembly(spec_json)`. Its progress is in
+/// Assembly of a program trace from the files of `graven capture`'s plugin: `CaptureAssembly(spec_json)`. Its progress is in
 /// transactions, of 0; its result a report.
 #[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
 struct CaptureAssembly;
@@ -185,13 +186,13 @@ impl CaptureAssembly {
     }
 }
 
-/// What is in a program trace, as JSON.
+/// Returns the contents of a program trace, as JSON.
 #[pyfunction]
 fn trace_info(path: &str) -> PyResult<String> {
     Ok(program_trace::info(path)?)
 }
 
-/// What the programs of a trace are like, as papers describe theirs; as JSON. All of the trace is read.
+/// Returns the properties of a trace's programs that papers give of theirs, as JSON. Reads all of the trace.
 #[pyfunction]
 fn trace_properties(py: Python<'_>, path: &str) -> PyResult<String> {
     Ok(py.detach(|| program_trace::properties(path))?)
@@ -203,7 +204,7 @@ fn catalogue() -> String {
     facade::catalogue()
 }
 
-/// What is compared on a machine where nothing else is asked for; settings and variations are checked.
+/// Returns the comparison that a machine's file asks for, or the default one; checks settings and variations.
 #[pyfunction]
 fn comparison(spec_json: &str) -> PyResult<String> {
     Ok(facade::comparison(spec_json)?)
@@ -215,13 +216,13 @@ fn papers() -> String {
     paper_files::texts()
 }
 
-/// What distinguishes this build from others of the same version: a digest of the engine's sources.
+/// Returns a digest of the engine's sources, by which builds of the same version differ.
 #[pyfunction]
 fn build() -> &'static str {
     env!("GRAVEN_BUILD")
 }
 
-/// What a design's hardware costs on a machine: items with formulas, and what papers print; as JSON.
+/// Returns the cost of a design's hardware on a machine: items with formulas, and the numbers that papers print; as JSON.
 #[pyfunction]
 fn cost(spec_json: &str) -> PyResult<String> {
     Ok(facade::cost(spec_json)?)
@@ -235,6 +236,7 @@ pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> Py
     seam::set_registry(make);
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("RECOVERY_TRANSACTIONS", RECOVERY_TRANSACTIONS)?;
     module.add("ConfigError", py.get_type::<ConfigError>())?;
     module.add("TraceError", py.get_type::<TraceError>())?;
     module.add("SimulationError", py.get_type::<SimulationError>())?;

@@ -1,4 +1,4 @@
-//! What the papers measured and claim, as files that ship with Graven; the front end reads them.
+//! Measurements and claims of the papers, as files that ship with Graven; the front end reads them.
 
 use serde_json::json;
 

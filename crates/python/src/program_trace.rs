@@ -14,15 +14,15 @@ use graven::workload::WorkloadInfo;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
+use crate::seam::{Failure, MachineSpec, Task, parse, registry};
 use crate::verification::{Asked, Verification};
 
 /// Bytes that are read or written at a time.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// What was wrong with a trace at a path.
+/// Returns the failure for an error of the trace at a path.
 fn failure(path: &str, error: TraceError) -> Failure {
     match error {
         TraceError::Cancelled => Failure::Cancelled,
@@ -113,26 +113,21 @@ impl TraceReplaySpec {
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
-pub fn replay(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+pub fn replay(spec_json: &str) -> Result<Task, Failure> {
     let given: TraceReplaySpec = parse(spec_json)?;
     given.replay()?;
-    Ok(Box::new(given))
+    Ok(Task::new(move |watch| {
+        let replay = given.replay()?;
+        let control = watch.begin(replay.spec().transactions)?;
+        replay.run(&control).map_err(|e| failure(&given.trace, e))
+    }))
 }
 
-impl Task for TraceReplaySpec {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let replay = self.replay()?;
-        let control = Arc::<Control>::default();
-        watch.follow(Arc::clone(&control), replay.spec().transactions)?;
-        let record = replay.run(&control).map_err(|e| failure(&self.trace, e))?;
-        Ok(record.to_string())
-    }
-}
-
-/// How the names of program traces end, where they stand for workloads.
+/// Ending of the names of program traces that stand for workloads.
 const ENDING: &str = ".gvt";
 
-/// What is to be simulated: a workload of a name, or the programs of a trace, if it ends as a trace's does.
+/// Returns the specification of a simulation, of the workload with this name or, if the name ends as a trace's does, of the
+/// trace's programs.
 ///
 /// # Errors
 /// Names what was refused and what is allowed; a trace that is broken, or does not fit the machine.
@@ -227,7 +222,7 @@ pub fn verified(
     Ok((spec, verification))
 }
 
-/// Whether a trace of a captured program says how long its files were.
+/// Returns true if a trace of a captured program has the lengths of its files.
 ///
 /// # Errors
 /// It is no whole trace.
@@ -243,39 +238,25 @@ fn leaked(name: &str) -> &'static str {
     Box::leak(name.to_owned().into_boxed_str())
 }
 
-/// What is in a trace, as JSON: its header, `bytes`, `blocks`, `populated_words`, `populated_bytes`, and numbers for
+/// Returns the contents of a trace, as JSON: its header, `bytes`, `blocks`, `populated_words`, `populated_bytes`, and numbers for
 /// each of its `summaries`.
 ///
 /// # Errors
 /// It is no whole trace.
 pub fn info(path: &str) -> Result<String, Failure> {
-    contents(path).map(|found| found.to_string())
+    Ok(contents(path)?.to_string())
 }
 
-fn contents(path: &str) -> Result<serde_json::Value, Failure> {
+fn contents(path: &str) -> Result<Value, Failure> {
     let reader = open(path)?;
     let contents = reader.contents();
-    let threads = contents.threads.iter().map(|t| {
-        json!({
-            "operations": t.operations,
-            "transactions": t.transactions,
-            "loads": t.loads,
-            "stores": t.stores,
-            "instructions": t.instructions,
-            "locks": t.locks,
-            "end": t.end,
-            "volatile_loads": t.volatile_loads,
-            "volatile_stores": t.volatile_stores,
-            "volatile_end": t.volatile_end,
-        })
-    });
     Ok(json!({
         "header": contents.header.to_json(),
         "bytes": contents.bytes,
         "blocks": contents.blocks(),
         "populated_words": contents.picture_words,
         "populated_bytes": contents.picture_bytes,
-        "summaries": threads.collect::<Vec<_>>(),
+        "summaries": contents.threads,
     }))
 }
 
@@ -324,7 +305,7 @@ fn said(error: PyErr) -> io::Error {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ImportSpec {
-    /// What the files are called in messages.
+    /// Names of the files in messages.
     names: Vec<String>,
     out: String,
     transaction_stores: Option<u32>,
@@ -350,7 +331,7 @@ impl From<LayoutSpec> for Layout {
     }
 }
 
-/// What the programs of a trace are like, as JSON.
+/// Returns the properties of a trace's programs, as JSON.
 ///
 /// # Errors
 /// It is no whole trace.
@@ -368,55 +349,46 @@ struct ExportSpec {
     transactions: Option<u64>,
 }
 
-struct Import {
-    given: ImportSpec,
-    sources: Vec<PythonFile>,
-}
-
-struct Export {
-    given: ExportSpec,
-    out: PythonFile,
-}
-
 /// ChampSim's traces made a program trace: `sources` are their files.
 ///
 /// # Errors
 /// The specification is not as agreed.
-pub fn import(spec_json: &str, sources: Vec<Py<PyAny>>) -> Result<Box<dyn Task>, Failure> {
-    let given = parse(spec_json)?;
-    Ok(Box::new(Import { given, sources: sources.into_iter().map(PythonFile).collect() }))
+pub fn import(spec_json: &str, sources: Vec<Py<PyAny>>) -> Result<Task, Failure> {
+    let given: ImportSpec = parse(spec_json)?;
+    let mut sources: Vec<PythonFile> = sources.into_iter().map(PythonFile).collect();
+    Ok(Task::new(move |watch| {
+        let control = watch.begin(0)?;
+        let ImportSpec { names, out, transaction_stores, instructions, layout } = given;
+        let how = How { transaction_stores, instructions, layout: layout.map(Layout::from) };
+        let made = champsim::import(&mut sources, how, create(&out)?, &control);
+        let made = made.map_err(|e| failure(&names.join(", "), e))?;
+        keep(&out, made.out)?;
+        let mut found = contents(&out)?;
+        let notes = notes(made.oddities);
+        if !notes.is_empty() {
+            found["notes"] = json!(notes);
+        }
+        Ok(found)
+    }))
 }
 
 /// A thread of a program trace made one of ChampSim's: `out` is its file.
 ///
 /// # Errors
 /// The specification is not as agreed, or the trace is none.
-pub fn export(spec_json: &str, out: Py<PyAny>) -> Result<Box<dyn Task>, Failure> {
+pub fn export(spec_json: &str, out: Py<PyAny>) -> Result<Task, Failure> {
     let given: ExportSpec = parse(spec_json)?;
     open(&given.trace)?;
-    Ok(Box::new(Export { given, out: PythonFile(out) }))
-}
-
-impl Task for Import {
-    fn run(mut self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let control = Arc::<Control>::default();
-        watch.follow(Arc::clone(&control), 0)?;
-        let ImportSpec { names, out, transaction_stores, instructions, layout } = &self.given;
-        let how = How {
-            transaction_stores: *transaction_stores,
-            instructions: *instructions,
-            layout: layout.map(Layout::from),
-        };
-        let made = champsim::import(&mut self.sources, how, create(out)?, &control);
-        let made = made.map_err(|e| failure(&names.join(", "), e))?;
-        keep(out, made.out)?;
-        let mut found = contents(out)?;
-        let notes = notes(made.oddities);
-        if !notes.is_empty() {
-            found["notes"] = json!(notes);
-        }
-        Ok(found.to_string())
-    }
+    let mut out = BufWriter::with_capacity(BUFFER_BYTES, PythonFile(out));
+    Ok(Task::new(move |watch| {
+        let control = watch.begin(0)?;
+        let ExportSpec { trace, thread, first_transaction, transactions } = given;
+        let part = Part { thread, first_transaction, transactions };
+        let instructions = champsim::export(&open(&trace)?, part, &mut out, &control);
+        let instructions = instructions.map_err(|e| failure(&trace, e))?;
+        out.flush().map_err(|e| unwritten("the trace for ChampSim", e))?;
+        Ok(json!({ "instructions": instructions }))
+    }))
 }
 
 /// Sentences for the user about the sources of an import.
@@ -435,19 +407,4 @@ fn notes(oddities: Oddities) -> Vec<String> {
         ));
     }
     notes
-}
-
-impl Task for Export {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let control = Arc::<Control>::default();
-        watch.follow(Arc::clone(&control), 0)?;
-        let Export { given, out } = *self;
-        let ExportSpec { trace, thread, first_transaction, transactions } = given;
-        let part = Part { thread, first_transaction, transactions };
-        let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
-        let instructions = champsim::export(&open(&trace)?, part, &mut out, &control);
-        let instructions = instructions.map_err(|e| failure(&trace, e))?;
-        out.flush().map_err(|e| unwritten("the trace for ChampSim", e))?;
-        Ok(json!({ "instructions": instructions }).to_string())
-    }
 }

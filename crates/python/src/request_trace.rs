@@ -1,5 +1,5 @@
 //! The requests of a run, written to a file while it runs, and traces of requests made others of another format. The thread
-//! of a recorded request is always 0: below the caches nobody knows it.
+//! of a recorded request is always 0: it is not known below the caches.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -13,11 +13,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::program_trace::PythonFile;
-use crate::seam::{Failure, Task, TaskControl, parse};
+use crate::seam::{Failure, Task, parse};
 
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// How many requests pass between looks at whether somebody wants a conversion to stop.
+/// Requests of a conversion between two checks for its cancellation.
 const REQUESTS_PER_LOOK: u64 = 4096;
 
 /// A file of either format.
@@ -147,63 +147,57 @@ pub fn note<R: Read>(found: &mut Value, reader: &Reader<R>) {
     }
 }
 
-struct Conversion {
-    given: ConversionSpec,
-    source: Source,
-}
-
 /// A trace of requests made one of another format: binary, or NVMain's text.
 ///
 /// # Errors
 /// The specification is not as agreed, or there is no such trace.
-pub fn conversion(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Box<dyn Task>, Failure> {
+pub fn conversion(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Task, Failure> {
     let given: ConversionSpec = parse(spec_json)?;
     let source = source(&given.trace, file)?;
-    Ok(Box::new(Conversion { given, source }))
+    Ok(Task::new(move |watch| {
+        let control = watch.begin(0)?;
+        convert(&given, source, &control)
+    }))
 }
 
 fn refused(path: &str, error: impl std::fmt::Display) -> Failure {
     Failure::Trace(format!("{path}: {error}"))
 }
 
-impl Task for Conversion {
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let control = Arc::<Control>::default();
-        watch.follow(Arc::clone(&control), 0)?;
-        let Conversion { given: ConversionSpec { trace, out: path, is_binary }, source } = *self;
-        let mut reader = Reader::new(source);
-        let mut next = || reader.next().transpose().map_err(|error| refused(&trace, error));
-        let unwritten = |error: io::Error| failure(&path, &error);
-        let first = next()?.ok_or_else(|| refused(&trace, TraceError::Empty))?;
-        let version = Version::of_content(&first.content);
-        if !is_binary && version.is_none() {
-            return Err(refused(&trace, NO_CONTENT));
-        }
-        let text = if is_binary { None } else { version };
-        let mut out = Out::create(&path, text).map_err(unwritten)?;
-        let mut requests = 0u64;
-        let mut request = Some(first);
-        while let Some(this) = request {
-            if !is_binary && Version::of_content(&this.content) != version {
-                let place = requests + 1;
-                return Err(refused(&trace, format!("request {place}: {OTHER_CONTENT}")));
-            }
-            out.write(this).map_err(unwritten)?;
-            requests += 1;
-            if requests.is_multiple_of(REQUESTS_PER_LOOK) && control.report(requests) {
-                return Err(Failure::Cancelled);
-            }
-            request = next()?;
-        }
-        out.finish().map_err(unwritten)?;
-        let mut found = json!({ "requests": requests });
-        note(&mut found, &reader);
-        Ok(found.to_string())
+fn convert(given: &ConversionSpec, source: Source, control: &Control) -> Result<Value, Failure> {
+    let ConversionSpec { trace, out: path, is_binary } = given;
+    let mut reader = Reader::new(source);
+    let mut next = || reader.next().transpose().map_err(|error| refused(trace, error));
+    let unwritten = |error: io::Error| failure(path, &error);
+    let first = next()?.ok_or_else(|| refused(trace, TraceError::Empty))?;
+    let version = Version::of_content(&first.content);
+    if !is_binary && version.is_none() {
+        return Err(refused(trace, NO_CONTENT));
     }
+    let text = if *is_binary { None } else { version };
+    let mut out = Out::create(path, text).map_err(unwritten)?;
+    let mut requests = 0u64;
+    let mut request = Some(first);
+    while let Some(this) = request {
+        if !is_binary && Version::of_content(&this.content) != version {
+            let place = requests + 1;
+            return Err(refused(trace, format!("request {place}: {OTHER_CONTENT}")));
+        }
+        out.write(this).map_err(unwritten)?;
+        requests += 1;
+        if requests.is_multiple_of(REQUESTS_PER_LOOK) && control.report(requests) {
+            return Err(Failure::Cancelled);
+        }
+        request = next()?;
+    }
+    out.finish().map_err(unwritten)?;
+    let mut found = json!({ "requests": requests });
+    note(&mut found, &reader);
+    Ok(found)
 }
 
 /// Why a trace cannot be NVMain's.
 const NO_CONTENT: &str = "its requests have no data, which NVMain's format must have";
-/// The same, of a trace whose requests differ.
+/// Why a trace cannot be NVMain's whose requests differ.
 const OTHER_CONTENT: &str =
     "it has other data, old or new, than the first; in NVMain's format all have the same";

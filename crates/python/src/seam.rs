@@ -1,6 +1,7 @@
-//! What every part of the seam needs: what there is to simulate, failures, tasks that are observed, machines and
+//! Parts that every other part of the seam needs: the registry, failures, tasks that are observed, machines and
 //! specifications as JSON.
 
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
@@ -10,15 +11,16 @@ use graven::config::{Config, ConfigError};
 use graven::control::Control;
 use graven::sim::SimError;
 use serde::Deserialize;
+use serde_json::Value;
 
 static REGISTRY: OnceLock<Registry> = OnceLock::new();
 
-/// Sets what there is to simulate, once for a process.
+/// Sets the registry, once for a process.
 pub fn set_registry(make: impl FnOnce() -> Registry) {
     REGISTRY.get_or_init(make);
 }
 
-/// What there is to simulate.
+/// Returns the registry: all that can be simulated.
 ///
 /// # Panics
 /// Before it is set: by the module, before any of its functions can be called.
@@ -35,13 +37,20 @@ pub enum Failure {
     Trace(String),
     /// The simulation failed.
     Simulation(String),
-    /// It was cancelled.
+    /// The call was cancelled.
     Cancelled,
+}
+
+impl Failure {
+    /// A refusal of the specification, for this reason.
+    pub fn config(why: impl Display) -> Failure {
+        Failure::Config(why.to_string())
+    }
 }
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Failure {
-        Failure::Config(error.to_string())
+        Failure::config(error)
     }
 }
 
@@ -50,13 +59,13 @@ impl From<SimError> for Failure {
         match error {
             SimError::Cancelled => Failure::Cancelled,
             // No design can run it: what was given is wrong.
-            refused @ SimError::ProgramDeadlock(_) => Failure::Config(refused.to_string()),
+            refused @ SimError::ProgramDeadlock(_) => Failure::config(refused),
             failed => Failure::Simulation(failed.to_string()),
         }
     }
 }
 
-/// What a task shares with the threads that watch it.
+/// State that a task shares with the threads that watch it.
 #[derive(Debug, Default)]
 pub struct TaskControl {
     cancelled: AtomicBool,
@@ -84,7 +93,7 @@ impl TaskControl {
         self.control.get().map_or(0, |control| control.failures_checked())
     }
 
-    /// Whether a campaign has violated, and is minimising the program.
+    /// Returns true while a campaign minimises the program of a violation.
     pub fn minimising(&self) -> bool {
         self.control.get().is_some_and(|control| control.is_minimising())
     }
@@ -95,19 +104,46 @@ impl TaskControl {
         self.control.set(control).expect("a task runs once");
         if self.cancelled.load(SeqCst) { Err(Failure::Cancelled) } else { Ok(()) }
     }
+
+    /// Makes the control to which a computation reports that is about to begin.
+    pub fn begin(&self, total: u64) -> Result<Arc<Control>, Failure> {
+        let control = Arc::<Control>::default();
+        self.follow(Arc::clone(&control), total)?;
+        Ok(control)
+    }
 }
 
-/// Something that runs once and gives a record as JSON.
-pub trait Task: Send {
-    /// Runs to the end, or until the watch is cancelled.
+/// Function that runs a task: it takes the state that the task shares with the threads that watch it, and returns the result.
+type Run = Box<dyn FnOnce(&TaskControl) -> Result<Value, Failure> + Send>;
+
+/// Something that was checked, runs once, and gives a result as JSON.
+pub struct Task {
+    run: Run,
+    memory_bytes: Box<dyn Fn() -> u64 + Send>,
+}
+
+impl Task {
+    /// A task of which no need of memory is known.
+    pub fn new(run: impl FnOnce(&TaskControl) -> Result<Value, Failure> + Send + 'static) -> Task {
+        Task { run: Box::new(run), memory_bytes: Box::new(|| 0) }
+    }
+
+    /// The same task, whose need of the host's memory, in bytes at most, is what `memory_bytes` returns when it is asked.
+    pub fn needing(self, memory_bytes: impl Fn() -> u64 + Send + 'static) -> Task {
+        Task { memory_bytes: Box::new(memory_bytes), ..self }
+    }
+
+    /// Runs to the end, or until the task is cancelled.
     ///
     /// # Errors
     /// The simulation failed or was cancelled.
-    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure>;
+    pub fn run(self, watch: &TaskControl) -> Result<Value, Failure> {
+        (self.run)(watch)
+    }
 
-    /// Memory of the host that it needs, at most, in bytes; 0 of a task of which nothing is known, or that needs little.
-    fn memory_bytes(&self) -> u64 {
-        0
+    /// Memory of the host that the task needs, at most, in bytes; 0 if nothing is known, or it needs little.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.memory_bytes)()
     }
 }
 
@@ -117,20 +153,20 @@ pub trait Task: Send {
 pub enum MachineSpec {
     /// One that ships with Graven.
     Preset {
-        /// Its name.
+        /// Name of the preset.
         preset: String,
     },
     /// A user's file.
     File {
-        /// Its name.
+        /// Name of the file.
         file: String,
-        /// Its text.
+        /// Text of the file.
         text: String,
     },
 }
 
 impl MachineSpec {
-    /// Its configuration, with values set on top.
+    /// Returns the machine's configuration, with values set on top.
     ///
     /// # Errors
     /// Names what was refused and what is allowed.
@@ -143,7 +179,7 @@ impl MachineSpec {
         Ok(config)
     }
 
-    /// Its parameters, and what is compared on it.
+    /// Reads the machine's parameters, and the comparison that its file asks for.
     ///
     /// # Errors
     /// Names what was refused and what is allowed.

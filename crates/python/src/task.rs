@@ -11,16 +11,16 @@ use pyo3::prelude::*;
 use crate::SimulationError;
 use crate::seam::{Task, TaskControl};
 
-/// What simulations, replays and campaigns have in common: each runs once, on the thread that calls `run`.
+/// Common base of simulations, replays and campaigns: each runs once, on the thread that calls `run`.
 #[pyclass(name = "Task", frozen, subclass, module = "graven._engine")]
 pub struct TaskHandle {
-    task: Mutex<Option<Box<dyn Task>>>,
+    task: Mutex<Option<Task>>,
     control: TaskControl,
 }
 
 impl TaskHandle {
     /// An object of a class that is one, of a task that was checked.
-    pub fn of<C>(class: C, task: Box<dyn Task>) -> PyClassInitializer<C>
+    pub fn of<C>(class: C, task: Task) -> PyClassInitializer<C>
     where
         C: PyClass<BaseType = TaskHandle>,
     {
@@ -28,7 +28,7 @@ impl TaskHandle {
         PyClassInitializer::from(handle).add_subclass(class)
     }
 
-    /// What it shares with the threads that observe it.
+    /// Returns the state that the task shares with the threads that observe it.
     pub fn control(&self) -> &TaskControl {
         &self.control
     }
@@ -41,13 +41,14 @@ impl TaskHandle {
         let taken = self.task.lock().expect("nothing panics while holding this lock").take();
         let Some(task) = taken else { return Err(has_run()) };
         // The task is consumed, so nothing that a panic left half done can be seen afterwards.
-        Ok(py.detach(|| unbroken(|| task.run(&self.control)))??)
+        let result = py.detach(|| unbroken(|| task.run(&self.control)))??;
+        Ok(result.to_string())
     }
 
     /// Memory of the host that `run` needs, at most, in bytes; 0 if it has run, or nothing is known of it.
     fn memory_bytes(&self) -> PyResult<u64> {
         let task = self.task.lock().expect("nothing panics while holding this lock");
-        unbroken(|| task.as_ref().map_or(0, |task| task.memory_bytes()))
+        unbroken(|| task.as_ref().map_or(0, Task::memory_bytes))
     }
 
     /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.

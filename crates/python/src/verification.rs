@@ -30,26 +30,26 @@ const LENGTHS_ALIGNMENT: u64 = 4096;
 /// Name of the file with what the checker has said, beside kept images.
 const SAID: &str = "checker.txt";
 
-/// What the trace calls memory that is no file's.
+/// Name in the trace for memory that is no file's.
 const MEMORY: &str = "(memory)";
 
 /// A file of the program's.
 struct ImageFile {
-    /// Its name, without folder and without what a shell would read otherwise.
+    /// Name, without folder and without characters that mean something to a shell.
     name: String,
-    /// Its first byte in the trace.
+    /// First byte in the trace.
     start: u64,
     /// Bytes of it that the trace may have.
     bytes: u64,
-    /// Its length when the trace begins; none: it is not known, or it is no file.
+    /// Length when the trace begins, in bytes; none: it is not known, or this is no file.
     length: Option<u64>,
 }
 
-/// How a checker is asked.
+/// Call of a checker.
 pub struct Asked {
     /// The command: `{image}` is the first file, `{folder}` where all are.
     pub command: String,
-    /// How long it may take.
+    /// Limit of its time.
     pub limit: Duration,
     /// The folder where the files of the first violation are kept.
     pub keep: Option<PathBuf>,
@@ -67,18 +67,19 @@ pub struct Verification {
     is_kept: AtomicBool,
 }
 
-/// What a checker says of files.
+/// Verdict of a checker on files.
 pub enum Verdict {
-    /// All is well.
+    /// The checker finds no fault.
     Passed,
-    /// It is not.
+    /// The checker finds a fault.
     Failed(Ended),
     /// The checker was not run, and why.
     Impossible(String),
 }
 
 impl Verification {
-    /// Of a captured program, as its trace says; none if that is no such trace. `end`: one past the last byte that it accesses.
+    /// Prepares the check of a captured program's files; none if the trace has no such files. `end`: one past the last byte that
+    /// it accesses.
     pub fn of(
         asked: Asked,
         capture: &Value,
@@ -178,13 +179,13 @@ impl Verification {
         broken(fault.get_or_insert(why).clone())
     }
 
-    /// How the command has ended, and what it has said.
+    /// Tells the end of the command, and its output.
     pub fn told(&self, ended: &Ended) -> String {
         let said = ended.beginning(SHOWN_CHARACTERS);
         format!("`{}` {}: {said}", self.asked.command, ended.how())
     }
 
-    /// What the command says of the files that an image holds. It has files of its own, which it may write to.
+    /// Runs the command on the files that an image holds. It has files of its own, which it may write to.
     pub fn judge(&self, image: &Image) -> Verdict {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Relaxed);
@@ -308,7 +309,7 @@ impl Lengths {
         Some(self.changes.get(latest as usize)?.bytes)
     }
 
-    /// What a thread does, and how it changes lengths.
+    /// Returns a thread's program with the stores of the lengths that it changes.
     fn of_program(&self, thread: u32, inner: Box<dyn Program>) -> Box<dyn Program> {
         let numbered = (1..).zip(&self.changes);
         let changes: Vec<(u64, Op)> = numbered

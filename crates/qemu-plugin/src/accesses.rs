@@ -11,7 +11,7 @@ use crate::repeated::Place;
 use crate::thread::{Thread, thread};
 use crate::tracer::tracer;
 
-/// Of what an access's hook is handed, the bits that are the instruction's number in its block, from 1 on.
+/// The bits of the datum of an access's hook that are the instruction's number in its block, from 1 on.
 const NUMBER_BITS: u32 = 16;
 
 /// The bit that says that it is non-temporal.
@@ -23,15 +23,14 @@ const ATOMIC: u64 = 2 << NUMBER_BITS;
 /// The bit that says that threads synchronise by it.
 const ORDERED: u64 = 4 << NUMBER_BITS;
 
-/// What a repeated instruction's hook is handed. It lives as long as the process, like the code that QEMU makes of it.
+/// The datum of a repeated instruction's hook. Lives as long as the process, like the code that QEMU makes of it.
 struct Repeated {
     /// The instruction's number in its block.
     number: u64,
     address: u64,
 }
 
-/// What QEMU is to call for each access of an instruction, the one of this number in its block, at this address, and what to hand
-/// over.
+/// The hook, and its datum, for each access of an instruction, the one of this number in its block, at this address.
 pub fn hook(kind: Kind, number: u64, address: u64) -> (qemu::AccessHook, u64) {
     match kind {
         Kind::Repeated => {
@@ -62,7 +61,7 @@ extern "C" fn repeats(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) 
     accessed::<true>(thread, (address, size), is_store, false, repeated.number);
 }
 
-/// How many bytes an access has, and whether it stores.
+/// The number of bytes of an access, and whether the access stores.
 #[inline(always)]
 fn size_and_direction(info: u32) -> (usize, bool) {
     // SAFETY: `info` is QEMU's own, of this access.
@@ -77,14 +76,14 @@ extern "C" fn loads_exclusively(vcpu: c_uint, info: u32, address: u64, data: *mu
     accesses(vcpu, info, address, data);
 }
 
-/// Of one that does not store there may be an access nevertheless.
+/// An exclusive store that does not store may have an access nevertheless.
 extern "C" fn stores_exclusively(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     if thread(vcpu).exclusive.is_stored {
         accesses(vcpu, info, address, data);
     }
 }
 
-/// What QEMU is to call before it executes an instruction of this kind, so that its accesses are understood.
+/// The hook that QEMU calls before an instruction of this kind, so that its accesses are understood.
 pub fn hook_before(kind: Kind) -> Option<qemu::ExecutionHook> {
     match kind {
         Kind::LoadsExclusively => Some(will_load_exclusively),
@@ -97,7 +96,7 @@ unsafe extern "C" fn will_load_exclusively(vcpu: c_uint, _data: *mut c_void) {
     thread(vcpu).exclusive.clear();
 }
 
-/// Nobody else executes between here and the store.
+/// No other thread executes between here and the store.
 unsafe extern "C" fn will_store_exclusively(vcpu: c_uint, _data: *mut c_void) {
     let exclusive = &mut thread(vcpu).exclusive;
     let (address, loaded) = exclusive.loaded();
@@ -106,7 +105,7 @@ unsafe extern "C" fn will_store_exclusively(vcpu: c_uint, _data: *mut c_void) {
     exclusive.is_stored = now == Some(loaded);
 }
 
-/// An instruction, the one of this number in its block, has stored so many bytes: a power of two of them, and no more than
+/// An instruction, the one of this number in its block, has stored `bytes`: a power of two of them, and no more than
 /// [`ACCESS_BYTES_MAX`].
 pub fn stored(thread: &mut Thread, address: u64, size: usize, number: u64) {
     accessed::<false>(thread, (address, size), true, false, number);

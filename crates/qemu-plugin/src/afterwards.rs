@@ -2,7 +2,7 @@
 //! block its operands are then not certainly where registers are. Behind those that are told here they are: QEMU does these by
 //! functions of its own, for which it puts registers into the processor's state, or ends a block with them.
 //!
-//! So what follows is called for: the next instruction of the block, or the next block, if the program goes on there.
+//! So QEMU calls a hook at what follows: the next instruction of the block, or the next block, if the program continues there.
 
 use std::ffi::{c_uint, c_void};
 
@@ -14,13 +14,13 @@ use crate::qemu::ExecutionHook;
 use crate::thread::{Thread, some_has_registers, thread};
 use crate::{accesses, mappings};
 
-/// Of what a hook is handed, the bits that are the register; above them is the instruction's number, or the address behind it.
+/// The bits of a hook's datum that are the register; above them is the instruction's number, or the address behind it.
 const REGISTER_BITS: u32 = 8;
 
 /// Bits of an address; above them a program may have a tag.
 const ADDRESS_BITS: u32 = 56;
 
-/// What is to be called for an instruction, and what to hand over.
+/// A hook of an instruction, and its datum.
 pub struct Afterwards {
     hook: ExecutionHook,
     hook_of_last: ExecutionHook,
@@ -50,7 +50,7 @@ impl Afterwards {
     }
 }
 
-/// What a register has, if it is known where registers are.
+/// The content of a register, if the places of registers are known.
 fn operand(thread: &Thread, data: u64) -> Option<u64> {
     some_has_registers().then(|| thread.registers.operand(data as u8))
 }

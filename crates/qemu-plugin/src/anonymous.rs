@@ -20,7 +20,6 @@ pub fn page_from(address: u64) -> u64 {
     address.next_multiple_of(PAGE_BYTES)
 }
 
-/// What is known of it.
 #[derive(Default)]
 pub struct Anonymous {
     /// Memory of the program's that becomes persistent as soon as it may access it.
@@ -33,7 +32,7 @@ pub struct Anonymous {
 #[derive(Default)]
 struct State {
     places: Places,
-    /// Where the memory before the program's break begins, and the break.
+    /// The beginning of the memory before the program's break, and the break.
     start: u64,
     end: u64,
 }

@@ -1,4 +1,4 @@
-//! What a thread has loaded exclusively, and whether an exclusive store that follows stores.
+//! The memory that a thread has loaded exclusively, and whether an exclusive store that follows stores.
 //!
 //! QEMU makes such a store an exchange, if the memory is what was loaded, and shows it to plugins whether it was or not. So
 //! that is looked at here just before.
@@ -6,7 +6,7 @@
 /// Most bytes that are loaded so: a pair of words.
 const BYTES_MAX: usize = 16;
 
-/// What a thread has loaded exclusively.
+/// The memory that a thread has loaded exclusively.
 #[derive(Debug, Default)]
 pub struct Exclusive {
     address: u64,
@@ -33,7 +33,7 @@ impl Exclusive {
         }
     }
 
-    /// Where, and what was found there.
+    /// The address, and the bytes that were loaded.
     pub fn loaded(&self) -> (u64, &[u8]) {
         (self.address, &self.loaded[..self.length])
     }

@@ -1,11 +1,11 @@
-//! Which load an address comes from: how values go through the registers of a block of x86-64 code.
+//! The load from which an address comes: how values go through the registers of a block of x86-64 code.
 //!
 //! A block is read once, when QEMU translates it: of each access, whether its address comes from a load within the block or from
 //! what registers hold when the block begins; of each register that the block changes, the same of what it holds behind it. So
 //! executing a block costs as much as it changes registers, and an access as much as its address has registers.
 //!
 //! General and vector registers are followed, each as a whole: a part that is written adds to what the rest comes from. The stack
-//! pointer and flags carry nothing: pushes, and instructions that were jumped to, wait for nobody. What a system call leaves in
+//! pointer and flags carry nothing: pushes, and instructions that were jumped to, wait for no load. What a system call leaves in
 //! registers comes from no load. Memory carries nothing either: a value that was stored and is loaded again comes from the load
 //! that follows the store.
 
@@ -20,7 +20,7 @@ pub const REGISTERS: usize = 32;
 /// Bits of an address.
 const BITS: u32 = 64;
 
-/// Where a value comes from: the newest of some loads.
+/// The origin of a value: the newest of some loads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source {
     /// The number of the block's instruction that has loaded it, from 1; 0: none has.
@@ -30,12 +30,12 @@ pub struct Source {
 }
 
 impl Source {
-    /// Of what the register of this number holds when the block begins.
+    /// The source of the register of this number when the block begins.
     fn at_begin(register: usize) -> Source {
         Source { load: 0, registers: 1 << register }
     }
 
-    /// Of a value that is made of both: a load of the block is newer than any before it.
+    /// The source of a value that is made of both: a load of the block is newer than any before it.
     fn and(self, other: Source) -> Source {
         match self.load.max(other.load) {
             0 => Source { load: 0, registers: self.registers | other.registers },
@@ -44,26 +44,24 @@ impl Source {
     }
 }
 
-/// Where the addresses of an instruction's accesses come from.
+/// The sources of the addresses of an instruction's accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
-    /// Of its loads.
     pub loads: Source,
-    /// Of its stores.
     pub stores: Source,
 }
 
 /// A block, as far as addresses go.
 #[derive(Debug, Default)]
 pub struct Flow {
-    /// Of each instruction.
+    /// One for each instruction.
     addresses: Box<[Addresses]>,
     /// Registers that hold something else behind it, by their numbers.
     changes: Box<[(u8, Source)]>,
 }
 
 impl Flow {
-    /// Where the address of an access of the instruction of this number comes from.
+    /// The source of the address of an access of the instruction of this number.
     #[inline]
     pub fn address(&self, instruction: usize, is_store: bool) -> Source {
         let Some(of) = instruction.checked_sub(1).and_then(|at| self.addresses.get(at)) else {
@@ -82,7 +80,7 @@ impl Flow {
 /// Reads the instructions of a block, one after the other.
 pub struct Reading {
     infos: InstructionInfoFactory,
-    /// What registers hold so far.
+    /// The sources of the registers so far.
     registers: [Source; REGISTERS],
     addresses: Vec<Addresses>,
 }
@@ -178,20 +176,20 @@ fn stores(access: OpAccess) -> bool {
     )
 }
 
-/// Whether a write of it may leave the register, or a part of it, as it was.
+/// Tells whether a write of it may leave the register, or a part of it, as it was.
 fn leaves_some(register: Register, access: OpAccess) -> bool {
     let is_conditional = matches!(access, OpAccess::CondWrite | OpAccess::ReadCondWrite);
     is_conditional || register.is_gpr8() || register.is_gpr16()
 }
 
-/// Whether an instruction on a string only counts in the register: by where it reads and writes, or how often it has to. What the
+/// Tells whether an instruction on a string only counts in the register: by where it reads and writes, or how often it has to. The
 /// register comes from is then what it came from before, and none of what the instruction loads.
 fn is_stepped(instruction: &Instruction, register: Register) -> bool {
     let steps = matches!(register.full_register(), Register::RSI | Register::RDI | Register::RCX);
     steps && instruction.is_string_instruction()
 }
 
-/// Whether an instruction makes a register zero, by what would come from it otherwise.
+/// Tells whether an instruction makes a register zero, although its operands have other sources.
 fn makes_zero(instruction: &Instruction) -> bool {
     let sources = match instruction.mnemonic() {
         Mnemonic::Xor | Mnemonic::Sub | Mnemonic::Pxor | Mnemonic::Xorps | Mnemonic::Xorpd => {

@@ -1,4 +1,4 @@
-//! Where the functions lie that are followed, and the variables that are persistent memory: found by their names in the symbols
+//! The functions that are followed, and the variables that are persistent memory: found by their names in the symbols
 //! of the program and of libraries, as these are mapped.
 
 use std::collections::HashMap;
@@ -52,14 +52,14 @@ impl Functions {
         addresses.get(&address).map(|&(number, _)| number)
     }
 
-    /// Whether an address is in the function that begins at another.
+    /// Tells whether an address is in the function that begins at another.
     pub fn has(&self, begin: u64, address: u64) -> bool {
         let addresses = self.addresses.read().expect("nobody panics with it");
         let bytes = addresses.get(&begin).map_or(0, |&(_, bytes)| bytes);
         (begin..begin.saturating_add(bytes)).contains(&address)
     }
 
-    /// What matters of a function.
+    /// The roles of a function, as far as the plugin needs them.
     pub fn followed(&self, function: u32) -> Followed {
         self.followed[function as usize]
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// Where the program's address 0 is in QEMU's memory.
+/// The place of the program's address 0 in QEMU's memory.
 fn guest_base() -> u64 {
     static BASE: OnceLock<u64> = OnceLock::new();
     *BASE.get_or_init(|| {
@@ -18,7 +18,7 @@ fn guest_base() -> u64 {
     })
 }
 
-/// Where one of the program's addresses is in QEMU's memory.
+/// The place of one of the program's addresses in QEMU's memory.
 pub fn host_address(address: u64) -> u64 {
     guest_base() + address
 }
@@ -27,7 +27,7 @@ pub fn host_address(address: u64) -> u64 {
 pub struct Readable {
     /// Addresses in QEMU's memory.
     pub addresses: Range<u64>,
-    /// Of a file, where in it the first address is.
+    /// The offset of the first address in the file, if there is one.
     pub offset: u64,
     /// The file; none: it is no file's.
     pub path: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! What QEMU calls.
+//! The functions that QEMU calls.
 
 use std::collections::HashSet;
 use std::ffi::{c_uint, c_void};
@@ -22,15 +22,14 @@ use crate::thread::{self, Counts, IS_UNTRACED};
 use crate::tracer::tracer;
 use crate::{mappings, system_calls};
 
-/// What a block's hook is handed. It lives as long as the process, like the code that QEMU makes of the block.
+/// The datum of a block's hook. Lives as long as the process, like the code that QEMU makes of the block.
 struct Block {
     address: u64,
-    /// How many.
     instructions: u64,
     flow: Flow,
 }
 
-/// Of what a function's hook is handed, the bits that say which function it is; above them is its address.
+/// The bits of a function's hook's datum that say which function it is; above them is its address.
 const FUNCTION_BITS: u32 = 16;
 
 /// Counts of threads that have ended.
@@ -63,7 +62,8 @@ extern "C" fn process_ends(_id: u64, _data: *mut c_void) {
     process_is_over();
 }
 
-/// It is about to be ended by this thread, while the others wait for their turn: afterwards, QEMU has them go on until it is over.
+/// This thread is about to end the process, while the others wait for their turn: afterwards, QEMU has them continue until the
+/// process is over.
 fn process_is_over() {
     if !IS_UNTRACED.load(Ordering::Relaxed) {
         let tracer = tracer();
@@ -294,7 +294,7 @@ extern "C" fn call_begins(
     let (call, arguments) = (of_guest().call(number), [a1, a2, a3, a4, a5, a6]);
     thread::thread(vcpu).test_registers(number, &arguments);
     match call {
-        Call::ExitGroup => process_is_over(),
+        Some(Call::exit_group) => process_is_over(),
         _ => system_calls::begins(thread::thread(vcpu), call, arguments),
     }
 }

@@ -1,32 +1,32 @@
-//! What an instruction is, as far as that matters: whether it stores past the caches or atomically, whether it is one of
+//! The kind of an instruction: whether it stores past the caches or atomically, whether it is one of
 //! those that make stores durable, or waits for other threads, and whether it is a marker.
 
-/// What matters of it.
+/// The kind of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It stores with the hint that the line will not be used again soon.
+    /// Stores with the hint that the line will not be used again soon.
     NonTemporal,
-    /// It writes a line back.
+    /// Writes a line back.
     Flush,
-    /// It orders stores.
+    /// Orders stores.
     Fence,
-    /// It is the marker of this number.
+    /// Is the marker of this number.
     Marker(u8),
-    /// It loads and stores atomically.
+    /// Loads and stores atomically.
     Atomic,
-    /// It loads or stores that by which threads synchronise: a load acquires, a store releases.
+    /// Loads or stores memory by which threads synchronise: a load acquires, a store releases.
     Ordered,
     /// The same, a load that an exclusive store follows.
     LoadsExclusively,
-    /// It stores if nobody else has stored there since it was loaded.
+    /// Stores if no other thread has stored there since the memory was loaded.
     StoresExclusively,
-    /// It makes the block zero that the address in this register is in.
+    /// Makes the block zero that contains the address in this register.
     Zeroes(u8),
-    /// It says where the thread's own variables are: what this register has.
+    /// Sets the address of the thread's own variables to the content of this register.
     ThreadPointer(u8),
-    /// It loads or stores a string, element by element, as often as a register says.
+    /// Loads or stores a string, element by element, as often as a register says.
     Repeated,
-    /// It does nothing, in a loop that waits for others.
+    /// Does nothing, in a loop that waits for other threads.
     Pause,
     /// Nothing of this.
     Other,

@@ -1,4 +1,4 @@
-//! What the kernel writes for a system call: into persistent memory, or into a file that is.
+//! The bytes that the kernel writes for a system call: into persistent memory, or into a file of it.
 
 use std::os::fd::RawFd;
 
@@ -13,18 +13,18 @@ use crate::tracer::tracer;
 /// Most bytes that are looked at behind an argument of a call of which it is not known what it writes.
 const UNKNOWN_BYTES: u64 = 512;
 
-/// How many bytes.
+/// A number of bytes.
 #[derive(Clone, Copy, Debug)]
 enum Bytes {
     /// As many.
     Are(u64),
-    /// What the call returns, times this.
+    /// The result of the call, times this.
     Returned(u64),
-    /// What an argument says, times this.
+    /// The argument of the first number, times the second.
     Given(usize, u64),
     /// No more than what the number at an argument says, which the call may have lowered.
     At(usize),
-    /// What the kernel says of a file.
+    /// The size of a file's status.
     Stat,
     /// As many events as the call returns.
     Polled,
@@ -32,68 +32,68 @@ enum Bytes {
 
 use Bytes::{Are, At, Given, Polled, Returned, Stat};
 
-/// What a call writes: the argument that points there, and how many bytes. None: that is not known.
+/// The memory that a call writes: the argument that points there, and the number of bytes. None: unknown.
 fn written(call: Call) -> Option<&'static [(usize, Bytes)]> {
     Some(match call {
-        Call::Read | Call::Pread64 => &[(1, Returned(1))],
-        Call::Recvfrom => &[(1, Returned(1)), (4, At(5)), (5, Are(4))],
-        Call::Stat | Call::Fstat | Call::Lstat => &[(1, Stat)],
-        Call::Newfstatat => &[(2, Stat)],
-        Call::Statx => &[(4, Are(256))],
-        Call::Statfs | Call::Fstatfs => &[(1, Are(120))],
-        Call::Poll | Call::Ppoll => &[(0, Given(1, 8))],
-        Call::EpollWait | Call::EpollPwait => &[(1, Polled)],
-        Call::RtSigaction => &[(2, Are(32))],
-        Call::RtSigprocmask => &[(2, Given(3, 1))],
-        Call::Sigaltstack => &[(1, Are(24))],
-        Call::Pipe | Call::Pipe2 => &[(0, Are(8))],
-        Call::Socketpair => &[(3, Are(8))],
-        Call::Accept | Call::Accept4 | Call::Getsockname | Call::Getpeername => {
+        Call::read | Call::pread64 => &[(1, Returned(1))],
+        Call::recvfrom => &[(1, Returned(1)), (4, At(5)), (5, Are(4))],
+        Call::stat | Call::fstat | Call::lstat => &[(1, Stat)],
+        Call::newfstatat => &[(2, Stat)],
+        Call::statx => &[(4, Are(256))],
+        Call::statfs | Call::fstatfs => &[(1, Are(120))],
+        Call::poll | Call::ppoll => &[(0, Given(1, 8))],
+        Call::epoll_wait | Call::epoll_pwait => &[(1, Polled)],
+        Call::rt_sigaction => &[(2, Are(32))],
+        Call::rt_sigprocmask => &[(2, Given(3, 1))],
+        Call::sigaltstack => &[(1, Are(24))],
+        Call::pipe | Call::pipe2 => &[(0, Are(8))],
+        Call::socketpair => &[(3, Are(8))],
+        Call::accept | Call::accept4 | Call::getsockname | Call::getpeername => {
             &[(1, At(2)), (2, Are(4))]
         }
-        Call::Getsockopt => &[(3, At(4)), (4, Are(4))],
-        Call::Wait4 => &[(1, Are(4)), (3, Are(144))],
-        Call::Uname => &[(0, Are(390))],
-        Call::Getcwd => &[(0, Returned(1))],
-        Call::Readlink => &[(1, Returned(1))],
-        Call::Readlinkat => &[(2, Returned(1))],
-        Call::Getdents | Call::Getdents64 => &[(1, Returned(1))],
-        Call::Gettimeofday => &[(0, Are(16)), (1, Are(8))],
-        Call::ClockGettime | Call::ClockGetres => &[(1, Are(16))],
-        Call::Time => &[(0, Are(8))],
-        Call::Times => &[(0, Are(32))],
-        Call::Getrlimit => &[(1, Are(16))],
-        Call::Prlimit64 => &[(3, Are(16))],
-        Call::Getrusage => &[(1, Are(144))],
-        Call::Sysinfo => &[(0, Are(112))],
-        Call::SchedGetaffinity => &[(2, Returned(1))],
-        Call::Getrandom => &[(0, Returned(1))],
-        Call::Getgroups => &[(1, Returned(4))],
-        Call::Getresuid | Call::Getresgid => &[(0, Are(4)), (1, Are(4)), (2, Are(4))],
-        Call::TimerfdSettime => &[(3, Are(32))],
-        Call::Getitimer => &[(1, Are(32))],
+        Call::getsockopt => &[(3, At(4)), (4, Are(4))],
+        Call::wait4 => &[(1, Are(4)), (3, Are(144))],
+        Call::uname => &[(0, Are(390))],
+        Call::getcwd => &[(0, Returned(1))],
+        Call::readlink => &[(1, Returned(1))],
+        Call::readlinkat => &[(2, Returned(1))],
+        Call::getdents | Call::getdents64 => &[(1, Returned(1))],
+        Call::gettimeofday => &[(0, Are(16)), (1, Are(8))],
+        Call::clock_gettime | Call::clock_getres => &[(1, Are(16))],
+        Call::time => &[(0, Are(8))],
+        Call::times => &[(0, Are(32))],
+        Call::getrlimit => &[(1, Are(16))],
+        Call::prlimit64 => &[(3, Are(16))],
+        Call::getrusage => &[(1, Are(144))],
+        Call::sysinfo => &[(0, Are(112))],
+        Call::sched_getaffinity => &[(2, Returned(1))],
+        Call::getrandom => &[(0, Returned(1))],
+        Call::getgroups => &[(1, Returned(4))],
+        Call::getresuid | Call::getresgid => &[(0, Are(4)), (1, Are(4)), (2, Are(4))],
+        Call::timerfd_settime => &[(3, Are(32))],
+        Call::getitimer => &[(1, Are(32))],
         // Vectors, and what is written to files, are told apart below.
-        Call::Readv | Call::Preadv | Call::Recvmsg | Call::Write
-        | Call::Pwrite64 | Call::Writev | Call::Pwritev | Call::Sendfile
-        | Call::CopyFileRange | Call::Ftruncate | Call::Fallocate
+        Call::readv | Call::preadv | Call::recvmsg | Call::write
+        | Call::pwrite64 | Call::writev | Call::pwritev | Call::sendfile
+        | Call::copy_file_range | Call::ftruncate | Call::fallocate
         // Nothing.
-        | Call::Mmap | Call::Munmap | Call::Mremap | Call::Brk
-        | Call::Mprotect | Call::Madvise | Call::Msync | Call::ArchPrctl
-        | Call::Open | Call::Openat | Call::Close | Call::Lseek
-        | Call::Access | Call::Faccessat | Call::Unlink | Call::Unlinkat
-        | Call::Mkdir | Call::Mkdirat | Call::Rename | Call::Renameat | Call::Renameat2
-        | Call::Fsync | Call::Fdatasync | Call::Sendto | Call::Sendmsg
-        | Call::Connect | Call::Bind | Call::Listen | Call::Setsockopt
-        | Call::EpollCtl | Call::Futex | Call::SetRobustList
-        | Call::SetTidAddress | Call::Clone | Call::Exit | Call::ExitGroup
-        | Call::Nanosleep | Call::ClockNanosleep | Call::SchedYield
-        | Call::RtSigreturn | Call::Kill | Call::Tgkill => &[],
+        | Call::mmap | Call::munmap | Call::mremap | Call::brk
+        | Call::mprotect | Call::madvise | Call::msync | Call::arch_prctl
+        | Call::open | Call::openat | Call::close | Call::lseek
+        | Call::access | Call::faccessat | Call::unlink | Call::unlinkat
+        | Call::mkdir | Call::mkdirat | Call::rename | Call::renameat | Call::renameat2
+        | Call::fsync | Call::fdatasync | Call::sendto | Call::sendmsg
+        | Call::connect | Call::bind | Call::listen | Call::setsockopt
+        | Call::epoll_ctl | Call::futex | Call::set_robust_list
+        | Call::set_tid_address | Call::clone | Call::exit | Call::exit_group
+        | Call::nanosleep | Call::clock_nanosleep | Call::sched_yield
+        | Call::rt_sigreturn | Call::kill | Call::tgkill => &[],
         _ => return None,
     })
 }
 
 /// A call has returned, and not failed.
-pub fn of_call(thread: &mut Thread, call: Call, result: u64) {
+pub fn of_call(thread: &mut Thread, call: Option<Call>, result: u64) {
     if tracer().regions.is_empty() {
         return;
     }
@@ -105,32 +105,30 @@ pub fn of_call(thread: &mut Thread, call: Call, result: u64) {
     }
 }
 
-/// Whether a call may change the length of a file: one that writes to it, opens it, or does what is not known.
-fn may_resize(call: Call) -> bool {
-    use Call::{
-        CopyFileRange, Fallocate, Ftruncate, Open, Openat, Other, Pwrite64, Pwritev, Sendfile,
-        Write, Writev,
-    };
-    let may = [
-        CopyFileRange,
-        Fallocate,
-        Ftruncate,
-        Open,
-        Openat,
-        Other,
-        Pwrite64,
-        Pwritev,
-        Sendfile,
-        Write,
-        Writev,
-    ];
-    may.contains(&call)
+/// Tells whether a call may change the length of a file: one that writes to it, opens it, or is unknown.
+fn may_resize(call: Option<Call>) -> bool {
+    call.and_then(written).is_none()
+        || matches!(
+            call,
+            Some(
+                Call::copy_file_range
+                    | Call::fallocate
+                    | Call::ftruncate
+                    | Call::open
+                    | Call::openat
+                    | Call::pwrite64
+                    | Call::pwritev
+                    | Call::sendfile
+                    | Call::write
+                    | Call::writev
+            )
+        )
 }
 
 /// Tells what a call has written.
-fn writes(thread: &mut Thread, call: Call, result: u64) {
+fn writes(thread: &mut Thread, call: Option<Call>, result: u64) {
     let arguments = thread.arguments;
-    let Some(parts) = written(call) else {
+    let Some(parts) = call.and_then(written) else {
         for argument in arguments {
             found(thread, argument, UNKNOWN_BYTES);
         }
@@ -153,24 +151,25 @@ fn writes(thread: &mut Thread, call: Call, result: u64) {
         }
     }
     let [a, b, c, d, ..] = arguments;
+    let Some(call) = call else { return };
     match call {
-        Call::Readv | Call::Preadv => wrote_vector(thread, b, c, result),
-        Call::Recvmsg => received(thread, b, result),
-        Call::Write => wrote_file(thread, a as RawFd, &[(b, result)], None),
-        Call::Pwrite64 => wrote_file(thread, a as RawFd, &[(b, result)], Some(d)),
-        Call::Writev => wrote_file(thread, a as RawFd, &vector(b, c, result), None),
-        Call::Pwritev => wrote_file(thread, a as RawFd, &vector(b, c, result), Some(d)),
-        Call::Sendfile => {
+        Call::readv | Call::preadv => wrote_vector(thread, b, c, result),
+        Call::recvmsg => received(thread, b, result),
+        Call::write => wrote_file(thread, a as RawFd, &[(b, result)], None),
+        Call::pwrite64 => wrote_file(thread, a as RawFd, &[(b, result)], Some(d)),
+        Call::writev => wrote_file(thread, a as RawFd, &vector(b, c, result), None),
+        Call::pwritev => wrote_file(thread, a as RawFd, &vector(b, c, result), Some(d)),
+        Call::sendfile => {
             wrote(thread, c, 8);
             copied(thread, a as RawFd, 0, result);
         }
-        Call::CopyFileRange => {
+        Call::copy_file_range => {
             wrote(thread, b, 8);
             wrote(thread, d, 8);
             copied(thread, c as RawFd, d, result);
         }
-        Call::Ftruncate => zeroed(thread, a as RawFd, b, u64::MAX),
-        Call::Fallocate if b & !(libc::FALLOC_FL_KEEP_SIZE as u64) != 0 => {
+        Call::ftruncate => zeroed(thread, a as RawFd, b, u64::MAX),
+        Call::fallocate if b & !(libc::FALLOC_FL_KEEP_SIZE as u64) != 0 => {
             zeroed(thread, a as RawFd, c, d);
         }
         _ => {}
@@ -183,14 +182,14 @@ pub fn under_way(thread: &mut Thread) -> Vec<(u64, Vec<u8>)> {
     let arguments = thread.arguments;
     // Of a call that reads, the third says how many bytes at most.
     let most = match thread.call {
-        None => return Vec::new(),
-        Some(Call::Read | Call::Pread64 | Call::Recvfrom) => arguments[2],
-        Some(_) => UNKNOWN_BYTES,
+        _ if !thread.is_calling => return Vec::new(),
+        Some(Call::read | Call::pread64 | Call::recvfrom) => arguments[2],
+        _ => UNKNOWN_BYTES,
     };
     arguments.into_iter().flat_map(|argument| found(thread, argument, most)).collect()
 }
 
-/// The kernel has written so many bytes to an address.
+/// The kernel has written `bytes` to an address.
 fn wrote(thread: &mut Thread, address: u64, bytes: u64) {
     for (address, position, bytes) in tracer().regions.parts(address, bytes) {
         // SAFETY: the call has just written there.
@@ -198,7 +197,7 @@ fn wrote(thread: &mut Thread, address: u64, bytes: u64) {
     }
 }
 
-/// It may have written so many: returns positions of what is there, and what it is.
+/// The kernel may have written `bytes`: returns the positions of the persistent ones, and their content.
 pub fn found(thread: &mut Thread, address: u64, bytes: u64) -> Vec<(u64, Vec<u8>)> {
     let mut all = Vec::new();
     for (address, position, bytes) in tracer().regions.parts(address, bytes) {
@@ -213,7 +212,7 @@ pub fn found(thread: &mut Thread, address: u64, bytes: u64) -> Vec<(u64, Vec<u8>
     all
 }
 
-/// The parts of a vector that so many bytes fill.
+/// The parts of a vector that `bytes` fill.
 fn vector(address: u64, count: u64, mut bytes: u64) -> Vec<(u64, u64)> {
     let mut parts = Vec::new();
     for at in 0..count.min(1024) {
@@ -254,14 +253,15 @@ fn wrote_file(thread: &mut Thread, fd: RawFd, parts: &[(u64, u64)], offset: Opti
     }
 }
 
-/// Where an open file stands.
+/// The position of an open file.
 fn stood(fd: RawFd) -> u64 {
     // SAFETY: a plain call on an open file.
     let behind = unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) };
     behind as u64
 }
 
-/// So many bytes of another file were written to one; where to is at an address, and has moved on, or the file stood there.
+/// The kernel has copied `bytes` of another file to this one. Where to is at an address, and has moved on, or is the file's
+/// position.
 fn copied(thread: &mut Thread, fd: RawFd, offset: u64, bytes: u64) {
     let regions = &tracer().regions;
     let Some(region) = regions.known(fd) else { return };

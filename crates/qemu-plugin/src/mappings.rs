@@ -1,4 +1,4 @@
-//! What becomes persistent memory, moves, and is it no more, as the program maps and unmaps.
+//! The memory that becomes persistent, moves, and ceases to be persistent, as the program maps and unmaps.
 
 use std::fs;
 use std::os::fd::RawFd;
@@ -14,7 +14,7 @@ use crate::kernel_writes::found;
 use crate::thread::Thread;
 use crate::tracer::tracer;
 
-/// A file or nobody's memory was mapped.
+/// A file or anonymous memory was mapped.
 pub fn mapped(
     thread: &mut Thread,
     start: u64,
@@ -93,7 +93,7 @@ pub fn range(thread: &mut Thread, start: u64, bytes: u64) {
     }
 }
 
-/// Whether the program can read so many bytes.
+/// Tells whether the program can read `bytes` from an address on.
 fn is_readable(start: u64, bytes: u64) -> bool {
     let (mut at, end) = (host_address(start), host_address(start + bytes));
     for Readable { addresses, .. } in readable() {
@@ -104,7 +104,7 @@ fn is_readable(start: u64, bytes: u64) -> bool {
     at >= end
 }
 
-/// It is so no longer; what else is persistent there stays that.
+/// A range ceases to be persistent; other persistent memory there remains.
 pub fn no_range(thread: &mut Thread, start: u64, bytes: u64) {
     let end = start.saturating_add(bytes);
     for (from, to) in tracer().anonymous.named.within(start, end) {
@@ -190,7 +190,7 @@ fn give_back(thread: &mut Thread, position: u64, bytes: u64) {
     }
 }
 
-/// Mappings are about to move: meanwhile nobody has them.
+/// Mappings are about to move: until then they are at no address.
 pub fn moves(thread: &mut Thread, start: u64, bytes: u64) {
     let (regions, bytes) = (&tracer().regions, page_from(bytes));
     thread.moving = regions.parts(start, bytes);

@@ -1,4 +1,4 @@
-//! Which loads a thread's registers hold something of.
+//! The loads whose values a thread's registers contain.
 
 use graven_capture::ORIGIN_MAX;
 
@@ -7,7 +7,7 @@ use crate::flow::{Flow, REGISTERS, Source};
 /// Most instructions of a block.
 const INSTRUCTIONS_MAX: usize = 512;
 
-/// What an instruction of the present block has loaded.
+/// The last load of an instruction of the present block.
 #[derive(Clone, Copy, Default)]
 struct Loaded {
     /// The block in which it did, by its number in the thread.
@@ -16,7 +16,7 @@ struct Loaded {
     load: u64,
 }
 
-/// Of a thread. Loads that are recorded have numbers, from 1; 0 is none.
+/// The loads of a thread. Loads that are recorded have numbers, from 1; 0 is none.
 pub struct Origins {
     loads: u64,
     /// The newest load that each register holds something of, as the present block began.
@@ -58,7 +58,7 @@ impl Origins {
         self.flow = Some(flow);
     }
 
-    /// How many loads ago the address of an access was loaded, 1 the newest; 0: by none, or so long ago that it is there.
+    /// The distance to the load of the address of an access, 1 the newest; 0: none, or more than a record can say.
     #[inline]
     pub fn of(&self, instruction: u64, is_store: bool) -> u16 {
         distance(self.loads, self.load_of_address(instruction, is_store))
@@ -122,7 +122,7 @@ impl Origins {
     }
 }
 
-/// How many loads ago that of a number was, behind so many loads; 0: none, or so long ago that it is there.
+/// The distance to the load of a number, behind `loads` loads; 0: none, or more than a record can say.
 #[inline]
 pub fn distance(loads: u64, load: u64) -> u16 {
     let ago = (loads + 1).saturating_sub(load);

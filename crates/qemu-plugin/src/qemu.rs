@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// What a plugin is told of QEMU; the rest is not looked at.
+/// The part of QEMU's information for a plugin that is used.
 #[repr(C)]
 pub struct Info {
     /// For which architecture its programs are.
@@ -46,7 +46,7 @@ pub type CallHook = extern "C" fn(
 );
 pub type ReturnHook = extern "C" fn(id: u64, vcpu: c_uint, number: i64, result: i64);
 
-/// Whether an access is a load and a store at the same time, as that of an atomic instruction is where several threads may
+/// Tells whether an access is a load and a store at the same time, as that of an atomic instruction is where several threads may
 /// execute: bits 16 and 17 of what QEMU hands over are its `qemu_plugin_mem_rw`.
 #[inline]
 pub fn is_load_and_store(info: u32) -> bool {

@@ -1,4 +1,4 @@
-//! Which addresses are persistent memory now.
+//! The addresses that are persistent memory now.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -24,7 +24,7 @@ const PIECE_BYTES: usize = 1 << 16;
 struct Mapping {
     start: u64,
     end: u64,
-    /// Of its first byte.
+    /// The position of its first byte.
     position: u64,
 }
 
@@ -37,7 +37,7 @@ struct Region {
     length: u64,
 }
 
-/// What stands for device and inode of memory that is no file's.
+/// Stands for device and inode of memory without a file.
 const NO_FILE: (u64, u64) = (0, 0);
 
 /// No region.
@@ -86,21 +86,21 @@ impl Regions {
         self.look_high.store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// Whether some of so many bytes from an address on are to be looked at.
+    /// Tells whether some of `bytes` from an address on are to be looked at.
     #[inline]
     pub fn are_looked_at(&self, address: u64, bytes: u64) -> bool {
         address < self.look_high.load(Ordering::Relaxed)
             && address.wrapping_add(bytes) > self.look_low.load(Ordering::Relaxed)
     }
 
-    /// Whether some of so many bytes from an address on could be persistent memory.
+    /// Tells whether some of `bytes` from an address on could be persistent memory.
     #[inline]
     pub fn may_have(&self, address: u64, bytes: u64) -> bool {
         address < self.high.load(Ordering::Relaxed)
             && address.wrapping_add(bytes) > self.low.load(Ordering::Relaxed)
     }
 
-    /// The position of an address, if so many bytes from it on are persistent memory of one mapping.
+    /// The position of an address, if `bytes` from it on are persistent memory of one mapping.
     pub fn find(&self, address: u64, bytes: u64) -> Option<u64> {
         let list = self.list();
         let mapping = list[..list.partition_point(|m| m.start <= address)].last()?;
@@ -137,7 +137,7 @@ impl Regions {
         self.publish(self.without(start, bytes));
     }
 
-    /// Whether some persistent memory is mapped there.
+    /// Tells whether some persistent memory is mapped there.
     pub fn overlaps(&self, start: u64, bytes: u64) -> bool {
         self.list().iter().any(|m| m.start < start.saturating_add(bytes) && start < m.end)
     }
@@ -175,7 +175,7 @@ impl Regions {
         self.is_anonymous(mapping.position).then_some((mapping.start, mapping.end))
     }
 
-    /// Whether no memory was ever persistent.
+    /// Tells whether no memory was ever persistent.
     pub fn is_empty(&self) -> bool {
         self.known.lock().expect("nobody panics with it").is_empty()
     }
@@ -209,7 +209,7 @@ impl Regions {
         Ok(number)
     }
 
-    /// Whether a position is in the region that is no file's.
+    /// Tells whether a position is in the region without a file.
     pub fn is_anonymous(&self, position: u64) -> bool {
         u32::from(place(position).0) == self.anonymous.load(Ordering::Relaxed)
     }
@@ -243,7 +243,7 @@ impl Regions {
         resized
     }
 
-    /// So many bytes of a region's file, from an offset on.
+    /// Reads `bytes` of a region's file, from an offset on.
     pub fn read_file(&self, region: u16, offset: u64, bytes: u64) -> io::Result<Vec<u8>> {
         let known = self.known.lock().expect("nobody panics with it");
         let mut found = vec![0; bytes as usize];

@@ -20,7 +20,7 @@ impl Registers {
     /// Not known yet.
     pub const NONE: Registers = Registers(std::ptr::null());
 
-    /// Where a block has found them.
+    /// The registers of a block's processor.
     pub fn at(state: *const u64) -> Registers {
         Registers(state)
     }
@@ -31,7 +31,7 @@ impl Registers {
         unsafe { self.0.add(layout().first + number).read_volatile() }
     }
 
-    /// What an instruction finds in one, as its operand.
+    /// The content of a register as an instruction's operand.
     pub fn operand(self, number: u8) -> u64 {
         let number = number.into();
         if layout().zero == Some(number) { 0 } else { self.number(number) }
@@ -45,7 +45,7 @@ impl Registers {
             && (1..=2).any(|before| unsafe { self.0.sub(before).read_volatile() } != 0)
     }
 
-    /// What a function returns.
+    /// The result of a function.
     pub fn result(self) -> u64 {
         self.number(layout().result)
     }
@@ -63,7 +63,7 @@ impl Registers {
         })
     }
 
-    /// Where the program goes on when the function returns that it has just entered.
+    /// The address at which the program continues when the function returns that it has just entered.
     pub fn return_address(self) -> u64 {
         match layout().link {
             Some(link) => self.number(link) & ADDRESS,
@@ -82,13 +82,13 @@ impl Registers {
         entered - u64::from(layout().link.is_some())
     }
 
-    /// Where a function returns to that has taken nothing of the stack yet, or has given all of it back; not known where its call has
-    /// pushed the address.
+    /// The address to which a function returns that has taken nothing of the stack yet, or has given all of it back; none if its
+    /// call has pushed the address.
     pub fn link(self) -> Option<u64> {
         layout().link.map(|link| self.number(link) & ADDRESS)
     }
 
-    /// Whether number and arguments of a system call are where they should be.
+    /// Tells whether number and arguments of a system call are in their registers.
     pub fn have(self, number: i64, arguments: &[u64]) -> bool {
         let Layout { call_arguments, call_number, .. } = layout();
         self != Registers::NONE

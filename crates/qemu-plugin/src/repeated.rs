@@ -12,17 +12,17 @@
 /// Bytes of a word.
 const WORD: u64 = 8;
 
-/// Where an access is.
+/// The place of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A position in persistent memory.
     Persistent(u64),
-    /// An address of other memory, whose bytes are nobody's business.
+    /// An address of other memory, whose bytes are not recorded.
     Volatile(u64),
 }
 
 impl Place {
-    /// The place so many bytes further.
+    /// The place `bytes` further.
     fn plus(self, bytes: u64) -> Place {
         match self {
             Place::Persistent(at) => Place::Persistent(at + bytes),
@@ -47,11 +47,11 @@ impl Place {
 /// Bytes of one word that are loaded or stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Where the first is.
+    /// The place of the first access.
     pub place: Place,
     content: [u8; WORD as usize],
     length: u8,
-    /// Whether they are stored.
+    /// Whether the accesses store.
     pub is_store: bool,
     /// The number of the load that its address comes from; 0: none.
     pub load: u64,
@@ -60,7 +60,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Of bytes that lie in one word.
+    /// A run of bytes of one word.
     pub fn new(place: Place, bytes: &[u8], is_store: bool, load: u64) -> Run {
         let mut content = [0; WORD as usize];
         content[..bytes.len()].copy_from_slice(bytes);
@@ -80,7 +80,7 @@ impl Run {
         self.place.number() / WORD
     }
 
-    /// Whether another begins where it ends, or ends where it begins.
+    /// Tells whether another begins where this one ends, or ends where this one begins.
     fn is_next_to(&self, other: &Run) -> bool {
         self.is_store == other.is_store && (self.end() == other.place || other.end() == self.place)
     }
@@ -123,7 +123,7 @@ impl Over {
     }
 }
 
-/// The runs of a repeated instruction that may go on.
+/// The runs of a repeated instruction that may continue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Runs {
     runs: [Option<Run>; 2],
@@ -168,7 +168,7 @@ impl Runs {
         pending
     }
 
-    /// Whether a run begins where these bytes end: the instruction goes downwards.
+    /// Tells whether a run begins where these bytes end: the instruction goes downwards.
     pub fn are_behind(&self, place: Place, bytes: u64, is_store: bool) -> bool {
         let end = place.plus(bytes);
         self.runs.iter().flatten().any(|run| run.is_store == is_store && run.place == end)
@@ -232,7 +232,7 @@ mod tests {
         is_upwards: bool,
     }
 
-    /// What becomes of memory, and the runs that tell of it.
+    /// The memory after a copy, and the runs of the copy.
     fn copied(copy: &Copy, memory: &mut [u8; BYTES]) -> Vec<Run> {
         let (mut runs, mut told) = (Runs::default(), Vec::new());
         for time in 0..copy.times {
@@ -317,7 +317,7 @@ mod tests {
         });
     }
 
-    /// Of two strings that are compared, each is loaded word by word.
+    /// Two strings that are compared are loaded word by word.
     #[test]
     fn strings_that_are_compared_have_runs_of_their_own() {
         let (mut runs, mut told) = (Runs::default(), Vec::new());

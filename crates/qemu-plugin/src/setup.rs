@@ -1,4 +1,4 @@
-//! What is to be traced: the file `setup` in the plugin's folder. Each line is a word and its value.
+//! The settings of a capture: the file `setup` in the plugin's folder. Each line is a word and its value.
 //!
 //! | word | value |
 //! |---|---|
@@ -29,9 +29,9 @@ pub enum Argument {
 /// A function that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Followed {
-    /// Which of its arguments matters.
+    /// The argument that matters.
     pub argument: Argument,
-    /// It synchronises threads.
+    /// Whether the function synchronises threads.
     pub synchronises: bool,
     /// The trace may begin with its entry.
     pub begins: bool,
@@ -51,18 +51,18 @@ impl Followed {
     }
 }
 
-/// What the caller wants.
+/// The settings of a capture.
 #[derive(Debug, Default)]
 pub struct Setup {
-    /// Where everything is written.
+    /// The folder of the plugin's files.
     pub folder: PathBuf,
     /// Patterns of paths.
     pub files: Vec<CString>,
     /// Names of functions, and what matters of each.
     pub functions: Vec<(String, Followed)>,
-    /// Whether volatile memory is recorded.
+    /// Records volatile memory.
     pub volatile: bool,
-    /// Whether the heap is persistent memory.
+    /// Takes the heap for persistent memory.
     pub heap: bool,
     /// Ranges of addresses that are.
     pub ranges: Vec<(u64, u64)>,
@@ -101,12 +101,12 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Whether there is a function with whose entry the trace may begin.
+    /// Tells whether the trace may begin with the entry of a function.
     pub fn waits_for_beginning(&self) -> bool {
         self.functions.iter().any(|(_, followed)| followed.begins)
     }
 
-    /// Whether a file of this path is persistent memory.
+    /// Tells whether a file of this path is persistent memory.
     pub fn is_persistent(&self, path: &Path) -> bool {
         let Ok(path) = CString::new(path.as_os_str().as_encoded_bytes()) else { return false };
         // SAFETY: both are texts.

@@ -26,17 +26,17 @@ pub struct Stream {
     window: *mut u8,
     /// Bytes of the file before the window.
     before: u64,
-    /// Of the window, how many are written.
+    /// The number of bytes of the window that are written.
     at: usize,
     encoder: Encoder,
-    /// What a repeated instruction has accessed, if it may go on.
+    /// The accesses of a repeated instruction, if it may continue.
     tail: Option<Tail>,
 }
 
 /// Runs of a repeated instruction that may grow: they are written, and written again when they have grown, so that they are there
 /// whatever becomes of the process.
 struct Tail {
-    /// Where in the window they begin.
+    /// The beginning of the accesses in the window.
     at: usize,
     /// The encoder before them.
     encoder: Encoder,
@@ -83,7 +83,7 @@ impl Stream {
         self.write(|encoder, out| encoder.event(out, instructions, number, event));
     }
 
-    /// A record, of so many bytes as `put` returns.
+    /// A record of as many bytes as `put` returns.
     #[inline]
     fn write(&mut self, put: impl FnOnce(&mut Encoder, &mut [u8]) -> usize) {
         if self.tail.is_some() {
@@ -95,14 +95,14 @@ impl Stream {
         }
     }
 
-    /// Whether a run begins where these bytes end: the repeated instruction goes downwards.
+    /// Tells whether a run begins where these bytes end: the repeated instruction goes downwards.
     pub fn goes_downwards(&self, place: Place, bytes: usize, is_store: bool) -> bool {
         let runs = self.tail.as_ref().map(|tail| &tail.runs);
         runs.is_some_and(|runs| runs.are_behind(place, bytes as u64, is_store))
     }
 
-    /// An element of a repeated instruction, within a word, when so many instructions have been executed and, before it, so many
-    /// loads recorded. Returns whether a load or store of the trace begins with it.
+    /// An element of a repeated instruction, within a word. `instructions` have been executed before it, and `loads` recorded.
+    /// Returns whether a load or store of the trace begins with it.
     pub fn repeated(&mut self, instructions: u64, loads: u64, mut element: Run) -> bool {
         let mut tail = self.tail.take().unwrap_or_else(|| Tail {
             at: self.at,
@@ -134,7 +134,7 @@ impl Stream {
         begins
     }
 
-    /// A run, behind so many recorded loads; returns how many there are behind it.
+    /// A run, behind `loads` recorded loads; returns the number of loads behind it.
     fn run(&mut self, run: &Run, loads: u64) -> u64 {
         let (instructions, origin) =
             (self.encoder.instructions() + run.since, distance(loads, run.load));
@@ -153,7 +153,7 @@ impl Stream {
         loads + u64::from(!run.is_store)
     }
 
-    /// The repeated instruction does not go on; repetitions that only made a run longer are no instructions.
+    /// The repeated instruction has ended; repetitions that only made a run longer are no instructions.
     #[cold]
     pub fn ends_repetition(&mut self) {
         if let Some(tail) = self.tail.take() {
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// It is there at any time, as a process may be killed, and takes no more instructions than it has words.
+    /// The record is written at any time, as a process may be killed, and takes no more instructions than it has words.
     #[test]
     fn a_string_grows_word_by_word_and_is_there_at_any_time() {
         let (written, mut stream) = Written::new("grows");
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(since, [3, 7, 1, 1, 8], "12 repetitions made no record");
     }
 
-    /// What is loaded by the way is counted where it stands.
+    /// Loads between the accesses of an instruction are counted at their places.
     #[test]
     fn origins_are_told_from_the_place_in_the_stream() {
         let (written, mut stream) = Written::new("origins");

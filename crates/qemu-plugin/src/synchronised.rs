@@ -11,9 +11,9 @@ use graven_capture::{SYNCHRONISED_BYTES, synchronised};
 /// Bits of the filter, of which each is for a word.
 const BITS: u64 = 1 << 19;
 
-/// Which places.
+/// The places by which threads synchronise.
 pub struct Synchronised {
-    /// What is not here is none; by the low bits of places.
+    /// A place whose bit is not here is none; by the low bits of places.
     filter: [AtomicU64; BITS as usize / 64],
     units: Mutex<HashSet<u64>>,
 }
@@ -25,7 +25,7 @@ impl Default for Synchronised {
 }
 
 impl Synchronised {
-    /// So many bytes at a place are.
+    /// Adds `bytes` at a place.
     pub fn add(&self, place: u64, bytes: u64) {
         for unit in synchronised(place, bytes) {
             let (word, bit) = self.bit(unit * SYNCHRONISED_BYTES);
@@ -36,7 +36,7 @@ impl Synchronised {
         }
     }
 
-    /// Whether some of the first or the last of so many bytes are.
+    /// Tells whether some of the first or the last of `bytes` are among them.
     #[inline]
     pub fn has(&self, place: u64, bytes: u64) -> bool {
         let last = place + bytes - 1;

@@ -1,4 +1,4 @@
-//! What system calls do to mappings and to persistent memory. The program's descriptors and addresses are the host's.
+//! The effects of system calls on mappings and persistent memory. The program's descriptors and addresses are the host's.
 
 use std::ffi::CStr;
 use std::os::fd::RawFd;
@@ -13,30 +13,32 @@ use crate::thread::{CHILD, Child, IS_UNTRACED, Thread};
 use crate::tracer::tracer;
 use crate::{kernel_writes, mappings};
 
-/// Of what shares memory with the thread that has made it.
+/// The flag of a process that shares memory with the thread that has made it.
 const CLONE_VM: u64 = libc::CLONE_VM as u64;
-/// Of a process that ends, or becomes another program, before its parent goes on. QEMU shares no memory with it.
+/// The flag of a process that ends, or becomes another program, before its parent continues. QEMU shares no memory with it.
 const CLONE_VFORK: u64 = libc::CLONE_VFORK as u64;
 
 /// `arch_prctl`: the address of the thread's own variables.
 const ARCH_SET_FS: u64 = 0x1002;
 
 /// A call is about to be made.
-pub fn begins(thread: &mut Thread, call: Call, arguments: [u64; 6]) {
-    (thread.call, thread.arguments) = (Some(call), arguments);
+pub fn begins(thread: &mut Thread, call: Option<Call>, arguments: [u64; 6]) {
+    (thread.is_calling, thread.call, thread.arguments) = (true, call, arguments);
     thread.exclusive.clear();
     let [a, b, ..] = arguments;
     match call {
         // SAFETY: if the path is none, the kernel would refuse it, too.
-        Call::Execve if unsafe { path_at(arguments[0]) }.is_some_and(is_executable) => {
+        Some(Call::execve) if unsafe { path_at(arguments[0]) }.is_some_and(is_executable) => {
             thread.event(&Event::Replaced);
         }
         // What a thread has done comes before what those do that it begins, or that have waited for its end.
-        Call::Clone => clones(thread, arguments),
-        Call::Exit => thread.tells_its_end(),
+        Some(Call::clone) => clones(thread, arguments),
+        Some(Call::exit) => thread.tells_its_end(),
         // Afterwards another thread may have got the same addresses.
-        Call::Munmap if !IS_UNTRACED.load(Ordering::Relaxed) => mappings::unmapped(thread, a, b),
-        Call::Mremap if !IS_UNTRACED.load(Ordering::Relaxed) => mappings::moves(thread, a, b),
+        Some(Call::munmap) if !IS_UNTRACED.load(Ordering::Relaxed) => {
+            mappings::unmapped(thread, a, b)
+        }
+        Some(Call::mremap) if !IS_UNTRACED.load(Ordering::Relaxed) => mappings::moves(thread, a, b),
         _ => {}
     }
     thread.gives_turn();
@@ -46,7 +48,7 @@ pub fn begins(thread: &mut Thread, call: Call, arguments: [u64; 6]) {
 fn clones(thread: &mut Thread, arguments: [u64; 6]) {
     let flags = arguments[0];
     thread.event(&Event::Ordered);
-    if is_fork(Call::Clone, flags) {
+    if is_fork(Some(Call::clone), flags) {
         return;
     }
     tracer().turns.begin();
@@ -60,14 +62,14 @@ fn clones(thread: &mut Thread, arguments: [u64; 6]) {
     CHILD.set(Some(Child { by: thread.number, end }));
 }
 
-/// Whether a process was made, which this one is.
-pub fn is_new_process(thread: &Thread, call: Call, result: i64) -> bool {
+/// Tells whether this process is a new one, made by the call.
+pub fn is_new_process(thread: &Thread, call: Option<Call>, result: i64) -> bool {
     result == 0 && is_fork(call, thread.arguments[0])
 }
 
-/// It has returned.
-pub fn ends(thread: &mut Thread, call: Call, result: i64) {
-    thread.call = None;
+/// The call has returned.
+pub fn ends(thread: &mut Thread, call: Option<Call>, result: i64) {
+    thread.is_calling = false;
     let [a, b, c, d, e, f] = thread.arguments;
     if is_fork(call, a) {
         forked(thread, result);
@@ -76,18 +78,18 @@ pub fn ends(thread: &mut Thread, call: Call, result: i64) {
     if IS_UNTRACED.load(Ordering::Relaxed) {
         return;
     }
-    if call == Call::Mremap {
+    if call == Some(Call::mremap) {
         mappings::moved(thread, [a, b, c], u64::try_from(result).ok());
     }
     let Ok(result) = u64::try_from(result) else { return };
     match call {
-        Call::Mmap => mappings::mapped(thread, result, b, c, d, (e as RawFd, f)),
-        Call::Brk => mappings::break_moved(thread, result),
-        Call::Mprotect => mappings::protected(thread, a, b, c),
-        Call::Madvise => mappings::advised(thread, a, b, c),
-        Call::ArchPrctl if a == ARCH_SET_FS => mappings::thread_pointer(thread, b),
-        Call::Sigaltstack => mappings::signal_stack(thread, a),
-        Call::Msync => thread.counts.syncs += 1,
+        Some(Call::mmap) => mappings::mapped(thread, result, b, c, d, (e as RawFd, f)),
+        Some(Call::brk) => mappings::break_moved(thread, result),
+        Some(Call::mprotect) => mappings::protected(thread, a, b, c),
+        Some(Call::madvise) => mappings::advised(thread, a, b, c),
+        Some(Call::arch_prctl) if a == ARCH_SET_FS => mappings::thread_pointer(thread, b),
+        Some(Call::sigaltstack) => mappings::signal_stack(thread, a),
+        Some(Call::msync) => thread.counts.syncs += 1,
         _ => {}
     }
     kernel_writes::of_call(thread, call, result);
@@ -98,11 +100,11 @@ fn is_executable(path: &CStr) -> bool {
     unsafe { libc::access(path.as_ptr(), libc::X_OK) == 0 }
 }
 
-/// Whether a call makes a process.
-fn is_fork(call: Call, flags: u64) -> bool {
+/// Tells whether a call makes a process.
+fn is_fork(call: Option<Call>, flags: u64) -> bool {
     match call {
-        Call::Fork | Call::Vfork => true,
-        Call::Clone => flags & CLONE_VM == 0 || flags & CLONE_VFORK != 0,
+        Some(Call::fork | Call::vfork) => true,
+        Some(Call::clone) => flags & CLONE_VM == 0 || flags & CLONE_VFORK != 0,
         _ => false,
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of a thread of the program. Each is touched by the thread itself alone, and by the end of the process.
+//! A thread of the program. Each is touched by the thread itself alone, and by the end of the process.
 
 use std::cell::Cell;
 use std::ffi::c_uint;
@@ -46,7 +46,7 @@ const NOWHERE: u64 = u64::MAX;
 /// A function that was entered.
 struct Entered {
     function: u32,
-    /// Where it begins.
+    /// The address of the function.
     begin: u64,
     /// The stack pointer then.
     stack: u64,
@@ -55,12 +55,13 @@ struct Entered {
 }
 
 impl Entered {
-    /// Whether it has returned, where the program goes on at an address.
+    /// Tells whether the call has returned when the program continues at an address.
     fn has_returned_to(&self, address: u64, registers: Registers) -> bool {
         self.return_address == address && registers.stack_returned(self.stack) == registers.stack()
     }
 
-    /// Whether it is gone although the stack is as it was when it was entered: another call has been made since, and not by itself.
+    /// Tells whether it is gone although the stack is as it was when it was entered: another call has been made since, and not by
+    /// itself.
     fn is_over(&self, registers: Registers) -> bool {
         self.stack == registers.stack()
             && registers.link().is_some_and(|link| {
@@ -71,9 +72,9 @@ impl Entered {
 
 /// Something that is known of an instruction only when it is done, and that is the last one of its block.
 struct Unfinished {
-    /// Where the program goes on if it is done.
+    /// The address at which the program continues if it is done.
     address: u64,
-    /// What is to be done then, and with what.
+    /// The action then, and its datum.
     then: fn(&mut Thread, data: u64),
     data: u64,
     /// Blocks to the end of the thread's turn.
@@ -83,18 +84,18 @@ struct Unfinished {
 /// A thread that is about to be made.
 #[derive(Clone, Copy)]
 pub struct Child {
-    /// Of the thread that makes it.
+    /// The thread that makes it.
     pub by: u32,
-    /// Where the kernel tells its end.
+    /// The address at which the kernel tells its end.
     pub end: Option<u64>,
 }
 
 thread_local! {
-    /// What the thread of QEMU's is about to make: it does all up to the first instruction of the new one.
+    /// The thread that QEMU's thread is about to make: it does all up to the first instruction of the new one.
     pub static CHILD: Cell<Option<Child>> = const { Cell::new(None) };
 }
 
-/// What is counted of a thread.
+/// The counts of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Instructions.
@@ -115,22 +116,22 @@ pub struct Counts {
 pub struct Thread {
     /// None in a process that the program has made.
     stream: Option<Stream>,
-    /// Of the stream.
+    /// The number of the stream.
     pub number: u32,
     /// Accesses were recorded since the last event.
     is_behind: bool,
-    /// Where it waits for its turn.
+    /// The place at which the thread waits for its turn.
     seat: Arc<Seat>,
     /// Blocks to the end of its turn; at 0 it is looked whether it has one.
     blocks_left: u64,
     has_turn: bool,
-    /// Where the kernel tells its end.
+    /// The address at which the kernel tells its end.
     end: Option<u64>,
-    /// Of the processor on which it runs.
+    /// The registers of the processor on which it runs.
     pub registers: Registers,
     /// That they are where they should be, tested with a system call.
     registers_are_right: bool,
-    /// Which loads its registers hold something of.
+    /// The loads whose values its registers contain.
     origins: Origins,
     /// Instructions before the present block, and in it.
     instructions: u64,
@@ -139,23 +140,24 @@ pub struct Thread {
     entered: Vec<Entered>,
     /// If the stack pointer is above this, the innermost may have returned, or be gone.
     returns_above: u64,
-    /// Of them, how many synchronise.
+    /// The number of those that synchronise.
     synchronising: u32,
-    /// The system call that is under way, and its arguments.
+    /// A system call is under way.
+    pub is_calling: bool,
+    /// The system call that is under way, or was last; none: its number is not known.
     pub call: Option<Call>,
-    /// See there.
+    /// The arguments of the present system call.
     pub arguments: [u64; 6],
     /// Persistent memory that is being moved: where it was, its positions, and how many bytes.
     pub moving: Vec<(u64, u64, u64)>,
-    /// What it has loaded exclusively.
+    /// The memory that it has loaded exclusively.
     pub exclusive: Exclusive,
-    /// What is to be done when the next block begins.
+    /// The action that is due when the next block begins.
     unfinished: Option<Unfinished>,
-    /// Where the present block begins.
+    /// The address of the present block.
     block_at: u64,
     /// The address of the repeated instruction that it has executed last, and the number of the block in which it did.
     repeating: Option<(u64, u64)>,
-    /// What is counted.
     pub counts: Counts,
 }
 
@@ -201,6 +203,7 @@ pub fn begin(vcpu: c_uint) {
         entered: Vec::new(),
         returns_above: NOWHERE,
         synchronising: 0,
+        is_calling: false,
         call: None,
         arguments: [0; 6],
         moving: Vec::new(),
@@ -222,7 +225,7 @@ fn new_stream(number: u32) -> Stream {
     })
 }
 
-/// It ends; returns what was counted.
+/// Ends a thread; returns its counts.
 pub fn end(vcpu: c_uint) -> Option<Counts> {
     let thread = THREADS[vcpu as usize].swap(ptr::null_mut(), Ordering::AcqRel);
     if thread.is_null() {
@@ -250,7 +253,7 @@ pub fn stop_all(mut last: impl FnMut(&mut Thread)) -> Vec<Counts> {
     THREADS.iter().filter_map(stop).collect()
 }
 
-/// Whether any thread's registers were where they should be.
+/// Tells whether any thread's registers were in their places.
 pub fn some_has_registers() -> bool {
     HAS_REGISTERS.load(Ordering::Relaxed)
 }
@@ -262,7 +265,7 @@ impl Thread {
         self.instructions + if instruction == 0 { self.of_block } else { instruction }
     }
 
-    /// A block begins, of so many instructions, with this stack pointer.
+    /// A block begins, of `instructions`, with this stack pointer.
     #[inline]
     pub fn block(
         &mut self,
@@ -286,7 +289,7 @@ impl Thread {
         }
     }
 
-    /// What is not done with every block.
+    /// The rare actions at the beginning of a block.
     #[cold]
     fn looks_around(&mut self, instructions: u64, address: u64) {
         if let Some(unfinished) = self.unfinished.take() {
@@ -305,7 +308,7 @@ impl Thread {
         }
     }
 
-    /// When the program goes on at an address, which is behind the last instruction of this block, something is to be done.
+    /// Sets an action for when the program continues at an address, which is behind the last instruction of this block.
     pub fn finishes_at(&mut self, address: u64, then: fn(&mut Thread, u64), data: u64) {
         let blocks_left = self.blocks_left;
         self.unfinished = Some(Unfinished { address, then, data, blocks_left });
@@ -320,7 +323,7 @@ impl Thread {
         }
     }
 
-    /// Whether they were found.
+    /// Tells whether the registers were found.
     pub fn has_registers(&self) -> bool {
         self.registers_are_right
     }
@@ -416,7 +419,8 @@ impl Thread {
         is_recorded
     }
 
-    /// It has accessed memory, and if it does so out of turn, since QEMU wanted it to go on: that comes before what others do now.
+    /// The thread has accessed memory: if it did so out of turn, since QEMU wanted it to continue, the access comes before those
+    /// that others make from now on.
     #[inline]
     pub fn closes_access(&mut self) {
         if !self.has_turn && self.is_behind {
@@ -425,7 +429,7 @@ impl Thread {
         }
     }
 
-    /// It accesses a place by which threads synchronise; what a function does for that is the function's.
+    /// The thread accesses a place by which threads synchronise; accesses of a function of synchronisation are the function's.
     #[cold]
     pub fn synchronises(&mut self, event: &Event) {
         if self.synchronising == 0 {
@@ -433,7 +437,7 @@ impl Thread {
         }
     }
 
-    /// What it has done comes before what others do for which the kernel has told its end.
+    /// The accesses of this thread come before those of threads to which the kernel has told its end.
     pub fn tells_its_end(&mut self) {
         match self.end {
             Some(place) => {
@@ -468,14 +472,14 @@ impl Thread {
         }
     }
 
-    /// It waits for others: they go first, if there are any.
+    /// The thread waits for others: they go first, if there are any.
     pub fn gives_way(&mut self) {
         if self.has_turn && tracer().turns.is_wanted() {
             self.blocks_left = 1;
         }
     }
 
-    /// It gives up its turn: what it has done comes before all that others do now.
+    /// The thread gives up its turn: its accesses come before all that others make from now on.
     pub fn gives_turn(&mut self) {
         if !tracer().turns.are_needed() {
             return;

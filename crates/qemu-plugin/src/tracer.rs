@@ -10,9 +10,8 @@ use crate::setup::Setup;
 use crate::synchronised::Synchronised;
 use crate::turns::Turns;
 
-/// What is traced, and what is known of it.
+/// The state of a capture.
 pub struct Tracer {
-    /// What is to be traced.
     pub setup: Setup,
     /// Functions that are followed.
     pub functions: Functions,
@@ -20,7 +19,7 @@ pub struct Tracer {
     pub regions: Regions,
     /// That of it which is no file's.
     pub anonymous: Anonymous,
-    /// Which of the program's threads executes.
+    /// The turns of the program's threads.
     pub turns: Turns,
     /// Places by which they synchronise.
     pub synchronised: Synchronised,
@@ -29,7 +28,7 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Whether volatile memory is recorded.
+    /// Tells whether volatile memory is recorded.
     #[inline]
     pub fn records_volatile(&self) -> bool {
         self.records_volatile.load(Ordering::Relaxed)
@@ -61,7 +60,7 @@ pub fn begin(setup: Setup) -> bool {
     TRACER.set(tracer).is_ok()
 }
 
-/// What was begun.
+/// The capture that has begun.
 #[inline]
 pub fn tracer() -> &'static Tracer {
     TRACER.get().expect("QEMU calls a plugin after it was installed")

@@ -1,4 +1,4 @@
-//! Of a program with several threads, one at a time executes: the one that has the turn. It gives it up before each
+//! One of several threads of a program executes at a time: the one that has the turn. It gives it up before each
 //! system call, and after some thousand blocks if others wait; who waits longest gets it next.
 //!
 //! So what the threads do is one sequence, in which loads, stores and atomic instructions are as they are recorded.
@@ -13,14 +13,14 @@ use std::time::Duration;
 /// Blocks of a turn.
 pub const BLOCKS: u64 = 2000;
 
-/// How often who waits looks whether QEMU wants it to go on.
+/// The interval in which a waiting thread looks whether QEMU wants it to continue.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// After how many such looks, none of which saw the turn change hands, it is not waited for any more: should a QEMU not
-/// say so where this one does, the program goes on nevertheless.
+/// say so where this one does, the program continues nevertheless.
 const LOOKS_MAX: u32 = 5000;
 
-/// Where a thread waits.
+/// The place at which a thread waits.
 #[derive(Default)]
 pub struct Seat {
     has_turn: Mutex<bool>,
@@ -30,7 +30,7 @@ pub struct Seat {
 #[derive(Default)]
 struct Queue {
     is_taken: bool,
-    /// How often it was given up.
+    /// The number of times that the turn was given up.
     given: u64,
     seats: VecDeque<Arc<Seat>>,
 }
@@ -50,13 +50,13 @@ impl Turns {
         self.are_needed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has, or had.
+    /// Tells whether the thread has the turn, or had it.
     #[inline]
     pub fn are_needed(&self) -> bool {
         self.are_needed.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody waits.
+    /// Tells whether another thread waits.
     pub fn is_wanted(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// Where the pages of some addresses are.
+/// The places of the pages of some addresses.
 #[derive(Debug, Default)]
 pub struct Frames {
     frames: FxHashMap<u64, u64>,
@@ -20,7 +20,7 @@ impl Frames {
         Frames { first, ..Frames::default() }
     }
 
-    /// Where a byte is, as it is accessed.
+    /// The place of a byte, as it is accessed.
     pub fn place(&mut self, address: u64) -> u64 {
         let page = address / PAGE_BYTES;
         let frame = match self.last {

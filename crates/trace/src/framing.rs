@@ -1,4 +1,4 @@
-//! What binary traces have in common: numbers, checksums, and payloads that are compressed if that makes them smaller.
+//! The common parts of binary traces: numbers, checksums, and payloads that are compressed if that makes them smaller.
 
 /// Reads numbers one after the other, little endian, from bytes that are there.
 pub struct Numbers<'a>(pub &'a [u8]);
@@ -28,6 +28,18 @@ pub fn checksum(parts: &[&[u8]]) -> u32 {
     hasher.finalize()
 }
 
+/// Holds the checksum of a part against the one that the part says.
+///
+/// # Errors
+/// They differ. `what` names the part, with its article.
+pub fn check_sum(what: &str, said: u32, found: u32) -> Result<(), Unexpected> {
+    if found == said {
+        return Ok(());
+    }
+    let expected = format!("{what} with the checksum {said:08x}");
+    Err(Unexpected { expected, found: format!("{found:08x}") })
+}
+
 /// Bytes that were found, for a message.
 pub fn shown(bytes: &[u8]) -> String {
     let text: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
@@ -42,12 +54,12 @@ pub fn packed<'a>(raw: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
     if compressed < raw.len() { &room[..compressed] } else { raw }
 }
 
-/// What should have been found in a payload, and what was.
+/// Something else than was expected.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unpackable {
-    /// What should be there.
+pub struct Unexpected {
+    /// The expected bytes.
     pub expected: String,
-    /// What is there.
+    /// The bytes that were found.
     pub found: String,
 }
 
@@ -55,7 +67,7 @@ pub struct Unpackable {
 ///
 /// # Errors
 /// It is no LZ4 block, or not one of as many bytes.
-pub fn unpack(stored: &[u8], raw: &mut [u8]) -> Result<(), Unpackable> {
+pub fn unpack(stored: &[u8], raw: &mut [u8]) -> Result<(), Unexpected> {
     if stored.len() == raw.len() {
         raw.copy_from_slice(stored);
         return Ok(());
@@ -64,49 +76,8 @@ pub fn unpack(stored: &[u8], raw: &mut [u8]) -> Result<(), Unpackable> {
         Ok(bytes) if bytes == raw.len() => Ok(()),
         Ok(bytes) => {
             let expected = format!("{} bytes", raw.len());
-            Err(Unpackable { expected, found: format!("{bytes}") })
+            Err(Unexpected { expected, found: format!("{bytes}") })
         }
-        Err(error) => Err(Unpackable { expected: "an LZ4 block".into(), found: error.to_string() }),
+        Err(error) => Err(Unexpected { expected: "an LZ4 block".into(), found: error.to_string() }),
     }
-}
-
-/// Writes a number in LEB128.
-#[inline]
-pub fn leb128(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Reads what [`leb128`] wrote; `None` if it does not end, or is no number of 64 bits.
-#[inline]
-pub fn read_leb128(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let part = u64::from(byte & 0x7f);
-        if part << shift >> shift != part {
-            return None;
-        }
-        number |= part << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
-}
-
-/// A signed number as an unsigned one that is small where it is near zero.
-#[inline]
-pub fn zigzag(n: i64) -> u64 {
-    ((n << 1) ^ (n >> 63)) as u64
-}
-
-/// The reverse of [`zigzag`].
-#[inline]
-pub fn unzigzag(n: u64) -> i64 {
-    (n >> 1) as i64 ^ -((n & 1) as i64)
 }

@@ -12,7 +12,7 @@ import click
 
 from graven.basics import output
 from graven.basics.errors import OutputError
-from graven.basics.folders import RESULTS
+from graven.basics.folders import RESULTS, distinct
 from graven.basics.numbers import exact, scaled
 from graven.cli.storing import watched
 from graven.cli.terminal import REFUSED, complain, note, refusing, results_console
@@ -117,11 +117,12 @@ def carry_out(
 def _write(reports: Sequence[Campaign], replay: Path | None) -> dict[int, Path]:
     """Writes the program of each report's first violation; the files by the report's number."""
     written: dict[int, Path] = {}
-    for number, report in enumerate(reports):
+    names = distinct(report.name for report in reports)
+    for number, (name, report) in enumerate(zip(names, reports, strict=True)):
         text = report.violations[0].replay if report.violations else None
         if text is None:
             continue
-        path = RESULTS / f"{report.name}.litmus" if replay is None else replay
+        path = RESULTS / f"{name}.litmus" if replay is None else replay
         output.check([path], len(text), make=RESULTS)
         output.write(path, text.encode())
         written[number] = path

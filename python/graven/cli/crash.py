@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -246,7 +246,7 @@ def crash(
     how = (mutant, sample, shares, lives, garbage, violations, verify, verify_limit, None, at)
     asked = [CrashJob(run, *how) for run in runs]
     if verify is not None:
-        asked = [replace(job, keep=str(checker.folder_of(job, RESULTS))) for job in asked]
+        asked = checker.keeping(asked, RESULTS)
     campaign = CrashCampaign.prepare(asked)
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(runs))
     return carry_out(
@@ -265,11 +265,14 @@ class _Runs(Task):
     campaign: CrashCampaign
     keep: Keeper | None
     noun: str = "runs"
+    finished: list[CrashJob] = field(default_factory=list)
+    """The runs that have reports."""
 
     def run(self, executor: Executor, display: Observer) -> Done:
         total = len(self.campaign.jobs)
         checked = self.campaign.run(keep=self.keep, executor=executor, observe=display)
         say_found(checked.found, total)
+        self.finished = [self.campaign.jobs[number] for number in checked.numbers]
         interruption = None
         if checked.interrupted:
             done = f"{len(checked.reports)} of {total} runs had finished"
@@ -281,7 +284,7 @@ class _Runs(Task):
 
     def recovered(self, done: Done) -> Mapping[int, checker.Kept]:
         reports = [report for report in done.reports if isinstance(report, CrashReport)]
-        return checker.keep_replays(self.campaign.jobs, reports)
+        return checker.keep_replays(self.finished, reports)
 
     def remark(self, done: Done) -> str | None:
         if all(job.verify is None for job in self.campaign.jobs):

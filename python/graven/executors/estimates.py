@@ -18,6 +18,7 @@ from importlib import resources
 from pathlib import Path
 from statistics import median
 
+from graven import _engine
 from graven._engine import ConfigError
 from graven.laboratory.crashes import CrashJob, task_of
 from graven.results.record import KIND, STEADY
@@ -59,9 +60,6 @@ class Pace:
     transaction_us: float
     crash_us: float
 
-
-RECOVERY_TRANSACTIONS = 1000
-"""How many transactions take as long as a recovery that is timed; the run is repeated for them."""
 
 ANY = Pace(0.01, 10.0, 1000.0)
 """What anything takes if nothing is known."""
@@ -126,7 +124,7 @@ def seconds(job: Job | CrashJob | Asked) -> float:
         transactions = run.transactions or 1000
     if isinstance(job, Job):
         if recoveries := int(dict(run.all_set).get(POINTS, 0)):
-            transactions = 2 * transactions + RECOVERY_TRANSACTIONS * recoveries
+            transactions = 2 * transactions + _engine.RECOVERY_TRANSACTIONS * recoveries
         return pace.start_s + transactions * pace.transaction_us / 1e6
     return pace.start_s + transactions * pace.crash_us / 1e6 / job.every
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graven import _engine
 from graven._engine import ConfigError
 from graven.basics import output
+from graven.basics.folders import distinct
 from graven.engine.variants import OPTION
 from graven.running.pool import Pool, failures_text, kind_of
 
@@ -151,9 +152,16 @@ def name_of(job: CrashJob) -> str:
     return f"{job.job.name}{mutant}-{Path(job.job.workload).stem}"
 
 
-def folder_of(job: CrashJob, results: Path) -> Path:
-    """Folder for the recovered files of a run's first violation."""
-    return results / f"{name_of(job)}.recovered"
+def keeping(jobs: Sequence[CrashJob], results: Path) -> list[CrashJob]:
+    """Runs with a folder each for the recovered files of their first violation.
+
+    The folder is named after the run; traces in different folders may have the same name.
+    """
+    names = distinct(name_of(job) for job in jobs)
+    return [
+        replace(job, keep=str(results / f"{name}.recovered"))
+        for job, name in zip(jobs, names, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -176,14 +184,16 @@ class Kept:
 def keep_replays(jobs: Sequence[CrashJob], reports: Sequence[CrashReport]) -> dict[int, Kept]:
     """Writes a script for each first violation that a checker has found; by the report's number.
 
+    Args:
+        jobs: The run of each report.
+        reports: The reports.
+
     Raises:
         OutputError: it cannot be written.
     """
-    by_name = {name_of(job): job for job in jobs if job.keep is not None}
     kept: dict[int, Kept] = {}
-    for number, report in enumerate(reports):
-        job = by_name.get(report.name)
-        if job is None or job.keep is None or not report.violations:
+    for number, (job, report) in enumerate(zip(jobs, reports, strict=True)):
+        if job.keep is None or not report.violations:
             continue
         violation, folder = report.violations[0], Path(job.keep)
         if violation.replay is None and folder.is_dir():

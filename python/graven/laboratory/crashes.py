@@ -184,6 +184,8 @@ class CampaignResult(Generic[R]):
     interrupted: bool
     found: int = 0
     """Number of runs that had a result before."""
+    numbers: tuple[int, ...] = ()
+    """Numbers of the reported runs among all that were asked for, from 0."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,8 @@ class CrashCampaign:
             self.jobs[index].report(text, ran.host_s[index] or 0.0)
             for index, text in ran.texts.items()
         )
-        return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
+        numbers = tuple(ran.texts)
+        return CampaignResult(reports, ran.failures, ran.interrupted, ran.found, numbers)
 
 
 def judging(observe: Observer | None, campaigns: Sequence[_engine.Campaign]) -> Observer | None:

@@ -6,16 +6,10 @@
 use std::collections::BTreeMap;
 
 use crate::common::{Part, registry, with_each};
+use crate::{find, outcome_of, read, sound};
 use graven::design::DesignInfo;
 use graven::lab::campaign::Finding;
-use graven::lab::case::Case;
 use graven::lab::enumeration::{Bound, Checked, Enumeration, LifeBound};
-use graven::lab::litmus::parse;
-
-fn sound() -> Vec<&'static DesignInfo> {
-    let all = registry().designs().iter().copied();
-    all.filter(|d| d.is_sound(&registry().defaults())).collect()
-}
 
 fn enumeration(
     design: &'static DesignInfo,
@@ -91,7 +85,7 @@ fn what_symmetry_leaves_out_is_violated_too() {
         ..Bound::default()
     };
     with_each(&SAMPLE, |name| {
-        let design = registry().find_design(name).expect("registered");
+        let design = find(name);
         let least = violated(design, |_| true, &bound, |e| e);
         let all = violated(design, |_| true, &bound, Enumeration::without_symmetry);
         assert_eq!(least, all, "{name}");
@@ -121,7 +115,7 @@ fn leave_out_by_memory(part: Part) {
         ..Bound::default()
     };
     with_each(&SAMPLE, |name| {
-        let design = registry().find_design(name).expect("registered");
+        let design = find(name);
         let takes = |number| part.has(number, MUTANTS_ONE_IN);
         let with = violated(design, takes, &bound, |e| e);
         let without = violated(design, takes, &bound, Enumeration::without_memory);
@@ -143,7 +137,7 @@ fn as_many_writes_are_torn_whether_equal_states_are_known_or_not() {
         ..Bound::default()
     };
     with_each(&["undo-clwb", "redu", "lad", "fwb-slde"], |name| {
-        let design = registry().find_design(name).expect("registered");
+        let design = find(name);
         let with = run(&enumeration(design, None, &bound));
         let without = run(&enumeration(design, None, &bound).without_memory());
         let counts = |c: &Checked| (c.programs, c.schedules, c.torn, c.landed, c.findings.len());
@@ -157,20 +151,19 @@ fn a_violation_is_replayed_by_its_program() {
     let bound = Bound { transactions: 2, departures: 1, ..Bound::default() };
     let (mut later, mut departing) = (0, 0);
     for name in ["hoop", "silo", "undo-clwb"] {
-        let design = registry().find_design(name).expect("registered");
+        let design = find(name);
         let violated = design.mutants.iter().filter_map(|mutant| {
             let all = enumeration(design, Some(mutant.name), &bound);
             first_finding(&all, 64).map(|finding| (mutant, finding))
         });
         for (mutant, finding) in violated.take(5) {
             let text = finding.replay.as_ref().expect("a program").to_string();
-            let litmus = parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-            let case = Case::new(registry(), &litmus, design).unwrap_or_else(|e| panic!("{e}"));
-            let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+            let litmus = read(&text);
+            let outcome = outcome_of(&litmus, design);
             let violation = outcome.violations.first();
             let violation = violation.unwrap_or_else(|| panic!("{}: kept\n{text}", mutant.name));
             assert_eq!(violation.what, finding.violation.what, "{text}");
-            later += usize::from(litmus.life_count() > 1);
+            later += usize::from(litmus.lives.len() > 1);
             departing += usize::from(!text.contains("adversary departs\n"));
         }
     }
@@ -180,7 +173,7 @@ fn a_violation_is_replayed_by_its_program() {
 #[test]
 fn bounds_are_refused_with_what_is_allowed() {
     let refused = |bound: Bound| {
-        let silo = registry().find_design("silo").expect("registered");
+        let silo = find("silo");
         match Enumeration::new(registry(), silo, None, Vec::new(), bound) {
             Ok(_) => panic!("it was accepted"),
             Err(error) => error.to_string(),

@@ -4,6 +4,7 @@
 //! laboratory is blind: to a crash point, to a mutant, to a violation that its own replay shows.
 
 use crate::common::registry;
+use crate::{find, outcome_of, read, sound};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -27,14 +28,6 @@ use graven::sim::{Observer, Programs, SimError, Simulation, Spec};
 use graven::surviving::SurvivingImage;
 use graven::time::NEVER;
 use graven::workload::{BrokenInvariant, Workload};
-
-fn sound() -> impl Iterator<Item = &'static DesignInfo> {
-    registry().designs().iter().copied().filter(|d| d.is_sound(&registry().defaults()))
-}
-
-fn find(name: &str) -> &'static DesignInfo {
-    registry().find_design(name).expect("registered")
-}
 
 fn campaign(design: &'static DesignInfo, mutant: Option<&str>, seeds: u64) -> Schedules<'static> {
     campaign_from(design, mutant, (1, seeds))
@@ -73,7 +66,7 @@ fn sound_designs_keep_their_guarantee_in_more_schedules_of_the_adversary() {
 
 fn keep_under_the_adversary(part: Part) {
     let (first, schedules) = part.seeds(SCHEDULES_EDIT, SCHEDULES_ALL);
-    with_each(&Vec::from_iter(sound()), |&design| {
+    with_each(&sound(), |&design| {
         let campaign = campaign_from(design, None, (first, schedules));
         let report = campaign.run().unwrap_or_else(|e| panic!("{e}"));
         if let Some(finding) = report.findings.first() {
@@ -95,7 +88,7 @@ fn program_for(design: &DesignInfo, mutant: &str) -> Option<Litmus> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus").join(design.name);
     let files = std::fs::read_dir(folder).ok()?.map(|f| f.expect("readable").path());
     let texts = files.map(|file| std::fs::read_to_string(file).expect("readable"));
-    let programs = texts.map(|text| parse(&text).unwrap_or_else(|e| panic!("{e}")));
+    let programs = texts.map(|text| read(&text));
     programs.into_iter().find(|p| p.mutant.as_deref() == Some(mutant))
 }
 
@@ -117,7 +110,7 @@ fn all_other_mutants_are_killed() {
 fn kill_mutants(part: Part) {
     let blind = Mutex::new(Vec::new());
     let not = |what: String| blind.lock().expect("no test panics with it").push(what);
-    let designs = Vec::from_iter(sound().filter(|design| design.settings.is_empty()));
+    let designs = Vec::from_iter(sound().into_iter().filter(|design| design.settings.is_empty()));
     with_each(&designs, |&design| {
         if design.mutants.len() < 6 {
             not(format!("{} has too few mutants", design.name));
@@ -126,9 +119,7 @@ fn kill_mutants(part: Part) {
         for (_, mutant) in numbered.filter(|&(number, _)| part.has(number, MUTANTS_ONE_IN)) {
             let (points, by) = match program_for(design, mutant.name) {
                 Some(program) => {
-                    let case =
-                        Case::new(registry(), &program, design).unwrap_or_else(|e| panic!("{e}"));
-                    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+                    let outcome = outcome_of(&program, design);
                     let violated = !outcome.violations.is_empty();
                     (violated.then_some(outcome.tally.crash_points), program.title)
                 }
@@ -206,7 +197,7 @@ fn crash_workloads(part: Part) {
     ];
     let how = Thoroughness { recovery_every: 64, structures_every: 128, ..Thoroughness::LONG };
     let sum = Mutex::new(Tally::default());
-    let designs: Vec<_> = sound().enumerate().collect();
+    let designs: Vec<_> = sound().into_iter().enumerate().collect();
     with_each(&designs, |&(number, design)| {
         let all = registry().programs().enumerate();
         for (_, workload) in all.filter(|(place, _)| part.has(place + number, WORKLOADS_ONE_IN)) {
@@ -264,15 +255,13 @@ fn a_violation_is_replayed_exactly_by_its_program() {
     for finding in &report.findings {
         let replay = finding.replay.as_ref().expect("schedules are programs");
         let violation = &finding.violation;
-        let last = replay.crash_of(violation.before.len());
+        let last = &replay.lives[violation.before.len()].crash;
         let CrashAt::Point { number, failure } = last else { panic!("{replay}") };
         assert_eq!((*number, Some(failure)), (violation.point, violation.failure.as_ref()));
-        assert_eq!(replay.life_count(), violation.before.len() + 1);
+        assert_eq!(replay.lives.len(), violation.before.len() + 1);
         let steps = replay.steps().count();
         assert!(steps <= 60, "{steps} steps are not minimised:\n{replay}");
-        let case =
-            Case::new(registry(), replay, literal).unwrap_or_else(|e| panic!("{e}\n{replay}"));
-        let again = case.run().unwrap_or_else(|e| panic!("{e}"));
+        let again = outcome_of(replay, literal);
         assert_eq!(again.violations.len(), 1, "{replay}");
         assert_eq!(again.violations[0].cycle, finding.violation.cycle, "{replay}");
         assert!(finding.timeline.rows.iter().any(|r| r.who == "verdict"), "{}", finding.timeline);
@@ -286,10 +275,8 @@ fn a_violation_of_a_workload_becomes_a_program() {
         RunCampaign::new(registry(), spec, Thoroughness::LONG).unwrap_or_else(|e| panic!("{e}"));
     let report = run.run().unwrap_or_else(|e| panic!("{e}"));
     let replay = report.findings[0].replay.as_ref().expect("a program that replays it");
-    assert!(replay.threads.iter().map(Vec::len).sum::<usize>() <= 6, "{replay}");
-    let case =
-        Case::new(registry(), replay, find("ideal")).unwrap_or_else(|e| panic!("{e}\n{replay}"));
-    assert_eq!(case.run().map(|o| o.violations.len()).ok(), Some(1), "{replay}");
+    assert!(replay.steps().count() <= 6, "{replay}");
+    assert_eq!(outcome_of(replay, find("ideal")).violations.len(), 1, "{replay}");
 }
 
 /// A workload whose check lets nothing change below an address, where all data are: its structures are wrong while bytes are
@@ -356,11 +343,10 @@ fn a_violation_in_a_later_life_of_a_workload_becomes_a_program_of_as_many_lives(
     let finding =
         report.findings.first().expect("records of the life before are taken for its own");
     let replay = finding.replay.as_ref().expect("a program that replays it");
-    assert!(replay.life_count() > 1 && replay.steps().count() < 60, "{replay}");
-    let case = Case::new(registry(), replay, base).unwrap_or_else(|e| panic!("{e}\n{replay}"));
-    let again = case.run().unwrap_or_else(|e| panic!("{e}"));
+    assert!(replay.lives.len() > 1 && replay.steps().count() < 60, "{replay}");
+    let again = outcome_of(replay, base);
     let lives = again.violations.first().map(|violation| violation.before.len() + 1);
-    assert_eq!(lives, Some(replay.life_count()), "{replay}");
+    assert_eq!(lives, Some(replay.lives.len()), "{replay}");
 }
 
 #[test]
@@ -386,8 +372,9 @@ fn bounds_of_what_is_drawn_hold() {
             _ => None,
         });
         assert!(values.max() <= Some(1), "{litmus}");
-        assert_eq!((litmus.threads.len(), litmus.life_count()), (1, 1), "{litmus}");
-        assert_eq!(begins(&litmus.threads[0]), 1, "{litmus}");
+        let [life] = &litmus.lives[..] else { panic!("one life: {litmus}") };
+        let [thread] = &life.threads[..] else { panic!("one thread: {litmus}") };
+        assert_eq!(begins(thread), 1, "{litmus}");
         assert!(!litmus.to_string().contains("300 GB"));
     }
 }
@@ -428,11 +415,10 @@ fn a_step_that_depends_on_a_word_is_done_if_it_holds_the_value() {
     let text = "graven litmus 1\ntitle \"if\"\n\nA = 3\nB = 0\nC = 0\n\nthread\n  begin\n  \
         if A = 3: B = 1\n  if A = 4: C = 1\n  A = 4\n  if A = 4: C = 2\n  if B = 0: evict B\n  commit\n\n\
         expect end: A = 4, B = 1, C = 2\n";
-    let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let litmus = read(text);
     assert_eq!(litmus.to_string(), text);
     for design in ["silo", "undo-clwb", "lsm"] {
-        let case = Case::new(registry(), &litmus, find(design)).unwrap_or_else(|e| panic!("{e}"));
-        let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+        let outcome = outcome_of(&litmus, find(design));
         assert_eq!(outcome.violations, [], "{design}");
     }
 }
@@ -578,9 +564,8 @@ fn a_design_that_refuses_to_go_on_has_broken_nothing() {
     let text = format!(
         "graven litmus 1\ntitle \"t\"\nset lsm.segment_bytes = 1536\nset lsm.entry_words_max = 2\nA[200] = 0\nthread\nbegin\n{stores}commit\n"
     );
-    let litmus = parse(&text).unwrap_or_else(|e| panic!("{e}"));
-    let case = Case::new(registry(), &litmus, find("lsm")).unwrap_or_else(|e| panic!("{e}"));
-    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+    let litmus = read(&text);
+    let outcome = outcome_of(&litmus, find("lsm"));
     assert!(outcome.refused.is_some_and(|why| why.contains("segment")));
     assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
 }
@@ -594,18 +579,17 @@ fn a_program_that_is_not_isolated_is_refused() {
     assert!(refused.to_string().contains("`commit` comes first"), "{refused}");
     // As data the same order goes by the reader.
     let thread = |value: u64| format!("thread\nbegin\nA = {value}\ncommit\n");
-    let mut litmus =
-        parse(&format!("{head}{}{}", thread(1), thread(2))).unwrap_or_else(|e| panic!("{e}"));
+    let mut litmus = read(&format!("{head}{}{}", thread(1), thread(2)));
     let signal = |name: &str| Step::Signal(name.into());
     let wait = |name: &str| Step::Await(name.into());
-    litmus.threads[0].splice(2..2, [signal("third"), wait("fourth")]);
-    litmus.threads[0].splice(1..1, [signal("first"), wait("second")]);
-    litmus.threads[1].push(signal("fourth"));
-    litmus.threads[1].splice(1..1, [signal("second"), wait("third")]);
-    litmus.threads[1].insert(0, wait("first"));
+    let threads = &mut litmus.lives[0].threads;
+    threads[0].splice(2..2, [signal("third"), wait("fourth")]);
+    threads[0].splice(1..1, [signal("first"), wait("second")]);
+    threads[1].push(signal("fourth"));
+    threads[1].splice(1..1, [signal("second"), wait("third")]);
+    threads[1].insert(0, wait("first"));
     for design in sound() {
-        let case = Case::new(registry(), &litmus, design).unwrap_or_else(|e| panic!("{e}"));
-        let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+        let outcome = outcome_of(&litmus, design);
         assert!(outcome.violations.is_empty(), "{}: {:?}", design.name, outcome.violations);
         let refused = outcome.refused.unwrap_or_default();
         assert!(refused.starts_with("the program is not isolated"), "{}: {refused}", design.name);
@@ -622,10 +606,9 @@ fn a_race_without_locks_and_signals_is_refused_whichever_transaction_ends_first(
             first + 1000,
             second + 1,
         );
-        let litmus = parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        let litmus = read(&text);
         for design in sound() {
-            let case = Case::new(registry(), &litmus, design).unwrap_or_else(|e| panic!("{e}"));
-            let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+            let outcome = outcome_of(&litmus, design);
             assert!(outcome.violations.is_empty(), "{}: {:?}", design.name, outcome.violations);
             let refused = outcome.refused.unwrap_or_default();
             assert!(refused.starts_with("the program is not isolated"), "{}", design.name);
@@ -664,14 +647,12 @@ impl Design for DoesNothing {
 /// that counts commits from there (that of `graven new`) was blamed for it.
 #[test]
 fn a_log_region_is_formatted_for_the_transactions_of_the_life_that_is_next() {
-    let program = parse(concat!(
+    let program = read(concat!(
         "graven litmus 1\ntitle \"two lives\"\n",
         "garbage 1\nfirst-transaction 1000\ncrash point 0\nV1 = 0\nthread\n  begin\n  V1 = 0\n  commit\n",
         "life\nfirst-transaction 70\ncrash point 0\nthread\n  begin\n  V1 = 0\n  commit\n",
     ));
-    let program = program.unwrap_or_else(|e| panic!("{e}"));
-    let case = Case::new(registry(), &program, &NUMBERED).unwrap_or_else(|e| panic!("{e}"));
-    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+    let outcome = outcome_of(&program, &NUMBERED);
     assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
     let found = FOUND.lock().expect("no recovery panics");
     assert!(found.contains(&(1000, 1000)) && found.contains(&(70, 70)), "{found:?}");
@@ -702,13 +683,11 @@ fn saving(battery: fn(&DesignContext) -> Battery) -> Option<String> {
         battery,
         ..DesignInfo::DEFAULT
     }));
-    let program = parse(concat!(
+    let program = read(concat!(
         "graven litmus 1\ntitle \"a store\"\nmachine miniature\ncrash point 0\nV1 = 0\n",
         "thread\n  begin\n  V1 = 0\n  commit\n",
     ));
-    let program = program.unwrap_or_else(|e| panic!("{e}"));
-    let case = Case::new(registry(), &program, info).unwrap_or_else(|e| panic!("{e}"));
-    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+    let outcome = outcome_of(&program, info);
     outcome.violations.first().map(|violation| violation.what.clone())
 }
 
@@ -732,13 +711,11 @@ fn overflowing(
         recover,
         ..DesignInfo::DEFAULT
     }));
-    let program = parse(concat!(
+    let program = read(concat!(
         "graven litmus 1\ntitle \"stores\"\nmachine miniature\nV1 = 0\nV2 = 0\n",
         "thread\n  begin\n  V1 = 0\n  V2 = 0\n  evict V1\n  commit\n  begin\n  V2 = 0\n  commit\n",
     ));
-    let program = program.unwrap_or_else(|e| panic!("{e}"));
-    let case = Case::new(registry(), &program, info).unwrap_or_else(|e| panic!("{e}"));
-    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+    let outcome = outcome_of(&program, info);
     assert!(outcome.violations[0].failure.is_some(), "it is known where power failed");
     let found = minimise(registry(), &program, info).expect("it is a violation");
     let what = &found.violation.what;

@@ -4,6 +4,7 @@
 //! what a program of five steps shows.
 
 use crate::common::registry;
+use crate::{find, outcome_of, read};
 use std::path::{Path, PathBuf};
 
 use graven::lab::campaign::replayed_timeline;
@@ -58,14 +59,11 @@ fn expectations_are_held_against_what_is_there() {
         let text = format!(
             "graven litmus 1\ntitle \"x\"\ndesign silo\nA = 1\nthread\nbegin\nA = 2\ncommit\ncrash c\nsettle\n{line}\n"
         );
-        parse(&text).unwrap_or_else(|e| panic!("{e}"))
+        read(&text)
     };
-    let silo = registry().find_design("silo").expect("registered");
-    let verdict = |line: &str| {
-        let case = Case::new(registry(), &program(line), silo).unwrap_or_else(|e| panic!("{e}"));
-        let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
-        outcome.violations.into_iter().next().map(|c| c.what)
-    };
+    let silo = find("silo");
+    let verdict =
+        |line: &str| outcome_of(&program(line), silo).violations.into_iter().next().map(|c| c.what);
     assert_eq!(verdict("expect c: A = 2"), None);
     assert_eq!(verdict("expect everywhere: A = 1 | A = 2"), None);
     assert_eq!(verdict("expect end: A = 2"), None);
@@ -81,10 +79,10 @@ fn expectations_are_held_against_what_is_there() {
 
 #[test]
 fn variables_that_do_not_fit_are_refused_by_name() {
-    let silo = registry().find_design("silo").expect("registered");
+    let silo = find("silo");
     let refusal = |variables: &str| {
         let text = format!("graven litmus 1\ntitle \"x\"\n{variables}\nthread\n");
-        let litmus = parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        let litmus = read(&text);
         match Case::new(registry(), &litmus, silo) {
             Ok(_) => panic!("accepted: {variables}"),
             Err(error) => error.to_string(),

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use crate::common::script::{evict, store, transaction};
 use crate::common::{Part, registry, tiny_config, with_each};
-use graven::design::DesignInfo;
+use crate::{find, outcome_of, read, sound};
 use graven::lab::adversary::{Draws, schedule};
 use graven::lab::campaign::{AdversaryCampaign, AdversaryReport, AdversaryRequest};
-use graven::lab::case::Case;
-use graven::lab::litmus::{Step, parse};
+use graven::lab::litmus::Step;
 use graven::program::Op;
 use graven::sim::SimError;
 
@@ -26,10 +25,6 @@ const LOG_CHANGES: [(&str, &str); 4] = [
     ("morlog-slde", "morlog.dirty_flags"),
     ("morlog-dp", "morlog.dirty_flags"),
 ];
-
-fn sound() -> impl Iterator<Item = &'static DesignInfo> {
-    registry().designs().iter().copied().filter(|d| d.is_sound(&registry().defaults()))
-}
 
 /// The adversary's schedules with stores outside transactions.
 fn attack(
@@ -86,8 +81,7 @@ fn sound_designs_keep_their_guarantee_in_many_programs() {
 
 fn keep(part: Part) {
     let (first, schedules) = part.seeds(PROGRAMS_EDIT, PROGRAMS_ALL);
-    let designs = Vec::from_iter(sound());
-    with_each(&designs, |design| {
+    with_each(&sound(), |design| {
         let report = attack(design.name, None, &LOG_ALL, (first, schedules));
         if let Some(violation) = report.violations.first() {
             let replay = violation.replay.as_deref().unwrap_or_default();
@@ -115,11 +109,10 @@ fn designs_without_logs_of_silent_stores_lose_what_was_stored_outside() {
         )
     };
     let verdict = |design: &str, text: &str, log_all: Option<&str>| {
-        let mut litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
+        let mut litmus = read(text);
         litmus.settings.extend(log_all.map(|key| (key.into(), "false".into())));
-        let design = registry().find_design(design).expect("registered");
-        let case = Case::new(registry(), &litmus, design).unwrap_or_else(|e| panic!("{e}"));
-        let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+        let design = find(design);
+        let outcome = outcome_of(&litmus, design);
         assert_eq!(outcome.refused, None, "{}", design.name);
         outcome.violations.first().map(|violation| violation.what.clone())
     };
@@ -157,7 +150,7 @@ fn mutants_are_killed_by_programs_with_stores_outside() {
         let report = attack(design, Some(mutant), &LOG_ALL, (1, 400));
         let violation = report.violations.first();
         let violation = violation.unwrap_or_else(|| panic!("{design} with {mutant} survived"));
-        let design = registry().find_design(design).expect("registered");
+        let design = find(design);
         let program = schedule(design, violation.seed.expect("a schedule has one"), &draws);
         let has_outside = program.steps().any(Step::is_outside);
         assert!(has_outside, "{mutant} was killed by a program without such stores");
@@ -195,7 +188,7 @@ fn an_orderly_shutdown_promises_no_more_than_a_power_failure() {
         let [inside, outside] = values.map(|value| (0x3000, value));
         transaction(&[inside]).into_iter().chain([store(outside.0, outside.1)]).collect::<Vec<Op>>()
     };
-    for design in sound().filter(|design| !REFUSE.contains(&design.name)) {
+    for design in sound().into_iter().filter(|design| !REFUSE.contains(&design.name)) {
         let program = program([1, 2]);
         let simulation =
             || graven::script::simulation(&tiny_config(&[]), design, &[&program]).expect("it fits");
@@ -212,10 +205,9 @@ fn an_orderly_shutdown_promises_no_more_than_a_power_failure() {
 fn a_later_life_is_held_to_what_recovery_has_left() {
     let text = "graven litmus 1\ntitle \"x\"\nA = 1\nB = 0 with A\nthread\n  outside A = 2\n  evict A\n  outside A = 3\n  evict A\n\
         life\nthread\n  outside A = 4\n  evict A\n  begin\n  B = 1\n  commit\nexpect everywhere: A = 1 | A = 2 | A = 3 | A = 4\n";
-    let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
-    for design in sound().filter(|design| !REFUSE.contains(&design.name)) {
-        let case = Case::new(registry(), &litmus, design).unwrap_or_else(|e| panic!("{e}"));
-        let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+    let litmus = read(text);
+    for design in sound().into_iter().filter(|design| !REFUSE.contains(&design.name)) {
+        let outcome = outcome_of(&litmus, design);
         assert_eq!(outcome.violations, [], "{}", design.name);
         assert!(outcome.refused.is_none() && outcome.tally.lives > 1, "{}", design.name);
     }
@@ -224,7 +216,7 @@ fn a_later_life_is_held_to_what_recovery_has_left() {
 /// The programs that are drawn have such stores, and none by default.
 #[test]
 fn stores_outside_are_drawn_if_they_are_asked_for() {
-    let base = registry().find_design("base").expect("registered");
+    let base = find("base");
     let draws = draws();
     let count = |draws: &Draws| {
         let steps = |seed| schedule(base, seed, draws).steps().filter(|s| s.is_outside()).count();

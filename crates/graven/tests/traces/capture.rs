@@ -141,8 +141,49 @@ impl Tape {
         self.event(thread, &Event::KernelWrote { position, bytes: bytes.to_vec() });
     }
 
-    fn mark(&mut self, thread: usize, mark: Mark) {
-        self.event(thread, &Event::Marked(mark));
+    /// A thread does this, step by step:
+    ///
+    /// | step | what |
+    /// |---|---|
+    /// | `0` to `9` | it stores to the word of this number |
+    /// | `(`, `)`, `!` | it calls the function that begins, commits or aborts a transaction |
+    /// | `{`, `}` | it enters, and leaves, the one that commits |
+    /// | `[`, `]`, `~` | it executes the marker for the beginning, commit or abort of a transaction |
+    /// | `<`, `>` | it executes the marker for the beginning or end of the region |
+    /// | `F`, `f`, `U`, `u` | it enters, and leaves, `work`; `rest` |
+    /// | `A` to `E`, `a` to `e` | it acquires, and releases, a lock |
+    /// | `?`, `w` | it fails to acquire lock `A` (`EBUSY`); it waits with it |
+    /// | `l` | it loads word 0 |
+    /// | `.` | it ends |
+    fn play(&mut self, thread: usize, steps: &str) {
+        for step in steps.bytes() {
+            match step {
+                b'(' => self.call(thread, BEGIN, 0),
+                b')' => self.call(thread, COMMIT, 0),
+                b'!' => self.call(thread, ABORT, 0),
+                b'{' => self.enter(thread, COMMIT, 0),
+                b'}' => self.leave(thread, COMMIT, 0),
+                b'[' => self.event(thread, &Event::Marked(Mark::Begin)),
+                b']' => self.event(thread, &Event::Marked(Mark::Commit)),
+                b'~' => self.event(thread, &Event::Marked(Mark::Abort)),
+                b'<' => self.event(thread, &Event::Marked(Mark::From)),
+                b'>' => self.event(thread, &Event::Marked(Mark::Until)),
+                b'F' => self.enter(thread, WORK, 0),
+                b'f' => self.leave(thread, WORK, 0),
+                b'U' => self.enter(thread, REST, 0),
+                b'u' => self.leave(thread, REST, 0),
+                b'A'..=b'E' => self.call(thread, LOCK, u64::from(step)),
+                b'a'..=b'e' => self.call(thread, UNLOCK, u64::from(step.to_ascii_uppercase())),
+                b'?' => {
+                    self.enter(thread, LOCK, u64::from(b'A'));
+                    self.leave(thread, LOCK, 16);
+                }
+                b'w' => self.call(thread, WAIT, u64::from(b'A')),
+                b'l' => self.load(thread, 0, 8),
+                b'.' => self.event(thread, &Event::Ended),
+                at => self.store(thread, 8 * usize::from(at - b'0'), &[1; 8]),
+            }
+        }
     }
 
     fn capture(self, limits: Limits) -> Result<Capture<Tape>, CaptureError> {
@@ -303,7 +344,8 @@ fn lengths_of_files_change_where_the_program_has_changed_them() {
     tape.call(0, COMMIT, 0);
     tape.event(0, &resized(3000));
     let (report, reader) = trace_of(tape, Limits::default());
-    assert_eq!((report.threads, &*report.file_bytes, report.lengths_changed), (1, &[1000][..], 3));
+    assert_eq!((report.threads, report.lengths_changed), (1, 3));
+    assert_eq!(report.regions[0].file_bytes, 1000);
     let mut stream = reader.thread(0);
     let all: Vec<Op> = std::iter::from_fn(|| stream.next_operation().unwrap()).collect();
     let place = |number: usize| {
@@ -324,12 +366,11 @@ fn more_of_a_file_than_is_mapped_has_its_place_in_the_trace() {
     let mut tape = Tape::new(1);
     tape.before = vec![7; 3 * REGION];
     tape.now.clone_from(&tape.before);
-    tape.call(0, BEGIN, 0);
-    tape.store(0, 8, &[1; 8]);
-    tape.call(0, COMMIT, 0);
+    tape.play(0, "(1)");
     let (report, ..) = traced(tape, Limits::default());
     let bytes = 3 * REGION as u64;
-    assert_eq!((report.regions[0].1, report.file_bytes[0]), (bytes, bytes));
+    let region = report.regions[0];
+    assert_eq!((region.bytes, region.file_bytes), (bytes, bytes));
     assert_eq!((report.bytes_compared, report.bytes_unexplained), (bytes, 0));
 }
 
@@ -470,44 +511,21 @@ fn what_nothing_explains_is_counted_and_located() {
     let place = &report.unexplained[0];
     assert_eq!((place.offset, place.bytes), (296, 16));
     assert_eq!(report.unexplained.len(), 1);
-    assert_eq!((report.loads_astray[0].offset, report.loads_astray[0].load), (256, Some((0, 0))));
+    let load = &report.loads_astray[0];
+    assert_eq!((load.offset, load.thread, load.transaction), (256, Some(0), Some(0)));
 }
 
 #[test]
 fn transactions_within_another_are_part_of_it_and_failed_ones_are_none() {
     let mut tape = Tape::new(1);
-    tape.call(0, BEGIN, 0);
-    tape.call(0, BEGIN, 0);
-    tape.store(0, 0, &[1]);
-    tape.call(0, COMMIT, 0);
-    tape.store(0, 0, &[2]);
     // The end of a transaction calls another function that ends one.
-    tape.enter(0, COMMIT, 0);
-    tape.call(0, ABORT, 0);
-    tape.store(0, 0, &[3]);
-    tape.leave(0, COMMIT, 0);
+    tape.play(0, "((0)1{!2}");
     tape.enter(0, BEGIN, 0);
     tape.leave(0, BEGIN, 5);
-    tape.store(0, 0, &[4]);
-    tape.call(0, BEGIN, 0);
-    tape.call(0, ABORT, 0);
     // Behind the last transaction: it is no part of the trace.
-    tape.store(0, 0, &[5]);
+    tape.play(0, "3(!4");
     let (report, operations, _) = traced(tape, Limits::default());
-    let ops = accesses(&operations[0]);
-    let expected = [
-        Op::TxBegin,
-        store_op(0, 1),
-        store_op(0, 2),
-        store_op(0, 3),
-        Op::TxEnd,
-        Op::TxBegin,
-        Op::TxEnd,
-        store_op(0, 4),
-        Op::TxBegin,
-        Op::TxEnd,
-    ];
-    assert_eq!(ops, expected);
+    assert_eq!(written(&operations[0]), "(012)()3()");
     assert_eq!((report.transactions, report.transactions_without_stores), (3, 2));
     assert_eq!((report.words_stored_outside, report.aborted), (1, 1));
     assert_eq!((report.stores, report.bytes_unexplained), (5, 0));
@@ -516,23 +534,10 @@ fn transactions_within_another_are_part_of_it_and_failed_ones_are_none() {
 #[test]
 fn locks_that_are_released_in_a_transaction_are_held_to_its_end() {
     let mut tape = Tape::new(2);
-    for thread in [0, 1] {
-        tape.call(thread, BEGIN, 0);
-        tape.call(thread, LOCK, 0x7000);
-        tape.store(thread, 8 * thread, &[1]);
-        tape.call(thread, UNLOCK, 0x7000);
-        tape.call(thread, COMMIT, 0);
-        // One that was not acquired.
-        tape.enter(thread, LOCK, 0x7008);
-        tape.leave(thread, LOCK, 16);
-    }
+    tape.play(0, "(A0a)?");
+    tape.play(1, "(A1a)?");
     let (report, operations, _) = traced(tape, Limits::default());
-    for thread in [0, 1] {
-        let ops = accesses(&operations[thread]);
-        let store = store_op(8 * thread as u64, 1);
-        let (lock, unlock) = (Op::Lock { lock: 0 }, Op::Unlock { lock: 0 });
-        assert_eq!(ops, [Op::TxBegin, lock, store, Op::TxEnd, unlock]);
-    }
+    assert_eq!(operations.iter().map(|ops| written(ops)).collect::<Vec<_>>(), ["(A0)a", "(A1)a"]);
     assert_eq!((report.unlocks_put_off, report.threads), (2, 2));
 }
 
@@ -563,13 +568,9 @@ fn a_part_of_a_program_begins_with_what_was_stored_before() {
 #[test]
 fn a_program_that_was_killed_ends_its_transactions() {
     let mut tape = Tape::new(1);
-    tape.call(0, LOCK, 0x7000);
-    tape.call(0, BEGIN, 0);
-    tape.store(0, 0, &[1]);
+    tape.play(0, "A(0");
     let (report, operations, _) = traced(tape, Limits::default());
-    let ops = accesses(&operations[0]);
-    let (lock, unlock) = (Op::Lock { lock: 0 }, Op::Unlock { lock: 0 });
-    assert_eq!(ops, [lock, Op::TxBegin, store_op(0, 1), Op::TxEnd, unlock]);
+    assert_eq!(written(&operations[0]), "A(0)a");
     assert_eq!((report.unfinished, report.transactions), (1, 1));
 }
 
@@ -577,39 +578,22 @@ fn a_program_that_was_killed_ends_its_transactions() {
 fn an_end_on_a_thread_that_has_no_transaction_is_counted() {
     // The first transaction goes on in another thread, as a goroutine may.
     let mut tape = Tape::new(2);
-    tape.call(0, BEGIN, 0);
-    tape.store(0, 0, &[1; 8]);
-    tape.store(1, 8, &[1; 8]);
-    tape.call(1, COMMIT, 0);
-    tape.call(1, BEGIN, 0);
-    tape.store(1, 16, &[1; 8]);
-    tape.call(1, COMMIT, 0);
-    tape.event(0, &Event::Ended);
+    tape.play(0, "(0");
+    tape.play(1, "1)(2)");
+    tape.play(0, ".");
     let (report, operations, _) = traced(tape, Limits::default());
     assert_eq!((report.transactions, report.unfinished, report.ends_of_none), (2, 1, 1));
-    assert_eq!(written(&accesses(&operations[1])), "1(2)");
+    assert_eq!(written(&operations[1]), "1(2)");
     // Programs end what they have aborted, once more or as often as they like; and begin with an end.
     let mut tape = Tape::new(1);
-    tape.call(0, COMMIT, 0);
-    tape.call(0, BEGIN, 0);
-    tape.store(0, 0, &[1; 8]);
-    tape.call(0, ABORT, 0);
-    tape.call(0, COMMIT, 0);
-    tape.call(0, ABORT, 0);
-    tape.call(0, BEGIN, 0);
-    tape.store(0, 0, &[2; 8]);
-    tape.call(0, COMMIT, 0);
+    tape.play(0, ")(0!)!(0)");
     assert_eq!(traced(tape, Limits::default()).0.ends_of_none, 0);
 }
 
 /// Two threads, of which neither has made the other.
 fn racing(between: impl FnOnce(&mut Tape)) -> Report {
     let mut tape = Tape::new(3);
-    tape.call(0, LOCK, 0x7000);
-    tape.call(0, BEGIN, 0);
-    tape.store(0, 8, &[1; 8]);
-    tape.call(0, COMMIT, 0);
-    tape.call(0, UNLOCK, 0x7000);
+    tape.play(0, "A(1)a");
     between(&mut tape);
     tape.load(2, 12, 2);
     tape.event(2, &Event::Ordered);
@@ -633,7 +617,7 @@ fn races_are_told_with_both_places() {
     assert_eq!((report.races, report.racing_bytes, report.loads_unexplained), (1, 2, 0));
     // That an event orders records is no synchronisation, nor is another lock.
     assert_eq!(racing(|tape| tape.event(0, &Event::Ordered)).races, 1);
-    assert_eq!(racing(|tape| tape.call(2, LOCK, 0x7008)).races, 1);
+    assert_eq!(racing(|tape| tape.play(2, "B")).races, 1);
     assert_eq!(racing(|tape| tape.kernel_writes(1, 12, &[3])).races, 2);
 }
 
@@ -647,24 +631,15 @@ fn what_synchronises_threads_keeps_them_from_racing() {
         releases,
         is_atomic: false,
     };
-    assert_eq!(racing(|tape| tape.call(2, LOCK, 0x7000)).races, 0);
+    assert_eq!(racing(|tape| tape.play(2, "A")).races, 0);
     assert_eq!(racing(|tape| tape.event(2, &made)).races, 0);
-    assert_eq!(
-        racing(|tape| {
-            tape.event(0, &synchronised(false, true));
-            tape.event(2, &synchronised(true, false));
-        })
-        .races,
-        0
-    );
-    assert_eq!(
-        racing(|tape| {
-            tape.event(0, &synchronised(true, false));
-            tape.event(2, &synchronised(false, true));
-        })
-        .races,
-        1
-    );
+    for (releases, races) in [(true, 0), (false, 1)] {
+        let report = racing(|tape| {
+            tape.event(0, &synchronised(!releases, releases));
+            tape.event(2, &synchronised(releases, !releases));
+        });
+        assert_eq!(report.races, races);
+    }
     // What lies in persistent memory and is accessed atomically has no races.
     let place = graven_capture::shared_place(position(0, 12));
     let atomic =
@@ -773,29 +748,16 @@ proptest! {
     }
 }
 
-/// A thread locks and unlocks, a letter each, upper and lower case; digits are stores there.
-fn sections_of(steps: &str) -> (Report, Vec<Op>) {
+/// A thread whose critical sections are transactions.
+fn sections_of(steps: &str) -> (Report, String) {
     let mut tape = Tape::new(1);
-    for step in steps.bytes() {
-        match step {
-            b'A'..=b'C' => tape.call(0, LOCK, u64::from(step)),
-            b'a'..=b'c' => tape.call(0, UNLOCK, u64::from(step.to_ascii_uppercase())),
-            // An attempt that fails: EBUSY.
-            b'?' => {
-                tape.enter(0, LOCK, u64::from(b'A'));
-                tape.leave(0, LOCK, 16);
-            }
-            b'w' => tape.call(0, WAIT, u64::from(b'A')),
-            b'.' => tape.event(0, &Event::Ended),
-            at => tape.store(0, 8 * usize::from(at - b'0'), &[1; 8]),
-        }
-    }
+    tape.play(0, steps);
     let (report, operations, _) = traced_by(locks(true), tape, Limits::default());
     assert_eq!((report.bytes_unexplained, report.loads_unexplained), (0, 0));
-    (report, accesses(&operations[0]))
+    (report, written(&operations[0]))
 }
 
-/// Operations by the letters of [`sections_of`]; brackets are transactions.
+/// Operations, without the instructions between, by the letters of [`Tape::play`].
 fn written(operations: &[Op]) -> String {
     let letter = |op: &Op| match *op {
         Op::Lock { lock } => char::from(b'A' + lock as u8),
@@ -805,7 +767,7 @@ fn written(operations: &[Op]) -> String {
         Op::Store { at, .. } => char::from(b'0' + ((at.addr.0 - START) / 8) as u8),
         _ => '!',
     };
-    operations.iter().map(letter).collect()
+    accesses(operations).iter().map(letter).collect()
 }
 
 #[test]
@@ -834,7 +796,7 @@ fn critical_sections_are_from_the_first_lock_to_the_release_of_the_last() {
     ];
     for (steps, expected) in cases {
         let (report, operations) = sections_of(steps);
-        assert_eq!(written(&operations), expected, "{steps}");
+        assert_eq!(operations, expected, "{steps}");
         let count = expected.matches('(').count() as u64;
         assert_eq!((report.transactions, report.unfinished), (count, 0), "{steps}");
     }
@@ -845,23 +807,17 @@ fn critical_sections_are_from_the_first_lock_to_the_release_of_the_last() {
 fn a_thread_that_ends_with_a_lock_ends_its_section() {
     for (steps, expected) in [("A1B2b.", "A(1B2)ba"), ("A1", "A(1)a")] {
         let (report, operations) = sections_of(steps);
-        assert_eq!(written(&operations), expected, "{steps}");
+        assert_eq!(operations, expected, "{steps}");
         assert_eq!((report.transactions, report.unfinished), (1, 1), "{steps}");
     }
     // Others go on, and the trace ends with the last of their sections.
     let mut tape = Tape::new(2);
-    tape.call(0, LOCK, 0x7000);
-    tape.store(0, 0, &[1]);
-    tape.event(0, &Event::Ended);
-    tape.call(1, LOCK, 0x7008);
-    tape.store(1, 8, &[1]);
-    tape.call(1, UNLOCK, 0x7008);
-    tape.store(1, 16, &[1]);
-    tape.event(1, &Event::Ended);
+    tape.play(0, "A0.");
+    tape.play(1, "B1b2.");
     let (report, operations, _) = traced_by(locks(true), tape, Limits::default());
     assert_eq!((report.transactions, report.unfinished), (2, 1));
     assert_eq!(report.words_stored_outside, 0);
-    assert_eq!(written(&accesses(&operations[1])), "B(1)b");
+    assert_eq!(written(&operations[1]), "B(1)b");
 }
 
 #[test]
@@ -887,44 +843,23 @@ fn sections_are_skipped_and_counted_as_transactions_are() {
 fn locks_in_a_circle_of_several_threads_are_one_lock() {
     // Hand over hand, in opposite directions: each thread waits for nothing that the other holds.
     let mut tape = Tape::new(2);
-    for (thread, locks) in [(0, [1, 2, 3]), (1, [3, 4, 1]), (0, [1, 2, 3])] {
-        for (at, lock) in locks.into_iter().enumerate() {
-            tape.call(thread, LOCK, lock);
-            tape.store(thread, 8 * lock as usize, &[1; 8]);
-            if at > 0 {
-                tape.call(thread, UNLOCK, locks[at - 1]);
-            }
-        }
-        tape.call(thread, UNLOCK, locks[2]);
-    }
+    tape.play(0, "A1B2aC3bc");
+    tape.play(1, "C3D4cA1da");
+    tape.play(0, "A1B2aC3bc");
     // Another lock, which is in no circle.
-    tape.call(1, LOCK, 5);
-    tape.store(1, 40, &[1; 8]);
-    tape.call(1, UNLOCK, 5);
+    tape.play(1, "E5e");
     let (report, operations, _) = traced_by(locks(true), tape, Limits::default());
-    assert_eq!(written(&accesses(&operations[0])), "A(123)aA(123)a");
-    assert_eq!(written(&accesses(&operations[1])), "A(341)aB(5)b");
+    assert_eq!(written(&operations[0]), "A(123)aA(123)a");
+    assert_eq!(written(&operations[1]), "A(341)aB(5)b");
     assert_eq!((report.locks_merged, report.transactions), (4, 4));
     // One behind the other, each within a section that holds them longer: unless it is none, or there are no sections.
     for (is_touched, critical_sections, merged) in
         [(true, true, 2), (false, true, 0), (true, false, 0)]
     {
         let mut tape = Tape::new(2);
-        tape.load(0, 0, 8);
-        for (thread, locks) in [(0, [1, 2]), (1, [2, 1])] {
-            tape.call(thread, LOCK, 6 + thread as u64);
-            locks.iter().for_each(|&lock| {
-                tape.call(thread, LOCK, lock);
-                tape.call(thread, UNLOCK, lock);
-            });
-            if is_touched {
-                tape.store(thread, 8 * thread, &[1; 8]);
-            }
-            tape.call(thread, UNLOCK, 6 + thread as u64);
-        }
-        tape.call(0, LOCK, 9);
-        tape.load(0, 0, 8);
-        tape.call(0, UNLOCK, 9);
+        tape.play(0, if is_touched { "lCAaBb0c" } else { "lCAaBbc" });
+        tape.play(1, if is_touched { "DBbAa1d" } else { "DBbAad" });
+        tape.play(0, "Ele");
         let (report, ..) = traced_by(locks(critical_sections), tape, Limits::default());
         assert_eq!(report.locks_merged, merged, "{is_touched} {critical_sections}");
     }
@@ -933,61 +868,29 @@ fn locks_in_a_circle_of_several_threads_are_one_lock() {
 #[test]
 fn markers_are_transactions_beside_functions() {
     let mut tape = Tape::new(1);
-    tape.mark(0, Mark::Commit);
-    tape.mark(0, Mark::Begin);
-    tape.store(0, 0, &[1; 8]);
-    tape.mark(0, Mark::Begin);
-    tape.mark(0, Mark::Abort);
-    tape.store(0, 8, &[1; 8]);
-    tape.call(0, BEGIN, 0);
-    tape.call(0, COMMIT, 0);
-    tape.mark(0, Mark::Commit);
-    tape.call(0, BEGIN, 0);
     // What a function does that ends a transaction is part of that.
-    tape.enter(0, COMMIT, 0);
-    tape.mark(0, Mark::Begin);
-    tape.store(0, 16, &[1; 8]);
-    tape.mark(0, Mark::Commit);
-    tape.leave(0, COMMIT, 0);
+    tape.play(0, "][0[~1()]({[2]}");
     let (report, operations, _) = traced(tape, Limits::default());
-    assert_eq!(written(&accesses(&operations[0])), "(01)(2)");
+    assert_eq!(written(&operations[0]), "(01)(2)");
     assert_eq!((report.transactions, report.aborted, report.unfinished), (2, 1, 0));
     // They need no function that is known.
     let mut tape = Tape::new(1);
-    tape.store(0, 0, &[1; 8]);
-    for at in 1..=4 {
-        tape.mark(0, Mark::Begin);
-        tape.store(0, 8 * at, &[1; 8]);
-        tape.mark(0, Mark::Commit);
-    }
+    tape.play(0, "0[1][2][3][4]");
     let limits = Limits { skip: 1, most: Some(2) };
     let (report, operations, _) = traced_by(locks(false), tape, limits);
-    assert_eq!(written(&accesses(&operations[0])), "(2)(3)");
+    assert_eq!(written(&operations[0]), "(2)(3)");
     assert_eq!(report.skipped, 1);
 }
 
-/// What a thread does: `F` and `f` are the entry and the return of `work`, `U` and `u` of `rest`, `<` and `>` markers of a
-/// region, brackets transactions, digits stores. Gives the operations of the trace.
+/// The operations of the trace of a thread's part.
 fn part_of(rules: Rules, limits: Limits, steps: &str) -> Result<(Report, String), CaptureError> {
     let mut tape = Tape::new(1);
-    for step in steps.bytes() {
-        match step {
-            b'F' => tape.enter(0, WORK, 0),
-            b'f' => tape.leave(0, WORK, 0),
-            b'U' => tape.enter(0, REST, 0),
-            b'u' => tape.leave(0, REST, 0),
-            b'(' => tape.call(0, BEGIN, 0),
-            b')' => tape.call(0, COMMIT, 0),
-            b'<' => tape.mark(0, Mark::From),
-            b'>' => tape.mark(0, Mark::Until),
-            at => tape.store(0, 8 * usize::from(at - b'0'), &[1; 8]),
-        }
-    }
+    tape.play(0, steps);
     tape.clone().capture_by(rules.clone(), limits)?;
     let (report, operations, image) = traced_by(rules, tape, limits);
     assert_eq!(report.bytes_unexplained, 0);
     // What was stored before is there when the trace begins.
-    let operations = written(&accesses(&operations[0]));
+    let operations = written(&operations[0]);
     let first = operations.chars().find(char::is_ascii_digit).expect("a store");
     let (before, _) = steps.split_once(first).expect("the thread's");
     for at in before.bytes().filter(u8::is_ascii_digit) {

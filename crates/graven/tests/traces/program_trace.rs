@@ -162,21 +162,7 @@ fn a_replay_can_be_cancelled() {
 // ---- the format -------------------------------------------------------------------------------
 
 fn header(threads: u32) -> Header {
-    Header {
-        version: "test".into(),
-        origin: Origin::Simulation,
-        design: None,
-        workload: None,
-        machine: None,
-        config: None,
-        of_design: Vec::new(),
-        threads,
-        transactions: None,
-        seed: 0,
-        data_start: 4096,
-        data_end: None,
-        capture: None,
-    }
+    Header::without_machine(Origin::Simulation, threads, 4096)
 }
 
 fn write(image: &Image, threads: &[Vec<Op>]) -> Vec<u8> {

@@ -8,11 +8,11 @@ use thiserror::Error;
 /// A bound of what is drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawRange {
-    /// What requests call it.
+    /// The name in requests.
     pub name: &'static str,
-    /// What it bounds, as a verdict has it after its number.
+    /// The bounded quantity, as a verdict has it after its number.
     pub summary: &'static str,
-    /// If nothing is said.
+    /// The number of a request without this setting.
     pub default: u64,
     /// The least and the most that are allowed.
     pub allowed: (u64, u64),
@@ -58,7 +58,7 @@ draws! {
     small_transactions: "small-transactions" = 520, 0..=65_535, "transactions of one store in a row";
     /// Most stores of a transaction, but for arrays that are filled.
     stores: "stores" = 600, 1..=65_536, "stores of a transaction";
-    /// Of a hundred places before and after transactions, those at which the thread stores outside them.
+    /// For a hundred places before and after transactions, those at which the thread stores outside them.
     outside: "outside" = 0, 0..=100, "% of the places around transactions with stores outside";
     /// Most variables besides the array.
     variables: "variables" = 8, 2..=256, "variables";
@@ -85,10 +85,10 @@ pub enum DrawsError {
         /// All of them.
         known: String,
     },
-    /// It is out of its range.
+    /// The number is out of its range.
     #[error("draw: {name} = {value} is not allowed; {least} to {most}")]
     Range {
-        /// Which.
+        /// The name.
         name: &'static str,
         /// As given.
         value: u64,

@@ -30,10 +30,10 @@ const MACHINE: &[(&str, &[&str])] = &[
     ("core.model", &["in-order", "out-of-order"]),
 ];
 
-/// One schedule in so many has as few cores as its threads find places on, two on each.
+/// One schedule in as many has as few cores as its threads find places on, two on each.
 const SHARED_CORES_ONE_IN: u32 = 3;
 
-/// One schedule in so many has a second life; one of these in as many a third.
+/// One schedule in as many has a second life; one of these in as many a third.
 const LIVES_ONE_IN: u32 = 2;
 
 /// Bits of the numbers with which threads' first transactions begin, but for two: ids of so many come round soon. Half of
@@ -43,16 +43,16 @@ const FIRST_BITS: [u32; 8] = [1, 8, 16, 1, 32, 34, 46, 47];
 /// All widths of first numbers.
 const ALL_FIRST_BITS: RangeInclusive<u32> = 1..=47;
 
-/// One schedule in so many has many transactions without stores in a row, between two others of a thread.
+/// One schedule in as many has many transactions without stores in a row, between two others of a thread.
 const EMPTY_ONE_IN: u32 = 8;
 
-/// So many: what is behind them has the id of what is before them, in ids of 2, 4, 8 and 16 bits.
+/// The numbers of such transactions: the one behind them has the id of the one before them, in ids of 2, 4, 8 and 16 bits.
 const EMPTY_TRANSACTIONS: [u64; 4] = [3, 15, 255, 65_535];
 
-/// One schedule in so many has many transactions of one store in a row.
+/// One schedule in as many has many transactions of one store in a row.
 const SMALL_ONE_IN: u32 = 16;
 
-/// So many, so that counters of what is logged pass 8 and 9 bits, and logs come round.
+/// The numbers of such transactions: counters of log records pass 8 and 9 bits, and logs come round.
 const SMALL_TRANSACTIONS: [u64; 3] = [14, 254, 520];
 
 /// One schedule in so many has words that go from thread to thread by signals.
@@ -79,7 +79,7 @@ const OUTSIDE_STORES_MAX: u32 = 3;
 /// One schedule in so many has steps that depend on what is loaded; one of its stores in as many does.
 const CONDITIONS_ONE_IN: u32 = 4;
 
-/// What a program looks like.
+/// The properties of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     /// A few threads with a few transactions.
@@ -101,7 +101,7 @@ enum Palette {
     Few,
     /// The same, anywhere in their words.
     Shifted,
-    /// Also all ones, single bits and bytes, small changes of what was there, and any value.
+    /// Also all ones, single bits and bytes, small changes of the old value, and any value.
     Any,
 }
 
@@ -117,7 +117,7 @@ pub(super) struct Drawn {
     pub litmus: Litmus,
     pub variables: Vec<Owned>,
     pub generator: Generator,
-    /// Of the words that do, if any do.
+    /// The number of words that do, if any do.
     pub signals: Option<u64>,
 }
 
@@ -137,7 +137,7 @@ impl Drawn {
         let (mut litmus, variables) = generator.litmus(design, seed);
         // What follows is drawn by itself, so that all else of a seed's schedule is what it would be without it.
         generator.random = Pcg64::seed_from_u64(spread(seed, 0x6c69));
-        while (litmus.life_count() as u64) < draws.lives && generator.one_in(LIVES_ONE_IN) {
+        while (litmus.lives.len() as u64) < draws.lives && generator.one_in(LIVES_ONE_IN) {
             let life = generator.life(&litmus, &variables);
             litmus.lives.push(life);
         }
@@ -177,7 +177,7 @@ impl Drawn {
         litmus
             .settings
             .retain(|(key, _)| !key.starts_with("core.count") && key != THREADS_PER_CORE);
-        let threads = (0..litmus.life_count()).map(|life| litmus.threads_of(life).len()).max();
+        let threads = litmus.lives.iter().map(|life| life.threads.len()).max();
         litmus.settings.extend(cores(seed, threads.unwrap_or(1)));
     }
 }
@@ -198,7 +198,7 @@ fn cores(seed: u64, threads: usize) -> Vec<(String, String)> {
 pub(super) struct Generator {
     pub draws: Draws,
     pub random: Pcg64,
-    /// A value that nobody has stored yet.
+    /// A value that no thread has stored yet.
     fresh: u64,
     shape: Shape,
     palette: Palette,
@@ -265,8 +265,11 @@ impl Generator {
     /// What the machine is used for after a recovery: other threads, on the same words. Transactions are counted from
     /// where they were counted from before, so that old records of the same numbers are there, or from elsewhere.
     pub fn life(&mut self, litmus: &Litmus, variables: &[Owned]) -> Life {
-        let first_transaction =
-            if self.one_in(2) { litmus.first_transaction } else { self.first_transaction() };
+        let first_transaction = if self.one_in(2) {
+            litmus.lives[0].first_transaction
+        } else {
+            self.first_transaction()
+        };
         let threads = self.threads();
         Life {
             adversary: (!self.one_in(4)).then(|| Choices::Drawn(self.random.random())),
@@ -311,15 +314,19 @@ impl Generator {
         }
         let first = self.first_transaction();
         let garbage = self.one_in(4) && self.shape != Shape::ManyThreads;
+        let life = Life {
+            adversary: (!self.one_in(4)).then_some(Choices::Drawn(seed)),
+            first_transaction: first,
+            threads: programs,
+            ..Life::default()
+        };
         let litmus = Litmus {
             title: format!("schedule {seed} of the adversary"),
             designs: vec![design.name.into()],
             settings,
-            adversary: (!self.one_in(4)).then_some(Choices::Drawn(seed)),
             garbage: garbage.then_some(seed),
-            first_transaction: first,
             variables: variables.iter().map(|v| v.variable.clone()).collect(),
-            threads: programs,
+            lives: vec![life],
             ..Litmus::default()
         };
         (litmus, variables)
@@ -545,15 +552,15 @@ impl Generator {
         let most = self.draws.empty_transactions;
         let counts: Vec<u64> = EMPTY_TRANSACTIONS.into_iter().filter(|&n| n <= most).collect();
         let Some(&count) = counts.choose(&mut self.random) else { return };
-        let life = self.random.random_range(0..litmus.life_count());
-        let threads = litmus.threads_of_mut(life);
+        let life = self.random.random_range(0..litmus.lives.len());
+        let threads = &mut litmus.lives[life].threads;
         let steps = threads.choose_mut(&mut self.random).expect("a life has threads");
         let Some(at) = self.between_transactions(steps) else { return };
         let empty = [Step::Begin, Step::Commit].into_iter().cycle().take(2 * count as usize);
         steps.splice(at..at, empty);
     }
 
-    /// Where a transaction of a thread begins that is not its first.
+    /// The beginning of a transaction of a thread that is not its first.
     fn between_transactions(&mut self, steps: &[Step]) -> Option<usize> {
         let starts = transactions(steps).into_iter().skip(1).map(|one| one.start);
         starts.choose(&mut self.random)
@@ -565,12 +572,12 @@ impl Generator {
         let most = self.draws.small_transactions;
         let counts = SMALL_TRANSACTIONS.into_iter().filter(|&n| n <= most);
         let Some(count) = counts.choose(&mut self.random) else { return };
-        let thread = self.random.random_range(0..litmus.threads.len());
+        let thread = self.random.random_range(0..litmus.lives[0].threads.len());
         let own = variables.iter().filter(|v| v.owner == Owner::Thread(thread));
         let Some(own) = own.choose(&mut self.random) else { return };
         let word = self.word(&own.variable);
         let values = [self.value(&word), self.value(&word)];
-        let steps = &mut litmus.threads[thread];
+        let steps = &mut litmus.lives[0].threads[thread];
         let Some(at) = self.between_transactions(steps) else { return };
         let small = (0..count as usize).flat_map(|nth| {
             [Step::Begin, Step::Store(word.clone(), values[nth % 2]), Step::Commit]
@@ -578,15 +585,15 @@ impl Generator {
         steps.splice(at..at, small);
     }
 
-    /// Of the words that go from thread to thread by signals, if any do.
+    /// The number of words that go from thread to thread by signals, if any do.
     pub fn signals(&mut self) -> Option<u64> {
         self.one_in(SIGNALS_ONE_IN).then(|| self.random.random())
     }
 
-    /// When a thread has ended, another one goes on with its words, and when that has ended a third.
+    /// When a thread has ended, another one continues with its words, and when that has ended a third.
     fn hand_over_by_signals(&mut self, litmus: &mut Litmus, variables: &[Owned]) {
-        let life = self.random.random_range(0..litmus.life_count());
-        let count = litmus.threads_of(life).len();
+        let life = self.random.random_range(0..litmus.lives.len());
+        let count = litmus.lives[life].threads.len();
         let mut chain: Vec<usize> = (0..count).collect();
         chain.shuffle(&mut self.random);
         chain.truncate(1 + SIGNALLED_MAX);
@@ -606,7 +613,7 @@ impl Generator {
                 steps.push(Step::Commit);
                 self.disturb(variables, &mut steps);
             }
-            let threads = litmus.threads_of_mut(life);
+            let threads = &mut litmus.lives[life].threads;
             threads[from].push(Step::Signal(signal));
             threads[to].extend(steps);
         }
@@ -614,13 +621,11 @@ impl Generator {
 
     /// Some stores depend on what another word holds.
     fn make_conditional(&mut self, litmus: &mut Litmus, variables: &[Owned]) {
-        for life in 0..litmus.life_count() {
-            for step in litmus.threads_of_mut(life).iter_mut().flatten() {
-                if matches!(step, Step::Store(..) | Step::StoreNonTemporal(..))
-                    && self.one_in(CONDITIONS_ONE_IN)
-                {
-                    *step = self.conditional(step.clone(), variables);
-                }
+        for step in litmus.lives.iter_mut().flat_map(|life| life.threads.iter_mut().flatten()) {
+            if matches!(step, Step::Store(..) | Step::StoreNonTemporal(..))
+                && self.one_in(CONDITIONS_ONE_IN)
+            {
+                *step = self.conditional(step.clone(), variables);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Families of schedules: of so many consecutive seeds some are drawn from nothing, and others vary one of the family that
+//! Families of schedules: some of a number of consecutive seeds are drawn from nothing, and others vary one of the family that
 //! has reached something new.
 //!
 //! New is a state worth reaching ([`STATES`](crate::explorer::STATES)), a cover point of the design, or a counter of the
@@ -19,7 +19,7 @@ use graven_machine::design::DesignInfo;
 /// Schedules of a family.
 pub const FAMILY_SCHEDULES: u64 = 250;
 
-/// The first so many of a family are drawn from nothing.
+/// The number of the first schedules of a family that are drawn from nothing.
 const FRESH: u64 = 25;
 
 /// Draws schedule after schedule, and learns from what they have reached.
@@ -32,18 +32,18 @@ pub struct Adversary {
     last: Option<Drawn>,
 }
 
-/// What is known of a family.
+/// A family of schedules.
 #[derive(Clone, Default)]
 struct Family {
     number: u64,
     /// Those that have reached something new, in their order.
     kept: Vec<Drawn>,
-    /// How often each thing was reached: a bit for each power of two.
+    /// The frequency with which each state was reached: a bit for each power of two.
     reached: Vec<u64>,
 }
 
 impl Adversary {
-    /// Of a design.
+    /// The adversary of a design.
     pub fn new(design: &'static DesignInfo, draws: Draws) -> Adversary {
         Adversary { design, draws, family: Family::default(), last: None }
     }
@@ -69,7 +69,7 @@ impl Adversary {
         litmus
     }
 
-    /// What the schedule that was drawn last has reached, and how often each thing.
+    /// Takes the states that the schedule that was drawn last has reached, and the frequency of each.
     pub fn learn(&mut self, reached: &[u64]) {
         if let Some(drawn) = self.last.take()
             && self.draws.varied > 0

@@ -1,4 +1,4 @@
-//! Where the transactions of a drawn thread are.
+//! The places of the transactions of a drawn thread.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ mod tests {
             begin\n  commit\n  unlock m\n  compute 3\n  begin\n  commit\n  load A\n";
         let text = format!("graven litmus 1\ntitle \"t\"\nA = 0\n{thread}");
         let litmus = parse(&text).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(transactions(&litmus.threads[0]), [1..12, 12..15]);
+        assert_eq!(transactions(&litmus.lives[0].threads[0]), [1..12, 12..15]);
         assert_eq!(transactions(&[]), []);
     }
 }

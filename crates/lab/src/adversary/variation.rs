@@ -13,7 +13,7 @@ use crate::litmus::{Choices, Step};
 use graven_base::memory::spread;
 use graven_machine::design::DesignInfo;
 
-/// After a change there is another one as often as not, up to so many.
+/// A change is followed by another in one of two cases, up to this number.
 const CHANGES_MAX: u32 = 6;
 
 /// Steps of a life at most: what is longer is not made longer.
@@ -91,35 +91,36 @@ impl Drawn {
             Change::Order => {
                 let order = (!self.generator.one_in(8))
                     .then(|| Choices::Drawn(self.generator.random.random()));
-                self.litmus.adversary = order;
+                self.litmus.lives[0].adversary = order;
             }
             Change::FirstTransaction => {
-                self.litmus.first_transaction = self.generator.first_transaction();
+                self.litmus.lives[0].first_transaction = self.generator.first_transaction();
             }
             Change::Lives => self.change_lives(),
             Change::Signals => self.signals = self.generator.signals(),
             _ => {
-                let life = self.any(self.litmus.life_count());
-                let thread = self.any(self.litmus.threads_of(life).len());
-                let length = self.litmus.threads_of(life).iter().map(Vec::len).sum::<usize>();
-                let mut steps = std::mem::take(&mut self.litmus.threads_of_mut(life)[thread]);
+                let life = self.any(self.litmus.lives.len());
+                let thread = self.any(self.litmus.lives[life].threads.len());
+                let threads = &mut self.litmus.lives[life].threads;
+                let length = threads.iter().map(Vec::len).sum::<usize>();
+                let mut steps = std::mem::take(&mut threads[thread]);
                 self.change_thread(change, thread, &mut steps, length < STEPS_MAX);
-                self.litmus.threads_of_mut(life)[thread] = steps;
+                self.litmus.lives[life].threads[thread] = steps;
             }
         }
     }
 
     fn change_lives(&mut self) {
-        let lives = self.litmus.lives.len();
+        let later = self.litmus.lives.len() - 1;
         let most = self.generator.draws.lives as usize;
-        if lives > 0 && self.generator.one_in(3) {
-            let gone = self.any(lives);
+        if later > 0 && self.generator.one_in(3) {
+            let gone = 1 + self.any(later);
             self.litmus.lives.remove(gone);
-        } else if lives + 1 < most {
+        } else if later + 1 < most {
             let life = self.generator.life(&self.litmus, &self.variables);
             self.litmus.lives.push(life);
-        } else if lives > 0 {
-            let at = self.any(lives);
+        } else if later > 0 {
+            let at = 1 + self.any(later);
             self.litmus.lives[at] = self.generator.life(&self.litmus, &self.variables);
         }
     }

@@ -12,7 +12,7 @@ use super::totals::{AdversaryReport, ChunkReport};
 /// Chunks that may have begun beyond those that are added up: a bound of what waits.
 const AHEAD_MAX: u64 = 256;
 
-/// What is known of a design.
+/// The totals of a design.
 pub(super) struct ChunkAccumulator {
     /// Chunks that were asked for.
     chunks: u64,
@@ -33,7 +33,7 @@ pub(super) struct ChunkAccumulator {
 }
 
 impl ChunkAccumulator {
-    /// Goes on from a report, of no schedules at first.
+    /// Continues from a report, of no schedules at first.
     pub fn new(request: &AdversaryRequest, report: AdversaryReport) -> ChunkAccumulator {
         assert_eq!((report.first_seed, report.seeds), (request.first_seed, request.seeds));
         let next = request.chunks_in(report.schedules());
@@ -54,7 +54,7 @@ impl ChunkAccumulator {
         chunks
     }
 
-    /// What always holds.
+    /// Checks the invariants.
     fn check(&self) {
         assert!(self.next <= self.limit, "chunk {} above {}", self.next, self.limit);
         assert!(self.limit <= self.chunks, "limit {} of {}", self.limit, self.chunks);
@@ -83,12 +83,12 @@ impl ChunkAccumulator {
         self.check();
     }
 
-    /// Whether more can begin only once an earlier one has ended.
+    /// Tells whether more can begin only once an earlier one has ended.
     pub fn is_held_up(&self) -> bool {
         self.begun < self.limit && self.startable().is_none()
     }
 
-    /// Whether no chunk is needed any more.
+    /// Tells whether no chunk is needed any more.
     pub fn is_done(&self) -> bool {
         self.next == self.limit
     }
@@ -98,7 +98,7 @@ impl ChunkAccumulator {
         self.limit.saturating_sub(self.begun)
     }
 
-    /// Whether a chunk is still needed.
+    /// Tells whether a chunk is still needed.
     pub fn needs(&self, index: u64) -> bool {
         index < self.limit
     }
@@ -112,7 +112,7 @@ impl ChunkAccumulator {
         self.report.schedules() + waiting.sum::<u64>()
     }
 
-    /// What is known; of nothing at first.
+    /// The report so far.
     pub fn report(&self) -> &AdversaryReport {
         &self.report
     }
@@ -259,7 +259,7 @@ mod tests {
     use super::testing::{chunk_report, nothing, request};
     use super::*;
 
-    /// Of 2,000 schedules: 8 chunks.
+    /// An accumulator of 2,000 schedules: 8 chunks.
     fn accumulator(violations_max: usize) -> (AdversaryRequest, ChunkAccumulator) {
         let request = request(&["a"], 2000, violations_max);
         let chunks = ChunkAccumulator::new(&request, nothing("a", &request));

@@ -1,10 +1,10 @@
-//! What a front end is told while chunks run.
+//! The events that a front end gets while chunks run.
 
 use serde::Serialize;
 
 use super::totals::AdversaryReport;
 
-/// How far a campaign is.
+/// The progress of a campaign.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Progress {
     /// Schedules that need no more work, over all designs.
@@ -26,14 +26,14 @@ pub struct Progress {
 pub struct Failure {
     /// The design.
     pub design: String,
-    /// What is known.
+    /// The message.
     pub message: String,
 }
 
-/// What has happened since the last time, and how things are now.
+/// The events since the last call, and the present state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Events {
-    /// How far it is.
+    /// The progress.
     pub progress: Progress,
     /// Reports that have grown, as they are now.
     pub grown: Vec<AdversaryReport>,

@@ -15,7 +15,7 @@ use graven_machine::program::{Op, Program};
 use graven_machine::sim::{Recovered, SimError, Spec};
 use graven_machine::workload::{BrokenInvariant, Extent, Workload};
 
-/// A later life has so many times fewer transactions than the first, and at least one for each thread.
+/// A later life has this many times fewer transactions than the first, and at least one for each thread.
 const FEWER_TIMES: u64 = 8;
 
 /// What is run in each life, with so many after the first; the first alone, if its workload cannot begin again.
@@ -31,13 +31,13 @@ pub(super) fn specs_of(first: &Spec, later: u32) -> Result<Vec<Spec>, ConfigErro
 
 /// The lives of a run, from one of them on.
 pub(super) struct Lives<'a> {
-    /// What is run in each.
+    /// The run of each life.
     pub specs: &'a [Spec],
-    /// How each is examined.
+    /// The thoroughness of each life.
     pub how: &'a dyn Fn(usize) -> Thoroughness,
     /// The whole computation.
     pub control: &'a Arc<Control>,
-    /// What the threads of each do, if that is to be recorded.
+    /// The actions of the threads of each life, if they are recorded.
     pub logs: Option<&'a RefCell<Vec<Log>>>,
     /// The number of the next life.
     pub next: usize,

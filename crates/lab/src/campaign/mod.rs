@@ -9,9 +9,8 @@
 //! | `schedules` | schedules of the adversary one after the other: a chunk |
 //! | `request` | what is asked of the adversary, and its chunks |
 //! | `totals` | what is known of a design: plain data that is added up, written and read |
-//! | `settings` | configuration by key, in the order given |
 //! | `chunks` | a design's chunks, added up in order |
-//! | `state` | the document from which a campaign goes on |
+//! | `state` | the document from which a campaign continues |
 //! | `events` | what a front end is told while chunks run |
 //! | `scheduler` | chunks on several host threads |
 //!
@@ -26,7 +25,6 @@ mod request;
 mod run;
 mod scheduler;
 mod schedules;
-mod settings;
 mod state;
 mod totals;
 
@@ -34,11 +32,9 @@ pub use events::{Events, Failure, Progress};
 pub use report::{
     Finding, Report, ViolationRecord, failure_text, guarantee_text, replayed_timeline,
 };
-pub(crate) use report::{as_claimed, timeline_without_program};
 pub use request::{AdversaryRequest, CHUNK_SCHEDULES, Chunk, RequestError};
 pub use run::RunCampaign;
 pub use scheduler::{AdversaryCampaign, CampaignError};
 pub use schedules::{HOST_BYTES, Schedules};
-pub use settings::Settings;
 pub use state::{STATE_FORMAT, StateError};
-pub use totals::{AdversaryReport, FailureModes};
+pub use totals::{AdversaryReport, Settings};

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::totals::FailureModes;
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Outcome, STATES, Tally, Violation};
 use crate::litmus::Litmus;
@@ -18,9 +17,9 @@ use graven_machine::registry::Registry;
 /// A violation with what led to it.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What was broken, in the minimised program if there is one.
+    /// The violated guarantee, in the minimised program if there is one.
     pub violation: Violation,
-    /// What led to it.
+    /// The events that led to the violation.
     pub timeline: Timeline,
     /// A program that replays it exactly.
     pub replay: Option<Litmus>,
@@ -28,16 +27,16 @@ pub struct Finding {
     pub seed: Option<u64>,
 }
 
-/// What a campaign has found.
+/// The result of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What was checked.
+    /// The checks.
     pub tally: Tally,
     /// Violations.
     pub findings: Vec<Finding>,
     /// How often each state worth reaching was reached: those of all designs, then this one's.
     pub coverage: Vec<(&'static str, &'static str, u64)>,
-    /// Runs that the design refused to go on with, with its reason the first time.
+    /// Runs that the design refused to continue with, with its reason the first time.
     pub refused: u64,
     /// That reason.
     pub refusal: Option<String>,
@@ -85,7 +84,7 @@ impl Report {
         json!({
             "crash_points": self.tally.crash_points,
             "recoveries": self.tally.recoveries(),
-            "failure_modes": FailureModes::from(&self.tally),
+            "failure_modes": self.tally,
             "violations": self.findings.iter().map(Finding::record).collect::<Vec<_>>(),
             "covered": reached, "not_covered": not,
             "runs": self.runs, "refused": self.refused, "refusal": self.refusal,
@@ -97,7 +96,7 @@ impl Report {
 /// A violation as front ends and states write it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViolationRecord {
-    /// Which guarantee was broken, and a word that shows it.
+    /// The violated guarantee, and a word that shows it.
     pub what: String,
     /// Number of the crash point in the program of `replay`, else in the run.
     pub point: u64,
@@ -107,7 +106,7 @@ pub struct ViolationRecord {
     pub cycle: u64,
     /// The adversary's seed, if it was one of its schedules.
     pub seed: Option<u64>,
-    /// What led to it.
+    /// The events that led to the violation.
     pub timeline: Vec<Row>,
     /// Rows that the timeline leaves out.
     pub left_out: usize,
@@ -116,6 +115,25 @@ pub struct ViolationRecord {
 }
 
 impl Finding {
+    /// Tells a violation by a program: as that replays it, or else as it was found.
+    pub(crate) fn of(
+        registry: &Registry,
+        replay: Litmus,
+        design: &'static DesignInfo,
+        violation: Violation,
+        seed: Option<u64>,
+    ) -> Finding {
+        let (violation, timeline) = match replayed_timeline(registry, &replay, design) {
+            Ok(Some(told)) => told,
+            _ => {
+                let timeline = timeline_without_program(&violation);
+                (violation, timeline)
+            }
+        };
+        let replay = Some(as_claimed(registry, replay, design));
+        Finding { violation, timeline, replay, seed }
+    }
+
     /// As it is written.
     pub fn record(&self) -> ViolationRecord {
         ViolationRecord {
@@ -143,7 +161,7 @@ pub fn failure_text(violation: &Violation) -> String {
     }
 }
 
-/// What a design guarantees, in a word.
+/// The guarantee of a design, in a word.
 pub fn guarantee_text(guarantee: Guarantee) -> &'static str {
     match guarantee {
         Guarantee::None => "none",

@@ -18,11 +18,11 @@ pub enum RequestError {
     /// A number out of its range.
     #[error("{name}: {value} is not allowed; {allowed}")]
     Number {
-        /// Which.
+        /// The name.
         name: &'static str,
         /// As given.
         value: u64,
-        /// What is accepted.
+        /// The accepted values.
         allowed: String,
     },
     /// No design.
@@ -36,7 +36,7 @@ pub enum RequestError {
     Twice(String),
 }
 
-/// What is asked of the adversary. As JSON the settings are `set`, a list of pairs.
+/// The request of a campaign of the adversary. As JSON the settings are `set`, a list of pairs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdversaryRequest {
@@ -54,7 +54,7 @@ pub struct AdversaryRequest {
     /// Bounds of what is drawn, by name.
     #[serde(rename = "draw", default)]
     pub draws: Vec<(String, u64)>,
-    /// A design's campaign ends with the chunk in which there are so many.
+    /// A design's campaign ends with the chunk that has the violation of this number.
     #[serde(rename = "violations")]
     pub violations_max: usize,
 }
@@ -62,11 +62,11 @@ pub struct AdversaryRequest {
 /// Schedules that are run together, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Its number among those of the design.
+    /// The number among those of the design.
     pub index: u64,
     /// Seed of its first schedule.
     pub first_seed: u64,
-    /// Its schedules.
+    /// The schedules.
     pub seeds: u64,
 }
 

@@ -19,7 +19,7 @@ use graven_machine::sim::{SimError, Spec};
 /// One run, crashed at every crash point.
 pub struct RunCampaign<'r> {
     registry: &'r Registry,
-    /// Of each life.
+    /// One for each life.
     specs: Vec<Spec>,
     how: Thoroughness,
     run: CrashRun,
@@ -157,7 +157,8 @@ fn reduced(
     let replay = least.map_or_else(
         || {
             let mut litmus = litmus.clone();
-            (0..litmus.life_count()).for_each(|life| *litmus.crash_of_mut(life) = how(life).at);
+            let lives = litmus.lives.iter_mut().enumerate();
+            lives.for_each(|(number, life)| life.crash = how(number).at);
             litmus
         },
         |least| least.litmus,

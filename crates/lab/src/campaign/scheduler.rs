@@ -39,10 +39,10 @@ pub enum CampaignError {
     /// Numbers or names of the request.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// Its designs, settings or mutant.
+    /// The designs, settings or mutant.
     #[error(transparent)]
     Litmus(#[from] LitmusError),
-    /// The state to go on from.
+    /// The state to continue from.
     #[error(transparent)]
     State(#[from] StateError),
 }
@@ -53,7 +53,7 @@ impl From<ConfigError> for CampaignError {
     }
 }
 
-/// What runs a chunk of a design, known by its number in the request: the adversary, or arithmetic in tests.
+/// Runs a chunk of a design, known by its number in the request: the adversary, or arithmetic in tests.
 trait RunChunk: Send + Sync {
     /// Runs it to its end, or gives [`SimError::Cancelled`].
     fn run(
@@ -81,7 +81,7 @@ impl RunChunk for Vec<Schedules<'_>> {
 pub struct AdversaryCampaign<'r> {
     request: AdversaryRequest,
     runner: Box<dyn RunChunk + 'r>,
-    /// Of which the chunks' are parts.
+    /// The control of which those of the chunks are parts.
     control: Arc<Control>,
     shared: Mutex<Shared>,
     /// A chunk has ended, or the campaign is cancelled: a worker that waits may have something to do.
@@ -139,7 +139,7 @@ impl Shared {
         Some(running)
     }
 
-    /// Whether a chunk can begin once another has ended.
+    /// Tells whether a chunk can begin once another has ended.
     fn is_held_up(&self) -> bool {
         let mut held_up = self.designs.iter().enumerate().filter(|(_, d)| d.is_held_up());
         let Some((design, _)) = held_up.next() else { return false };
@@ -205,10 +205,10 @@ enum Ended {
 }
 
 impl<'r> AdversaryCampaign<'r> {
-    /// Checks everything; nothing runs. `state`: what [`AdversaryCampaign::state`] gave, to go on from there.
+    /// Checks everything; nothing runs. `state`: what [`AdversaryCampaign::state`] gave, to continue from there.
     ///
     /// # Errors
-    /// Names what was refused and what is allowed, or why it cannot go on.
+    /// Names what was refused and what is allowed, or why it cannot continue.
     pub fn new(
         registry: &'r Registry,
         request: AdversaryRequest,
@@ -357,7 +357,7 @@ impl<'r> AdversaryCampaign<'r> {
     }
 
     /// Waits until it has ended, but not longer than this, and returns what has happened meanwhile: the reports that
-    /// have grown since the last call; at first those that it goes on from.
+    /// have grown since the last call; at first those that it continues from.
     ///
     /// # Panics
     /// An invariant is broken.
@@ -376,7 +376,7 @@ impl<'r> AdversaryCampaign<'r> {
         }
     }
 
-    /// What is known so far, of designs of which anything is.
+    /// The report so far, without designs that have not begun.
     ///
     /// # Panics
     /// An invariant is broken.
@@ -384,7 +384,7 @@ impl<'r> AdversaryCampaign<'r> {
         self.lock().designs.iter().map(ChunkAccumulator::report).filter(is_begun).cloned().collect()
     }
 
-    /// A document from which a campaign of the same request goes on.
+    /// A document from which a campaign of the same request continues.
     ///
     /// # Panics
     /// An invariant is broken.

@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::report::{Finding, Report, as_claimed, replayed_timeline, timeline_without_program};
+use super::report::{Finding, Report};
 use super::request::Chunk;
 use crate::adversary::{Adversary, Draws};
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Outcome, Thoroughness, Violation};
-use crate::litmus::{Litmus, MACHINE};
+use crate::litmus::{Life, Litmus, MACHINE};
 use crate::minimise::minimise_observed;
 use graven_base::config::Config;
 use graven_base::control::Control;
@@ -60,8 +60,8 @@ impl<'r> Schedules<'r> {
             design.mutation(name)?;
         }
         // Not with what is drawn: a schedule that does not fit is counted when it is its turn.
-        let plain =
-            Litmus { threads: vec![Vec::new()], settings: settings.clone(), ..Litmus::default() };
+        let lives = vec![Life { threads: vec![Vec::new()], ..Life::default() }];
+        let plain = Litmus { lives, settings: settings.clone(), ..Litmus::default() };
         Case::new(registry, &plain, design)?;
         let control = Arc::default();
         Ok(Schedules {
@@ -226,12 +226,7 @@ impl<'r> Schedules<'r> {
         } else {
             violation.pin(&mut replay);
         }
-        let (violation, timeline) = match replayed_timeline(self.registry, &replay, self.design) {
-            Ok(Some(told)) => told,
-            _ => (violation.clone(), timeline_without_program(&violation)),
-        };
-        let replay = Some(as_claimed(self.registry, replay, self.design));
-        Ok(Finding { violation, timeline, replay, seed: Some(seed) })
+        Ok(Finding::of(self.registry, replay, self.design, violation, Some(seed)))
     }
 
     fn least(&self, litmus: &Litmus, violation: &Violation) -> Result<Option<Litmus>, SimError> {

@@ -1,4 +1,4 @@
-//! The document from which a campaign goes on: what was asked, and what is known of each design. It is read as somebody
+//! The document from which a campaign continues: what was asked, and what is known of each design. It is read as somebody
 //! else's: whatever it says, it is accepted or refused with the reason.
 
 use std::collections::BTreeMap;
@@ -9,23 +9,22 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::request::AdversaryRequest;
-use super::settings::Settings;
-use super::totals::AdversaryReport;
+use super::totals::{AdversaryReport, Settings};
 use graven_base::VERSION;
 
 /// Version of the document's layout.
 pub const STATE_FORMAT: u32 = 1;
 
-/// Why a campaign cannot go on from a document.
+/// Why a campaign cannot continue from a document.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StateError {
-    /// It is not JSON.
+    /// The document is not JSON.
     #[error("it cannot be read: {0}")]
     Syntax(String),
-    /// It has another layout.
+    /// The document has another layout.
     #[error("it has format {0}, this is Graven {VERSION} with format {STATE_FORMAT}")]
     Format(String),
-    /// It is of another version.
+    /// The document is of another version.
     #[error(
         "it is of Graven {0}, this is {VERSION}; results of different versions are not added up"
     )]
@@ -33,7 +32,7 @@ pub enum StateError {
     /// Something else was asked for; the text says what differs.
     #[error("it is of another campaign: {0}")]
     OtherCampaign(String),
-    /// It is of another shape, or contradicts itself.
+    /// The document is of another shape, or contradicts itself.
     #[error("it is not the state of a campaign ({0})")]
     Shape(String),
 }
@@ -48,7 +47,7 @@ impl From<serde_json::Error> for StateError {
     }
 }
 
-/// What says whether the rest can be read.
+/// The part that says whether the rest can be read.
 #[derive(Deserialize)]
 struct Header {
     format: Value,
@@ -63,7 +62,7 @@ struct Document {
     reports: BTreeMap<String, AdversaryReport>,
 }
 
-/// What must be the same for a campaign to go on, by the option that gives it.
+/// The arguments that must be the same for a campaign to continue, by the option that gives each.
 #[derive(Serialize, Deserialize)]
 struct Arguments {
     #[serde(rename = "--design")]
@@ -89,13 +88,13 @@ impl Arguments {
             seeds: request.seeds,
             first_seed: request.first_seed,
             mutant: request.mutant.clone(),
-            settings: Settings::new(request.settings.iter().cloned()),
+            settings: request.settings.iter().cloned().collect(),
             draws: request.draws.clone(),
             violations_max: request.violations_max,
         }
     }
 
-    /// What was given and is not now.
+    /// The arguments that were given and are not now.
     fn differences(&self, now: &Arguments) -> Vec<String> {
         let or_nothing = |text: String| if text.is_empty() { "not given".into() } else { text };
         let set = |settings: &Settings| pairs_text(settings.iter());
@@ -144,7 +143,7 @@ pub(super) fn write<'a>(
     serde_json::to_string_pretty(&document).expect("texts and numbers can be written") + "\n"
 }
 
-/// What a document says of the designs of a request; `nothing` is what is known of each at first.
+/// The part of a document about the designs of a request; `nothing` is the report of each at first.
 pub(super) fn read(
     text: &str,
     request: &AdversaryRequest,
@@ -228,6 +227,18 @@ mod tests {
             "it is of another campaign: --design was a,b, is a; --seeds was 1000, is 999; \
              --mutant was not given, is no-tuple; --set was pm.banks=2, is not given"
         );
+    }
+
+    #[test]
+    fn settings_keep_their_order_and_are_equal_in_any() {
+        let read = |text| serde_json::from_str::<Settings>(text);
+        let text = r#"{"pm.write_ns":"5","core.count":"2"}"#;
+        let settings = read(text).expect("an object of texts");
+        assert_eq!(serde_json::to_string(&settings).ok().as_deref(), Some(text));
+        let turned = read(r#"{"core.count":"2","pm.write_ns":"9","pm.write_ns":"5"}"#);
+        assert_eq!(turned.expect("the last counts"), settings);
+        assert_ne!(read("{}").expect("an object"), settings);
+        assert!(read(r#"{"core.count":2}"#).is_err() && read("[]").is_err());
     }
 
     /// Bug class: a damaged or foreign document is added up, or panics.

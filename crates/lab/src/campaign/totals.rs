@@ -1,67 +1,27 @@
-//! What is known of a design after some of its schedules: plain data that is added up, written and read.
+//! The totals of a design after some of its schedules: plain data that are added up, written and read.
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::report::{Report, ViolationRecord, guarantee_text};
 use super::request::{AdversaryRequest, CHUNK_SCHEDULES, Chunk};
-use super::settings::Settings;
 use crate::adversary::Draws;
 use crate::explorer::Tally;
 use graven_base::VERSION;
 use graven_base::config::Config;
 use graven_machine::design::DesignInfo;
 
-/// What stands for the workload where programs are drawn.
+/// Stands for the workload where programs are drawn.
 const WORKLOAD: &str = "adversary";
 
 /// Most that a state may say of anything it counts, so that sums fit 64 bits.
 const COUNT_MAX: u64 = 1 << 56;
 
-/// Power failures by mode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailureModes {
-    /// Plain ones.
-    pub plain: u64,
-    /// With a torn write.
-    pub torn: u64,
-    /// With writes on their way.
-    pub in_flight: u64,
-    /// In recovery.
-    pub recovery: u64,
-    /// Walks of the workload's structures: no power failures of their own.
-    pub structures: u64,
-    /// Lives that began after a recovery: no power failures of their own.
-    pub lives: u64,
-}
-
-impl From<&Tally> for FailureModes {
-    fn from(tally: &Tally) -> FailureModes {
-        let Tally {
-            crash_points: _,
-            plain,
-            torn,
-            in_flight,
-            recovery,
-            structures,
-            lives,
-            equal: _,
-        } = *tally;
-        FailureModes { plain, torn, in_flight, recovery, structures, lives }
-    }
-}
-
-impl FailureModes {
-    fn add(&mut self, other: &FailureModes) {
-        self.plain += other.plain;
-        self.torn += other.torn;
-        self.in_flight += other.in_flight;
-        self.recovery += other.recovery;
-        self.structures += other.structures;
-        self.lives += other.lives;
-    }
-}
+/// Configuration values by `SECTION.KEY`, in the order given. That order means nothing where they are compared; of a key that is
+/// given more than once, the last value counts.
+pub type Settings = IndexMap<String, String>;
 
 /// Schedules of a design from `first_seed` up to before `next_seed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,25 +30,25 @@ pub struct AdversaryReport {
     pub design: String,
     /// `adversary`: programs were drawn.
     pub workload: String,
-    /// What the design guarantees: `none`, `prefix` or `durable`.
+    /// The guarantee of the design: `none`, `prefix` or `durable`.
     pub guarantee: String,
-    /// Whether it guarantees anything.
+    /// The design guarantees something.
     pub safe: bool,
-    /// Whether it does, and is not known to break it.
+    /// The design guarantees something, and is not known to break it.
     pub sound: bool,
     /// Changes of the durable state.
     pub crash_points: u64,
     /// Power failures that were checked.
     pub recoveries: u64,
     /// The same by mode.
-    pub failure_modes: FailureModes,
+    pub failure_modes: Tally,
     /// Guarantees that were broken, lowest seeds first.
     pub violations: Vec<ViolationRecord>,
-    /// How often each state worth reaching was reached, by name.
+    /// The frequency of each state worth reaching, by name.
     pub covered: BTreeMap<String, u64>,
     /// Programs that were run.
     pub runs: u64,
-    /// Those that could not be run, or that the design refused to go on with.
+    /// Those that could not be run, or that the design refused to continue with.
     pub refused: u64,
     /// The reason, the first time.
     pub refusal: Option<String>,
@@ -106,7 +66,7 @@ pub struct AdversaryReport {
     pub first_seed: u64,
     /// Schedules that were asked for.
     pub seeds: u64,
-    /// Where to go on.
+    /// The next seed.
     pub next_seed: u64,
     /// Host time over all host threads, written in seconds.
     #[serde(rename = "seconds", with = "seconds")]
@@ -132,7 +92,7 @@ mod seconds {
 }
 
 impl AdversaryReport {
-    /// Of no schedule yet.
+    /// The report of no schedule.
     pub(super) fn new(
         design: &DesignInfo,
         config: &Config,
@@ -147,7 +107,7 @@ impl AdversaryReport {
             sound: design.is_sound(config),
             crash_points: 0,
             recoveries: 0,
-            failure_modes: FailureModes::default(),
+            failure_modes: Tally::default(),
             violations: Vec::new(),
             covered: nothing.coverage.iter().map(|state| (state.0.into(), state.2)).collect(),
             runs: 0,
@@ -155,7 +115,7 @@ impl AdversaryReport {
             refusal: None,
             machine: config.machine.clone(),
             mutant: request.mutant.clone(),
-            settings: Settings::new(request.settings.iter().cloned()),
+            settings: request.settings.iter().cloned().collect(),
             draws: request.draws().expect("it was checked"),
             version: VERSION.into(),
             first_seed: request.first_seed,
@@ -171,7 +131,7 @@ impl AdversaryReport {
         self.next_seed - self.first_seed
     }
 
-    /// Adds the chunk that comes next. Of the violations, the first so many are kept.
+    /// Adds the chunk that comes next. The first `violations_max` of the violations are kept.
     pub(super) fn add(&mut self, chunk: ChunkReport, violations_max: usize) {
         assert_eq!(chunk.first_seed, self.next_seed, "chunks are added in order");
         assert!(chunk.next_seed > chunk.first_seed, "a chunk has at least one schedule");
@@ -202,7 +162,7 @@ impl AdversaryReport {
         let head = AdversaryReport {
             crash_points: 0,
             recoveries: 0,
-            failure_modes: FailureModes::default(),
+            failure_modes: Tally::default(),
             violations: Vec::new(),
             covered: nothing.covered.clone(),
             runs: 0,
@@ -232,22 +192,21 @@ impl AdversaryReport {
         if counts.into_iter().any(|count| count > COUNT_MAX) {
             return Some(format!("{design} has counts above {COUNT_MAX}"));
         }
-        let sum = modes.plain + modes.torn + modes.in_flight + modes.recovery;
-        if self.recoveries != sum || self.runs.max(self.refused) > self.schedules() {
+        if self.recoveries != modes.recoveries() || self.runs.max(self.refused) > self.schedules() {
             return Some(format!("the counts of {design} do not add up"));
         }
         None
     }
 }
 
-/// What a chunk came to. It may wait for earlier ones: what is the same for all of a design is not in it.
+/// The result of a chunk. It may wait for earlier ones: what is the same for all of a design is not in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ChunkReport {
     pub first_seed: u64,
     pub next_seed: u64,
     pub crash_points: u64,
     pub recoveries: u64,
-    pub failure_modes: FailureModes,
+    pub failure_modes: Tally,
     pub violations: Vec<ViolationRecord>,
     pub covered: Vec<(&'static str, u64)>,
     pub runs: u64,
@@ -257,7 +216,7 @@ pub(super) struct ChunkReport {
 }
 
 impl ChunkReport {
-    /// Of a chunk that has run.
+    /// For a chunk that has run.
     pub fn new(chunk: Chunk, report: Report) -> ChunkReport {
         assert!(report.next_seed > chunk.first_seed && report.next_seed <= chunk.end_seed());
         ChunkReport {
@@ -265,7 +224,7 @@ impl ChunkReport {
             next_seed: report.next_seed,
             crash_points: report.tally.crash_points,
             recoveries: report.tally.recoveries(),
-            failure_modes: FailureModes::from(&report.tally),
+            failure_modes: report.tally.failures(),
             violations: report.findings.iter().map(super::Finding::record).collect(),
             covered: report.coverage.iter().map(|state| (state.0, state.2)).collect(),
             runs: report.runs,

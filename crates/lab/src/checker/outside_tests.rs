@@ -1,4 +1,4 @@
-//! What words may hold that are stored to outside transactions: each rule with what it accepts and what it convicts.
+//! The possible values of words that are stored to outside transactions: each rule with the values that it accepts and convicts.
 
 use super::*;
 

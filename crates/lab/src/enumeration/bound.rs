@@ -1,4 +1,4 @@
-//! How large programs may be, and how far their runs depart from the usual one.
+//! The size of programs, and the distance of their runs from the usual one.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Most programs of a bound: it must be possible to list them.
 pub(super) const PROGRAMS_MAX: u64 = 4_000_000;
 
-/// How large programs may be. As JSON, the fields by their names.
+/// The size of programs. As JSON, the fields by their names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
@@ -18,7 +18,7 @@ pub struct Bound {
     pub stores: u32,
     /// Words of each line that may be stored to; up to 4 lines of up to 8 words, 8 words in all.
     pub words: Vec<u32>,
-    /// Whether words may be stored to by several threads, which hand them over under a lock.
+    /// Words may be stored to by several threads, which hand them over under a lock.
     pub hand_overs: bool,
     /// Departures of a run from the usual one: evictions of dirty lines, writes that are late, threads that wait, other
     /// orders in memory; 0 to 4.
@@ -27,7 +27,7 @@ pub struct Bound {
     pub life: LifeBound,
 }
 
-/// How large the programs of the second life may be.
+/// The size of the programs of the second life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LifeBound {
@@ -57,11 +57,11 @@ pub enum BoundError {
     /// A number out of its range.
     #[error("{name}: {value} is not allowed; {allowed}")]
     Number {
-        /// Which.
+        /// The name.
         name: &'static str,
         /// As given.
         value: u64,
-        /// What is accepted.
+        /// The accepted values.
         allowed: String,
     },
     /// More programs than can be listed.

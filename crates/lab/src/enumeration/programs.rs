@@ -13,7 +13,7 @@
 use itertools::Itertools;
 
 use super::bound::Bound;
-use crate::litmus::{Litmus, Placement, Step, Variable, Word};
+use crate::litmus::{Life, Litmus, Placement, Step, Variable, Word};
 use graven_base::memory::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
 /// Values that stores store, in turn: small and large, single bits and bytes, all ones.
@@ -121,13 +121,13 @@ impl Program {
         (0..8).any(|word| self.is_shared(word))
     }
 
-    /// Whether several threads store to a word.
+    /// Tells whether several threads store to a word.
     fn is_shared(&self, word: u8) -> bool {
         let stores = |thread: &&Vec<Transaction>| thread.iter().flatten().any(|&w| w == word);
         self.threads.iter().filter(stores).count() > 1
     }
 
-    /// Whether no renaming of words, with threads in any order, gives a lesser program.
+    /// Tells whether no renaming of words, with threads in any order, gives a lesser program.
     fn is_least(&self, renamings: &[Vec<u8>]) -> bool {
         let lesser = |renaming: &Vec<u8>| {
             let renamed = |thread: &Vec<Transaction>| -> Vec<Transaction> {
@@ -150,20 +150,12 @@ impl Program {
             place: Placement::At(offset),
         });
         let mut values = VALUES.into_iter().cycle();
-        let mut litmus = Litmus {
+        let lives = [self].into_iter().chain(life).map(|program| Life {
+            threads: program.steps(bound, &mut values),
             first_transaction: FIRST_TRANSACTION,
-            variables: variables.collect(),
-            threads: self.steps(bound, &mut values),
-            ..Litmus::default()
-        };
-        if let Some(life) = life {
-            litmus.lives.push(crate::litmus::Life {
-                threads: life.steps(bound, &mut values),
-                first_transaction: FIRST_TRANSACTION,
-                ..Default::default()
-            });
-        }
-        litmus
+            ..Life::default()
+        });
+        Litmus { variables: variables.collect(), lives: lives.collect(), ..Litmus::default() }
     }
 
     fn steps(&self, bound: &Bound, values: &mut impl Iterator<Item = u64>) -> Vec<Vec<Step>> {
@@ -284,8 +276,7 @@ mod tests {
         for program in programs(&small(), true) {
             let litmus = program.litmus(&small(), lives(&small()).first());
             let mut values = BTreeSet::new();
-            let steps = litmus.threads.iter().chain(&litmus.lives[0].threads).flatten();
-            for step in steps {
+            for step in litmus.steps() {
                 if let Step::Store(_, value) = step {
                     assert!(values.insert(*value), "{litmus}");
                 }

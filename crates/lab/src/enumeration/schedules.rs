@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::bound::{Bound, BoundError};
 use super::programs::{Program, lives, programs};
-use crate::campaign::{Finding, as_claimed, replayed_timeline, timeline_without_program};
+use crate::campaign::Finding;
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Known, Outcome, Tally, Thoroughness};
 use crate::litmus::{Choices, Departure, Litmus};
@@ -35,15 +35,15 @@ pub struct Enumeration<'r> {
     bound: Bound,
     programs: Vec<Program>,
     lives: Vec<Program>,
-    /// What a program's first run knows.
+    /// The states that a program's first run has reached.
     known: Known,
     control: Arc<Control>,
 }
 
-/// What cannot be enumerated.
+/// The reason why an enumeration is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EnumerationError {
-    /// How large programs may be.
+    /// The size of programs.
     #[error(transparent)]
     Bound(#[from] BoundError),
     /// The design's mutant, or its settings.
@@ -57,7 +57,7 @@ impl From<ConfigError> for EnumerationError {
     }
 }
 
-/// What was executed and judged, and what it came to.
+/// The runs that were executed and judged, and their results.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Checked {
     /// Programs.
@@ -70,7 +70,7 @@ pub struct Checked {
     pub failures: u64,
     /// Those that did.
     pub equal: u64,
-    /// Of the failures, those with a torn write.
+    /// Those failures with a torn write.
     pub torn: u64,
     /// With writes that were under way.
     pub landed: u64,
@@ -149,7 +149,7 @@ impl<'r> Enumeration<'r> {
         self
     }
 
-    /// How many programs there are.
+    /// The number of programs.
     pub fn program_count(&self) -> usize {
         self.programs.len()
     }
@@ -187,7 +187,7 @@ impl<'r> Enumeration<'r> {
     /// [`SimError::Cancelled`].
     ///
     /// # Panics
-    /// There are not so many programs.
+    /// The range has more programs than there are.
     pub fn run(&self, range: Range<usize>) -> Result<Checked, SimError> {
         let mut checked = Checked::default();
         for (done, program) in self.programs[range].iter().enumerate() {
@@ -230,9 +230,10 @@ impl<'r> Enumeration<'r> {
                 }
                 if let Some(violation) = outcome.violations.into_iter().next() {
                     let mut replay = self.litmus(program, self.lives.get(life));
-                    replay.adversary = Some(Choices::Listed(run));
+                    replay.lives[0].adversary = Some(Choices::Listed(run));
                     violation.pin(&mut replay);
-                    checked.findings.push(self.finding(replay, violation));
+                    let finding = Finding::of(self.registry, replay, self.design, violation, None);
+                    checked.findings.push(finding);
                     return Ok(());
                 }
                 known = outcome.known.expect("it was asked for");
@@ -250,15 +251,5 @@ impl<'r> Enumeration<'r> {
         }
         checked.crowded += known.crowded;
         Ok(())
-    }
-
-    fn finding(&self, replay: Litmus, violation: crate::explorer::Violation) -> Finding {
-        let told = replayed_timeline(self.registry, &replay, self.design);
-        let (violation, timeline) = match told {
-            Ok(Some(told)) => told,
-            _ => (violation.clone(), timeline_without_program(&violation)),
-        };
-        let replay = Some(as_claimed(self.registry, replay, self.design));
-        Finding { violation, timeline, replay, seed: None }
     }
 }

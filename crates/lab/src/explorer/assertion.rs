@@ -8,7 +8,7 @@ use std::sync::Once;
 use graven_base::control::panic_text;
 use graven_base::host::OutOfMemory;
 
-/// What a violation of this kind begins with.
+/// The beginning of a violation of this kind.
 const BEGINNING: &str = "an assertion fails: ";
 
 thread_local! {
@@ -41,7 +41,7 @@ pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// Whether what was broken is an assertion.
+/// Tells whether what was broken is an assertion.
 pub fn is_assertion(what: &str) -> bool {
     what.starts_with(BEGINNING)
 }

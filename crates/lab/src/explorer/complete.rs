@@ -22,12 +22,12 @@ use graven_base::memory::{LineAddr, WORDS_PER_LINE, WordMask, spread, words_in};
 use graven_base::surviving::Written;
 use graven_base::time::Cycle;
 use graven_machine::controller::domain::Change;
-use graven_machine::sim::{Crash, Simulation};
+use graven_machine::sim::{Crash, Observer, Simulation};
 
-/// Of more writes under way than this, the first so many are chosen from.
+/// If more writes than these are under way, the first of them are chosen from.
 const LANDED_MAX: u32 = 8;
 
-/// What has been examined, of runs that begin alike. States are known by digests of 64 bits.
+/// The states that were examined, of runs that begin alike. States are known by digests of 64 bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     states: FxHashSet<u64>,
@@ -45,23 +45,23 @@ impl Known {
         Known { forgets_to_depth: Some(recovery_depth), ..Known::default() }
     }
 
-    /// Whether a state is new.
+    /// Tells whether a state is new.
     fn is_new_state(&mut self, state: u64) -> bool {
         self.forgets_to_depth.is_some() || self.states.insert(state)
     }
 
-    /// Whether a life is new.
+    /// Tells whether a life is new.
     fn is_new_life(&mut self, life: u64) -> bool {
         self.forgets_to_depth.is_some() || self.lives.insert(life)
     }
 
-    /// Whether a recovery that has been cut off so often is cut off again.
+    /// Tells whether a recovery that has been cut off so often is cut off again.
     fn cuts_again(&self, cuts: usize) -> bool {
         self.forgets_to_depth.is_none_or(|depth| cuts < depth)
     }
 }
 
-/// What a power failure finds, as digests.
+/// The states that a power failure finds, as digests.
 #[derive(Clone, Copy)]
 struct Found {
     /// The bytes of PM.
@@ -94,7 +94,7 @@ fn words_of(change: &Change) -> [u64; WORDS_PER_LINE] {
     })
 }
 
-/// What a power failure finds now, unless batteries read something or write to this line.
+/// The state that a power failure finds now, unless batteries read something or write to this line.
 fn without(simulation: &mut Simulation, line: LineAddr) -> Option<Found> {
     let crash = simulation.crash();
     let is_apart = |written: &Written| written.addr.line() != line;
@@ -127,10 +127,10 @@ impl CrashExplorer<'_> {
         change: &Change,
         wide: WordMask,
     ) {
-        let none = if self.stops_here() { None } else { without(simulation, change.line) };
+        let none = if self.stops() { None } else { without(simulation, change.line) };
         let words = words_of(change);
         for part in parts(wide) {
-            if self.stops_here() {
+            if self.stops() {
                 return;
             }
             if let Some(none) = none
@@ -147,7 +147,7 @@ impl CrashExplorer<'_> {
         }
     }
 
-    /// Whether what a failure finds has been examined.
+    /// Tells whether what a failure finds has been examined.
     fn knows(&self, found: Found) -> bool {
         let known = self.known.as_ref().expect("the caller has seen it");
         known.states.contains(&found.state())
@@ -155,7 +155,7 @@ impl CrashExplorer<'_> {
 
     /// Power fails in a mode, if the order of writes allows it.
     pub(super) fn fails(&mut self, simulation: &mut Simulation, mode: FailureMode) {
-        if self.stops_here() {
+        if self.stops() {
             return;
         }
         let cycle = simulation.machine().now();
@@ -197,13 +197,7 @@ impl CrashExplorer<'_> {
         if !failure.cuts.is_empty() {
             self.examining = Some(failure.clone());
         }
-        let report = crash.recover();
-        if report.words_redone > 0 {
-            self.coverage.count(State::Redone);
-        }
-        if report.words_undone > 0 {
-            self.coverage.count(State::Undone);
-        }
+        self.recover_covered(crash);
         if let Some(wrong) = self.verdict(crash, failure, None) {
             self.add_violation(failure, cycle, wrong, crash);
         } else if self.next_life.is_some() {
@@ -222,7 +216,7 @@ impl CrashExplorer<'_> {
         };
         let digests: Vec<u64> = journal.iter().map(after).collect();
         for cut in (1..=journal.len()).rev() {
-            if self.stops_here() {
+            if self.stops() {
                 break;
             }
             self.tally.recovery += 1;

@@ -1,4 +1,4 @@
-//! Which states worth reaching a campaign has reached. One that never got there says so, and claims nothing
+//! The states worth reaching that a campaign has reached. One that never got there says so, and claims nothing
 //! about them.
 
 use std::collections::BTreeMap;
@@ -41,16 +41,16 @@ states! {
     NextLife = "next-life", "the machine was used again after a recovery";
 }
 
-/// What is known of a word.
+/// The history of a word.
 #[derive(Clone, Debug)]
 struct Word {
     /// Who stored it last.
     thread: u32,
     /// The open transaction that stored it, if any.
     open: Option<Tx>,
-    /// Its line became durable since.
+    /// The word's line became durable since.
     stolen: bool,
-    /// What it held before the last two changes.
+    /// The values before the last two changes.
     before: [u64; 2],
 }
 
@@ -74,12 +74,12 @@ impl Coverage {
         self.counts.iter_mut().zip(other.counts).for_each(|(sum, n)| *sum += n);
     }
 
-    /// How often each state was reached, in the order of [`STATES`].
+    /// The frequency of each state, in the order of [`STATES`].
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// Whether a transaction has stored anything and is not acknowledged.
+    /// Tells whether a transaction has stored anything and is not acknowledged.
     pub fn is_any_open(&self) -> bool {
         self.open.values().any(|words| !words.is_empty())
     }

@@ -4,7 +4,7 @@
 //! battery-backed buffer or a non-volatile register of the design changes, a commit is acknowledged.
 //! Between two of them every power failure is the same. So the laboratory looks on between any two
 //! actions of a simulation, and after each such event lets power fail, recovers, and checks the result; then
-//! everything is taken back, and the run goes on. A failure costs what batteries and recovery write, not
+//! everything is taken back, and the run continues. A failure costs what batteries and recovery write, not
 //! what the image holds.
 //!
 //! One action may make several writes durable; each is a crash point of its own, with the design as the
@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use serde::{Deserialize, Serialize};
 
 use super::complete::Known;
 use super::coverage::{Coverage, State};
@@ -30,12 +31,12 @@ use graven_machine::design::DesignContext;
 use graven_machine::sim::{Crash, Observer, Recovered, SimError, Simulation};
 use graven_machine::trace_event::TraceEvent;
 
-/// How thoroughly a run is examined.
+/// The thoroughness with which a run is examined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thoroughness {
-    /// Where power fails.
+    /// The points at which power fails.
     pub at: CrashAt,
-    /// Of the crash points, every n-th is taken; 1: all.
+    /// Every n-th of the crash points is taken; 1: all.
     pub every: u64,
     /// Every n-th write of several words is also torn; 0: none.
     pub torn_every: u64,
@@ -43,30 +44,30 @@ pub struct Thoroughness {
     pub torn_subsets: u32,
     /// At every n-th crash point, writes on their way are also there; 0: never.
     pub in_flight_every: u64,
-    /// How many choices are tried of which are there.
+    /// The number of tried choices of those that are there.
     pub in_flight_draws: u32,
     /// At every n-th crash point, in all modes, power also fails at each write of recovery; 0: never.
     pub recovery_every: u64,
-    /// How often power fails in recovery then.
+    /// The number of power failures in recovery then.
     pub recovery_depth: u32,
-    /// At so many writes of a recovery at most.
+    /// The highest number of writes of a recovery at which power fails.
     pub recovery_cuts: u64,
-    /// Which recoveries are followed by the next life, if there is one.
+    /// The recoveries that are followed by the next life, if there is one.
     pub lives_after: LivesAfter,
     /// At every n-th crash point, the workload's structures are also walked; 0: never.
     pub structures_every: u64,
     /// Power fails in every mode that there is, and in every recovery after that, wherever it can; failures that find what an
     /// earlier one found are counted, and not examined again. What is said of shares and draws means nothing then.
     pub is_complete: bool,
-    /// After so many actions of the simulation the run makes no progress any more; 0: there is no limit.
+    /// The number of the simulation's actions after which the run makes no progress any more; 0: there is no limit.
     pub actions_max: u64,
-    /// After so many violations the run stops.
+    /// The number of violations after which the run stops.
     pub violations_max: usize,
     /// Power failures in each life after which the run is given up, as if it had been cancelled.
     pub failures_max: u64,
 }
 
-/// Which recoveries are followed by the next life.
+/// The recoveries that are followed by the next life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LivesAfter {
     /// None.
@@ -130,24 +131,24 @@ impl Thoroughness {
 }
 
 /// A guarantee that was broken, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violation {
     /// The crash point's number, from 0; of a run that failed without a crash, how many there were.
     pub point: u64,
-    /// What power failure found there; none: the run itself failed, without a power failure.
+    /// The state that the power failure found; none: the run itself failed, without a power failure.
     pub failure: Option<Failure>,
     /// The power failures with which the lives before this one ended, and their crash points.
     pub before: Vec<(u64, Failure)>,
     /// When.
     pub cycle: u64,
-    /// Which guarantee.
+    /// The violated guarantee.
     pub what: String,
     /// A word that shows it.
     pub addr: Option<Addr>,
     /// All words are as they must be, and the workload's check of its structures fails: no litmus program shows that, which has
     /// words only.
     pub is_structural: bool,
-    /// What followed the power failure.
+    /// The events after the power failure.
     pub post_crash: PostCrashTrace,
 }
 
@@ -156,24 +157,24 @@ impl Violation {
     pub fn pin(&self, litmus: &mut Litmus) {
         let at = |number, failure: &Failure| CrashAt::Point { number, failure: failure.clone() };
         for (life, (point, failure)) in self.before.iter().enumerate() {
-            *litmus.crash_of_mut(life) = at(*point, failure);
+            litmus.lives[life].crash = at(*point, failure);
         }
         let failure = self.failure.clone().unwrap_or_default();
-        *litmus.crash_of_mut(self.before.len()) = at(self.point, &failure);
-        litmus.lives.truncate(self.before.len());
+        litmus.lives.truncate(self.before.len() + 1);
+        litmus.lives[self.before.len()].crash = at(self.point, &failure);
     }
 }
 
-/// What followed a power failure.
+/// The events after a power failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PostCrashTrace {
     /// The design's non-volatile registers.
     pub registers: Vec<u64>,
-    /// What landed, and what batteries saved.
+    /// The writes that landed, and those that batteries saved.
     pub saved: Vec<Written>,
-    /// What recovery wrote; where it was cut off and began again, all of it.
+    /// The writes of recovery; where it was cut off and began again, all of them.
     pub recovered: Vec<Written>,
-    /// What the design has to say, each with the number of writes before it.
+    /// The design's notes, each with the number of writes before it.
     pub notes: Vec<(usize, String)>,
 }
 
@@ -189,10 +190,11 @@ impl PostCrashTrace {
     }
 }
 
-/// How many power failures of each mode were checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Numbers of power failures that were checked, by mode. As JSON these alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Crash points that the run has.
+    #[serde(skip)]
     pub crash_points: u64,
     /// Power failures of the plain mode.
     pub plain: u64,
@@ -202,11 +204,12 @@ pub struct Tally {
     pub in_flight: u64,
     /// In recovery.
     pub recovery: u64,
-    /// Walks of the workload's structures.
+    /// Walks of the workload's structures: no power failures of their own.
     pub structures: u64,
-    /// Lives that began after a recovery.
+    /// Lives that began after a recovery: no power failures of their own.
     pub lives: u64,
     /// Power failures that found what an earlier one had found: those were examined.
+    #[serde(skip)]
     pub equal: u64,
 }
 
@@ -214,6 +217,11 @@ impl Tally {
     /// All power failures that were checked.
     pub fn recoveries(&self) -> u64 {
         self.plain + self.torn + self.in_flight + self.recovery
+    }
+
+    /// Returns what JSON has of it.
+    pub fn failures(&self) -> Tally {
+        Tally { crash_points: 0, equal: 0, ..*self }
     }
 
     /// Adds another's.
@@ -229,7 +237,7 @@ impl Tally {
     }
 }
 
-/// What is wrong, and a word that shows it.
+/// The fault, and a word that shows it.
 type Wrong = (String, Option<Addr>);
 
 /// Looks on and lets power fail.
@@ -238,11 +246,11 @@ pub struct CrashExplorer<'a> {
     seed: u64,
     /// Durable-state changes seen so far.
     seen: u64,
-    /// What was found.
+    /// The violations.
     pub violations: Vec<Violation>,
-    /// What was done.
+    /// The checks.
     pub tally: Tally,
-    /// What was reached.
+    /// The states that were reached.
     pub coverage: Coverage,
     /// The run was cancelled: it stops here.
     pub cancelled: bool,
@@ -256,7 +264,7 @@ pub struct CrashExplorer<'a> {
     next_life_after: u64,
     /// The program broke its part of the contract.
     is_racy: bool,
-    /// It did, or a later life refused to go on.
+    /// The reason why the design, or a later life, refused to continue.
     pub refused: Option<String>,
     /// Threads of the program wait for each other for ever, in this life or a later one.
     pub deadlock: Option<Deadlock>,
@@ -264,28 +272,28 @@ pub struct CrashExplorer<'a> {
     pub(super) examining: Option<Failure>,
     /// Cover points of the design that later lives have reached.
     pub cover_points: Vec<u64>,
-    /// What the machine is used for after a recovery.
+    /// The use of the machine after a recovery.
     pub(super) next_life: Option<&'a mut dyn NextLife>,
     /// Asked at crash steps (with the step's number), and at all points with `None`.
-    expectations: Option<&'a mut dyn Expect>,
-    /// What has been examined, if that is to be complete.
+    pub(super) expectations: Option<&'a mut dyn Expect>,
+    /// The states that were examined, if that is to be complete.
     pub known: Option<Known>,
     /// All trace events, if they are to be recorded.
     pub trace: Option<Vec<(Cycle, TraceEvent)>>,
-    /// So many of them, the last ones, are enough.
+    /// The number of the last events that are enough.
     pub trace_last: usize,
     /// Those before, which are no longer there.
     pub trace_dropped: usize,
-    /// What is wrong is wrong with structures.
+    /// The fault is one of structures.
     is_structural: bool,
 }
 
-/// What the machine is used for after a recovery.
+/// The use of the machine after a recovery.
 pub trait NextLife {
-    /// Where the design finds itself in it.
+    /// The design's context in it.
     fn context(&self) -> DesignContext;
 
-    /// It begins, with what is torn and what lands drawn from a seed.
+    /// Begins, with torn and landed writes drawn from a seed.
     ///
     /// # Errors
     /// [`SimError::Cancelled`].
@@ -359,29 +367,6 @@ impl<'a> CrashExplorer<'a> {
         }
     }
 
-    /// Also holds a run against these.
-    pub fn expecting(mut self, expectations: &'a mut dyn Expect) -> CrashExplorer<'a> {
-        self.expectations = Some(expectations);
-        self
-    }
-
-    /// Also knows what was found in other runs of the same program.
-    pub fn knowing(mut self, known: Known) -> CrashExplorer<'a> {
-        self.known = Some(known);
-        self
-    }
-
-    /// Also goes on after recoveries.
-    pub fn going_on(mut self, next_life: &'a mut dyn NextLife) -> CrashExplorer<'a> {
-        self.next_life = Some(next_life);
-        self
-    }
-
-    /// Whether nothing more is examined.
-    pub(super) fn stops_here(&self) -> bool {
-        self.stops()
-    }
-
     /// All threads are done.
     pub fn ended(&mut self, simulation: &Simulation) {
         if self.deadlock.is_some() {
@@ -401,12 +386,9 @@ impl<'a> CrashExplorer<'a> {
             Some(failure) => self.violations.push(Violation {
                 point: self.point_of(&failure),
                 failure: Some(failure),
-                before: Vec::new(),
                 cycle,
                 what,
-                addr: None,
-                is_structural: false,
-                post_crash: PostCrashTrace::default(),
+                ..Violation::default()
             }),
         }
     }
@@ -425,19 +407,10 @@ impl<'a> CrashExplorer<'a> {
     /// The run itself failed: what it read or left was wrong.
     pub fn run_failed(&mut self, cycle: u64, what: String) {
         let point = self.tally.crash_points;
-        self.violations.push(Violation {
-            point,
-            failure: None,
-            before: Vec::new(),
-            cycle,
-            what,
-            addr: None,
-            is_structural: false,
-            post_crash: PostCrashTrace::default(),
-        });
+        self.violations.push(Violation { point, cycle, what, ..Violation::default() });
     }
 
-    /// The action that is over has brought about so many events.
+    /// The action that is over has brought about `events`.
     fn examine(&mut self, simulation: &mut Simulation, events: u64) {
         for (cycle, event) in simulation.take_trace() {
             self.coverage.follow(&event);
@@ -688,6 +661,12 @@ impl<'a> CrashExplorer<'a> {
             self.tally.recovery += 1;
             self.coverage.count(State::RecoveryCut);
         }
+        self.recover_covered(crash);
+        self.verdict(crash, failure, step)
+    }
+
+    /// Recovers, and counts the states that this reaches.
+    pub(super) fn recover_covered(&mut self, crash: &mut Crash<'_>) {
         let report = crash.recover();
         if report.words_redone > 0 {
             self.coverage.count(State::Redone);
@@ -695,10 +674,9 @@ impl<'a> CrashExplorer<'a> {
         if report.words_undone > 0 {
             self.coverage.count(State::Undone);
         }
-        self.verdict(crash, failure, step)
     }
 
-    /// What is wrong after a recovery.
+    /// The fault after a recovery, if there is one.
     pub(super) fn verdict(
         &mut self,
         crash: &Crash<'_>,
@@ -739,12 +717,12 @@ impl<'a> CrashExplorer<'a> {
         self.violations.push(Violation {
             point: self.point_of(failure),
             failure: Some(failure.clone()),
-            before: Vec::new(),
             cycle,
             what,
             addr,
             is_structural: std::mem::take(&mut self.is_structural),
             post_crash: PostCrashTrace::of(crash),
+            ..Violation::default()
         });
     }
 
@@ -781,12 +759,12 @@ impl<'a> CrashExplorer<'a> {
         }
     }
 
-    /// Whether more was judged than is wanted.
+    /// Tells whether more was judged than is wanted.
     fn is_spent(&self) -> bool {
         self.tally.recoveries() > self.how.failures_max
     }
 
-    /// Whether the next life begins after the recovery that has just ended.
+    /// Tells whether the next life begins after the recovery that has just ended.
     fn goes_on(&mut self) -> bool {
         if self.next_life.is_none() {
             return false;

@@ -21,7 +21,7 @@ use graven_machine::workload::Workload;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the program's threads wait for each other for ever, under any design: {threads}")]
 pub struct Deadlock {
-    /// How many lives later than the run that tells of it.
+    /// The number of lives between the run that tells of it and this one.
     pub lives_later: usize,
     /// The threads.
     pub threads: ProgramDeadlock,
@@ -39,20 +39,20 @@ impl Deadlock {
     }
 }
 
-/// What became of a run under the laboratory's eyes.
+/// The result of a run in the laboratory.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Guarantees that were broken.
     pub violations: Vec<Violation>,
-    /// What was checked.
+    /// The checks.
     pub tally: Tally,
-    /// What was reached.
+    /// The states that were reached.
     pub coverage: Coverage,
-    /// How often each cover point of the design was reached.
+    /// The frequency of each cover point of the design.
     pub cover_points: Vec<u64>,
-    /// What the machine and the design have counted, if that was to be known.
+    /// The counts of machine and design, if they are wanted.
     pub counts: Vec<u64>,
-    /// The design refused to go on as configured: nothing was broken, but the run did not end.
+    /// The design refused to continue as configured: nothing was broken, but the run did not end.
     pub refused: Option<String>,
     /// Threads of the program wait for each other for ever, whatever the design does; `refused` says so, too.
     pub deadlock: Option<Deadlock>,
@@ -61,11 +61,11 @@ pub struct Outcome {
     /// Words that the program stored to outside transactions, in this life: they were held to nothing until a transaction stored
     /// to them.
     pub words_stored_outside: u64,
-    /// What the design did at its boundary with the machine, if a profile was to be taken.
+    /// The design's actions at its boundary with the machine, if a profile is wanted.
     pub profile: Option<Profile>,
     /// Options of each of the adversary's choices, if they were listed.
     pub options: Vec<u8>,
-    /// What was examined, if that was to be complete.
+    /// The states that were examined, if that is to be complete.
     pub known: Option<Known>,
     /// All trace events, if they were to be recorded.
     pub trace: Vec<(Cycle, TraceEvent)>,
@@ -88,7 +88,7 @@ impl Outcome {
         }
     }
 
-    /// How often the run has reached each thing that can be: states of any design, cover points, and whatever is counted.
+    /// The frequency of each state that can be reached: states of any design, cover points, and counts.
     pub fn reached(&self) -> Vec<u64> {
         let all = self.coverage.counts().iter().chain(&self.cover_points).chain(&self.counts);
         all.copied().collect()
@@ -213,21 +213,14 @@ impl CrashRun {
     ///
     /// # Errors
     /// [`SimError::Cancelled`] only.
-    pub fn run_on(
+    pub fn run_on<'a>(
         self,
-        expectations: Option<&mut dyn Expect>,
-        next_life: Option<&mut dyn NextLife>,
+        expectations: Option<&'a mut dyn Expect>,
+        next_life: Option<&'a mut dyn NextLife>,
     ) -> Result<Outcome, SimError> {
         let mut laboratory = CrashExplorer::new(self.how, self.seed);
-        if let Some(expectations) = expectations {
-            laboratory = laboratory.expecting(expectations);
-        }
-        if let Some(next_life) = next_life {
-            laboratory = laboratory.going_on(next_life);
-        }
-        if let Some(known) = self.known {
-            laboratory = laboratory.knowing(known);
-        }
+        (laboratory.expectations, laboratory.next_life) = (expectations, next_life);
+        laboratory.known = self.known.or(laboratory.known);
         laboratory.trace = self.keeps_trace.then(Vec::new);
         laboratory.trace_last = self.trace_last;
         let mut simulation = self.simulation;

@@ -1,4 +1,4 @@
-//! What makes a program one: names that exist, transactions and locks that end.
+//! Conditions of a program: names that exist, transactions and locks that end.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::{Step, Variable};
 pub const COMMIT_FIRST: &str =
     "others must not see what may yet be undone, so `commit` comes first";
 
-/// How many names a message lists.
+/// The number of names a message lists.
 const LISTED: usize = 12;
 
 /// The variables that are defined so far.
 #[derive(Debug, Default)]
 pub struct Variables {
-    /// How many words each has if it is an array, and the line that defines it.
+    /// The number of words each has if it is an array, and the line that defines it.
     known: BTreeMap<String, (Option<u32>, u32)>,
 }
 
@@ -31,12 +31,12 @@ impl Variables {
         }
     }
 
-    /// Whether there is one of this name.
+    /// Tells whether there is one of this name.
     pub fn has(&self, name: &str) -> bool {
         self.known.contains_key(name)
     }
 
-    /// How many words the variable of a name has if it is an array.
+    /// The number of words the variable of a name has if it is an array.
     pub fn words(&self, name: Token<'_>) -> Result<Option<u32>, ParseError> {
         match self.known.get(name.text) {
             Some(&(words, _)) => Ok(words),
@@ -49,19 +49,19 @@ impl Variables {
     }
 }
 
-/// What one thread is in the midst of.
+/// The open transaction and the locks of a thread.
 #[derive(Debug, Default)]
 pub struct Thread {
-    /// Where its transaction began.
+    /// The place at which its transaction began.
     transaction: Option<Place>,
     /// The locks that it holds, and where it took them.
     locks: Vec<(String, Place)>,
-    /// Where it was first spoken of.
+    /// The place of its first use.
     first: Option<Place>,
 }
 
 impl Thread {
-    /// Its next step, which stands at `place`.
+    /// Checks the thread's next step, which stands at `place`.
     pub fn step(&mut self, step: &Step, place: Place) -> Result<(), ParseError> {
         self.first.get_or_insert(place);
         match step.action() {
@@ -180,7 +180,7 @@ impl Held {
     }
 }
 
-/// What threads call by a name, wherever it is first used.
+/// The names that threads call, wherever each is first used.
 #[derive(Debug, Default)]
 pub struct Names {
     crashes: BTreeMap<String, Place>,

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Litmus, Step, Word};
 
-/// Whether stores to a word by several threads are apart, in every life.
+/// Tells whether stores to a word by several threads are apart, in every life.
 #[must_use]
 pub fn is_isolated(litmus: &Litmus) -> bool {
-    (0..litmus.life_count()).all(|life| are_isolated(litmus.threads_of(life)))
+    litmus.lives.iter().all(|life| are_isolated(&life.threads))
 }
 
 fn are_isolated(threads: &[Vec<Step>]) -> bool {
@@ -92,7 +92,7 @@ struct Place<'a> {
     /// In which stretch the transaction ends, if the place is in one.
     until: usize,
     locks: BTreeSet<&'a str>,
-    /// It is a store outside transactions.
+    /// The store is outside transactions.
     outside: bool,
 }
 
@@ -147,7 +147,7 @@ fn stretches(steps: &[Step]) -> Vec<(usize, usize)> {
     all
 }
 
-/// Of each thread and stretch, how many stretches of each thread have ended before it begins.
+/// For each thread and stretch, the number of stretches of each thread that have ended before it begins.
 struct Order(Vec<Vec<Vec<usize>>>);
 
 impl Order {
@@ -203,17 +203,17 @@ impl Order {
         }
     }
 
-    /// How many stretches of the thread of `one` have ended before `other` begins.
+    /// The number of stretches of the thread of `one` that have ended before `other` begins.
     fn ended_before(&self, one: &Place<'_>, other: &Place<'_>) -> usize {
         self.0[other.thread].get(other.stretch).map_or(0, |known| known[one.thread])
     }
 
-    /// Whether `one` comes before `other`.
+    /// Tells whether `one` comes before `other`.
     fn has_begun(&self, one: &Place<'_>, other: &Place<'_>) -> bool {
         self.ended_before(one, other) > one.stretch
     }
 
-    /// Whether its transaction, too, ends before.
+    /// Tells whether its transaction, too, ends before.
     fn has_ended(&self, one: &Place<'_>, other: &Place<'_>) -> bool {
         self.ended_before(one, other) > one.until
     }
@@ -273,7 +273,7 @@ mod tests {
                 .map(|steps| {
                     let text = format!("graven litmus 1\ntitle \"x\"\nA = 0\nB = 0\nthread\n{steps}\nthread\nsignal x\nsignal h\nsignal k\n");
                     let mut litmus = litmus::parse(&text).unwrap_or_else(|e| panic!("{e}"));
-                    litmus.threads.swap_remove(0)
+                    litmus.lives[0].threads.swap_remove(0)
                 })
                 .collect();
             early_signal(&threads).map(|early| (early.name, early.word.name, early.thread))

@@ -71,7 +71,7 @@
 //! | `writeback WORD` | its line is written back and stays |
 //! | `maintenance` | the design's periodic work begins |
 //! | `settle` | waits until memory and the design's work for finished transactions are idle |
-//! | `crash NAME` | power fails here, and then the run goes on as if it had not |
+//! | `crash NAME` | power fails here, and then the run continues as if it had not |
 //! | `if WORD = VALUE: STEP` | the word is loaded; the step, which is one of those that touch a line, or `compute` or `maintenance`, is done if it holds the value |
 //! | `repeat COUNT: STEP, STEP` | the steps so often, one after the other; read, and printed from eight times on, as if they were all there |
 //!
@@ -141,7 +141,7 @@ pub const VERSION: u32 = 1;
 /// A litmus program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Litmus {
-    /// What it is about.
+    /// The subject.
     pub title: String,
     /// Designs that must keep their guarantee in it; none: every safe one.
     pub designs: Vec<String>,
@@ -153,58 +153,50 @@ pub struct Litmus {
     pub settings: Vec<(String, String)>,
     /// A mutant of the design, or a mutation operator, that is in force.
     pub mutant: Option<String>,
-    /// The adversary's choices of delays and orders in memory; none: memory as it is.
-    pub adversary: Option<Choices>,
     /// Seed of the bytes that the log region holds at first; none: zeroes.
     pub garbage: Option<u64>,
-    /// Number of each thread's first transaction, so that ids wrap soon.
-    pub first_transaction: u64,
     /// Words and what they hold at first.
     pub variables: Vec<Variable>,
-    /// What each thread does.
-    pub threads: Vec<Vec<Step>>,
-    /// Where power fails besides the program's own crash steps.
-    pub crash: CrashAt,
-    /// What the machine is used for after a recovery, one after the other.
+    /// Uses of the machine, at least one: the first, and one after each recovery from a power failure of the one before.
     pub lives: Vec<Life>,
-    /// What must hold.
+    /// The conditions that must hold.
     pub expectations: Vec<Expectation>,
 }
 
-/// What the machine is used for after a recovery.
+/// A use of the machine, from power-on to a power failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Life {
     /// The adversary's choices of delays and orders in memory; none: memory as it is.
     pub adversary: Option<Choices>,
-    /// Number of each thread's first transaction.
+    /// Number of each thread's first transaction, so that ids wrap soon.
     pub first_transaction: u64,
-    /// What each thread does.
+    /// The steps of each thread.
     pub threads: Vec<Vec<Step>>,
-    /// Where power fails besides the program's own crash steps.
+    /// The points at which power fails besides the program's own crash steps.
     pub crash: CrashAt,
 }
 
 /// Consecutive words with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How many words; one that is not an array has one.
+    /// The number of words; one that is not an array has one.
     pub words: Option<u32>,
-    /// What each holds at first.
+    /// The initial value of each word.
     pub initial: u64,
-    /// Where it lies.
+    /// The place.
     pub place: Placement,
 }
 
-/// Where a variable lies.
+/// The place of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// At the beginning of a line that no other has yet.
     OwnLine,
     /// Right after the last word of this variable's line that is taken.
     With(String),
-    /// At so many bytes from the start of the data region, a multiple of 8.
+    /// At as many bytes from the start of the data region, a multiple of 8.
     At(u64),
 }
 
@@ -213,7 +205,7 @@ pub enum Placement {
 pub struct Word {
     /// The variable.
     pub name: String,
-    /// Which of an array's words; none for a variable that is not an array.
+    /// The index of an array's word; none for a variable that is not an array.
     pub index: Option<u32>,
 }
 
@@ -222,7 +214,7 @@ pub struct Word {
 pub enum Step {
     /// `begin`: a transaction begins.
     Begin,
-    /// `commit`: it ends; the thread goes on when the commit is acknowledged.
+    /// `commit`: it ends; the thread continues when the commit is acknowledged.
     Commit,
     /// `A = 5`: a store.
     Store(Word, u64),
@@ -250,14 +242,14 @@ pub enum Step {
     Maintenance,
     /// `settle`: waits until memory and the design's work for finished transactions are idle.
     Settle,
-    /// `crash NAME`: power fails here; then the run goes on as if it had not.
+    /// `crash NAME`: power fails here; then the run continues as if it had not.
     Crash(String),
     /// `if A = 5: B = 6`: A is loaded, and the step is done if it holds the value.
     If(Word, u64, Box<Step>),
 }
 
 impl Step {
-    /// What it does, whether or not a loaded word decides that it is done, in a transaction or outside.
+    /// The action, whether or not a loaded word decides that it is done, in a transaction or outside.
     pub fn action(&self) -> &Step {
         match self {
             Step::If(_, _, then) | Step::Outside(then) => then.action(),
@@ -265,7 +257,7 @@ impl Step {
         }
     }
 
-    /// Whether it is a store outside transactions.
+    /// Tells whether it is a store outside transactions.
     pub fn is_outside(&self) -> bool {
         match self {
             Step::If(_, _, then) => then.is_outside(),
@@ -273,7 +265,7 @@ impl Step {
         }
     }
 
-    /// Whether it is a store of a transaction.
+    /// Tells whether it is a store of a transaction.
     pub fn is_transactional_store(&self) -> bool {
         !self.is_outside() && matches!(self.action(), Step::Store(..) | Step::StoreNonTemporal(..))
     }
@@ -291,7 +283,7 @@ pub enum Level {
     Llc,
 }
 
-/// Where power fails besides the program's own crash steps.
+/// The points at which power fails besides the program's own crash steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CrashAt {
     /// `crash everywhere`: at every change of the durable state.
@@ -303,7 +295,7 @@ pub enum CrashAt {
     Point {
         /// Its number, from 0.
         number: u64,
-        /// What is special about it.
+        /// The particulars of the failure.
         failure: Failure,
     },
 }
@@ -311,9 +303,9 @@ pub enum CrashAt {
 /// A power failure at a crash point, and how the recovery from it fares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
-    /// What it finds.
+    /// The state that it finds.
     pub mode: FailureMode,
-    /// `recovery 3 7`: recovery is cut off after so many writes, once for each, and starts again.
+    /// `recovery 3 7`: recovery is cut off after as many writes, once for each, and starts again.
     pub cuts: Vec<u64>,
 }
 
@@ -324,7 +316,7 @@ impl Failure {
     }
 }
 
-/// What a power failure at a crash point finds.
+/// The state that a power failure at a crash point finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailureMode {
     /// Everything that was accepted, and nothing else.
@@ -338,7 +330,7 @@ pub enum FailureMode {
     Landed(u64),
 }
 
-/// What must hold, and when.
+/// A condition, and when it must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
     /// When.
@@ -361,45 +353,8 @@ pub enum When {
 }
 
 impl Litmus {
-    /// How many lives it has.
-    pub fn life_count(&self) -> usize {
-        1 + self.lives.len()
-    }
-
-    /// The threads of a life, from 0.
-    pub fn threads_of(&self, life: usize) -> &[Vec<Step>] {
-        match life.checked_sub(1) {
-            None => &self.threads,
-            Some(later) => &self.lives[later].threads,
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn threads_of_mut(&mut self, life: usize) -> &mut Vec<Vec<Step>> {
-        match life.checked_sub(1) {
-            None => &mut self.threads,
-            Some(later) => &mut self.lives[later].threads,
-        }
-    }
-
-    /// Where power fails in a life.
-    pub fn crash_of(&self, life: usize) -> &CrashAt {
-        match life.checked_sub(1) {
-            None => &self.crash,
-            Some(later) => &self.lives[later].crash,
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn crash_of_mut(&mut self, life: usize) -> &mut CrashAt {
-        match life.checked_sub(1) {
-            None => &mut self.crash,
-            Some(later) => &mut self.lives[later].crash,
-        }
-    }
-
-    /// The steps of all threads of all lives.
+    /// Returns the steps of all threads of all lives.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
-        (0..self.life_count()).flat_map(|life| self.threads_of(life).iter().flatten())
+        self.lives.iter().flat_map(|life| life.threads.iter().flatten())
     }
 }

@@ -20,7 +20,7 @@ const MAX_THREADS: usize = 64;
 /// Most words of an array.
 const MAX_WORDS: u64 = 65536;
 
-/// What statements begin with, but for definitions of variables.
+/// The beginnings of statements, but for definitions of variables.
 const STATEMENTS: [&str; 15] = [
     "title",
     "design",
@@ -56,7 +56,11 @@ pub fn parse_placed(text: &str) -> Result<(Litmus, Places), ParseError> {
     let mut lines = lines.filter(|line| !line.is_blank());
     let end = Place::end_of(text);
     version(lines.next(), end)?;
-    let mut parser = Parser::default();
+    let mut parser = Parser {
+        litmus: Litmus { lives: vec![Life::default()], ..Litmus::default() },
+        places: Places(vec![Vec::new()]),
+        ..Parser::default()
+    };
     for line in lines {
         parser.line(line)?;
     }
@@ -84,12 +88,12 @@ fn version(line: Option<Line<'_>>, end: Place) -> Result<(), ParseError> {
     line.end()
 }
 
-/// Whether a word has a meaning at the beginning of a line.
+/// Tells whether a word has a meaning at the beginning of a line.
 fn is_keyword(word: &str) -> bool {
     word == "graven" || STATEMENTS.contains(&word) || STEPS.contains(&word)
 }
 
-/// What lines that are no statement are.
+/// The meaning of lines that are no statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Block {
     /// Before the first step: definitions of variables.
@@ -108,7 +112,7 @@ enum Block {
 struct Parser<'a> {
     litmus: Litmus,
     block: Block,
-    /// Where statements were made that are made once, and the first `thread`.
+    /// The places of statements that are made once, and of the first `thread`.
     said: BTreeMap<&'a str, Place>,
     variables: Variables,
     names: Names,
@@ -117,7 +121,7 @@ struct Parser<'a> {
     sequence: Vec<(usize, Step, Place)>,
     /// The locks that are held at this place of a sequence, by whom, and since where.
     held: Held,
-    /// Where the steps of each life's threads stand.
+    /// The places of the steps of each life's threads.
     places: Places,
 }
 
@@ -146,7 +150,7 @@ impl<'a> Parser<'a> {
         line.end()
     }
 
-    /// Whether a line is one in this block: `crash` is a step, too.
+    /// Tells whether a line is one in this block: `crash` is a step, too.
     fn is_statement(&self, line: &Line<'a>) -> bool {
         let mut ahead = *line;
         let first = ahead.next().text;
@@ -164,37 +168,25 @@ impl<'a> Parser<'a> {
         }
         match first.text {
             "thread" => return self.thread(first),
-            "life" => return self.life(first),
+            "life" => return self.next_life(first),
             "expect" | "survives" => return self.expectation(first, line),
             "design" => return names(line, "the name of a design", &mut self.litmus.designs),
             "violates" => return names(line, "the name of a design", &mut self.litmus.violates),
             "set" => return self.setting(line),
             _ => self.once(first)?,
         }
-        let crash = self.litmus.crash_of_mut(self.litmus.lives.len());
-        if first.text == "crash" {
-            *crash = crash_at(line)?;
-            return Ok(());
-        }
         let litmus = &mut self.litmus;
+        let life = litmus.lives.last_mut().expect("a program has a life");
         match first.text {
+            "crash" => life.crash = crash_at(line)?,
             "title" => litmus.title = line.quoted("a title in quotes")?,
             "machine" => litmus.machine = Some(line.name("the name of a machine")?.text.into()),
             "mutant" => litmus.mutant = Some(line.raw("the name of a mutant")?.into()),
-            "adversary" => {
-                let choices = Some(choices(line)?);
-                match litmus.lives.last_mut() {
-                    None => litmus.adversary = choices,
-                    Some(life) => life.adversary = choices,
-                }
-            }
+            "adversary" => life.adversary = Some(choices(line)?),
             "garbage" => litmus.garbage = Some(line.number("the seed", 0..=u64::MAX)?),
             "first-transaction" => {
-                let first = line.number("the number of a transaction", 0..=u64::MAX)?;
-                match litmus.lives.last_mut() {
-                    None => litmus.first_transaction = first,
-                    Some(life) => life.first_transaction = first,
-                }
+                life.first_transaction =
+                    line.number("the number of a transaction", 0..=u64::MAX)?;
             }
             "sequence" => return self.begin_sequence(first),
             other => unreachable!("`{other}` is in STATEMENTS"),
@@ -222,16 +214,15 @@ impl<'a> Parser<'a> {
                 .error(format!("one thread too many; a program has at most {MAX_THREADS}")));
         }
         self.threads.push(Thread::default());
-        let life = self.litmus.lives.len();
-        self.litmus.threads_of_mut(life).push(Vec::new());
-        self.places.0.resize_with(life + 1, Vec::new);
-        self.places.0[life].push(Vec::new());
+        let (life, places) = self.life();
+        life.threads.push(Vec::new());
+        places.push(Vec::new());
         self.block = Block::Thread;
         Ok(())
     }
 
-    /// What the machine is used for after a recovery.
-    fn life(&mut self, word: Token<'a>) -> Result<(), ParseError> {
+    /// Begins a use of the machine after a recovery.
+    fn next_life(&mut self, word: Token<'a>) -> Result<(), ParseError> {
         self.end_life(
             word.place,
             "there is no thread before this `life`; each life has at least one",
@@ -240,7 +231,14 @@ impl<'a> Parser<'a> {
             self.said.remove(again);
         }
         self.litmus.lives.push(Life::default());
+        self.places.0.push(Vec::new());
         Ok(())
+    }
+
+    /// Returns the present life, and where the steps of its threads stand.
+    fn life(&mut self) -> (&mut Life, &mut Vec<Vec<Place>>) {
+        let life = self.litmus.lives.last_mut().expect("a program has a life");
+        (life, self.places.0.last_mut().expect("each life has its places"))
     }
 
     /// No thread of the present life follows.
@@ -257,8 +255,8 @@ impl<'a> Parser<'a> {
         if is_sequence {
             self.end_sequence();
         }
-        let life = self.litmus.lives.len();
-        if let Some(circle) = Circle::of_signals(self.litmus.threads_of(life), life) {
+        let number = self.litmus.lives.len() - 1;
+        if let Some(circle) = Circle::of_signals(&self.litmus.lives[number].threads, number) {
             return Err(circle.refusal(&self.places));
         }
         self.check_signals()?;
@@ -271,18 +269,16 @@ impl<'a> Parser<'a> {
     /// The steps of the present life's sequence become those of threads.
     fn end_sequence(&mut self) {
         let steps = std::mem::take(&mut self.sequence);
-        let life = self.litmus.lives.len();
         let threads = sequence::threads(steps, self.names.signals());
-        let (steps, places) = threads.into_iter().map(|thread| thread.into_iter().unzip()).unzip();
-        *self.litmus.threads_of_mut(life) = steps;
-        self.places.0.resize_with(life, Vec::new);
-        self.places.0.push(places);
+        let threads = threads.into_iter().map(|thread| thread.into_iter().unzip());
+        let (life, places) = self.life();
+        (life.threads, *places) = threads.unzip();
     }
 
     /// No thread of the present life comes to a word after a signal of a transaction that has stored to it and not committed.
     fn check_signals(&self) -> Result<(), ParseError> {
-        let threads = self.litmus.threads_of(self.litmus.lives.len());
-        let Some(EarlySignal { name, word, thread }) = early_signal(threads) else { return Ok(()) };
+        let early = self.litmus.lives.last().and_then(|life| early_signal(&life.threads));
+        let Some(EarlySignal { name, word, thread }) = early else { return Ok(()) };
         match (self.names.signals().get(&name), self.said.get("sequence")) {
             (None, Some(sequence)) => Err(sequence.error(format!(
                 "thread {thread} comes to `{word}`, which the transaction of another thread has stored to and not ended; {COMMIT_FIRST}"
@@ -393,9 +389,9 @@ impl<'a> Parser<'a> {
             self.sequence.push((thread, step, place));
             return Ok(());
         }
-        let life = self.litmus.lives.len();
-        self.litmus.threads_of_mut(life)[thread].push(step);
-        self.places.0[life][thread].push(place);
+        let (life, places) = self.life();
+        life.threads[thread].push(step);
+        places[thread].push(place);
         Ok(())
     }
 

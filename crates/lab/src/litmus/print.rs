@@ -23,12 +23,14 @@ impl Display for Litmus {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "graven litmus {VERSION}")?;
         self.write_head(f)?;
-        write_block(f, &self.variables)?;
-        write_threads(f, &self.threads)?;
-        for life in &self.lives {
-            writeln!(f, "\nlife")?;
-            write_numbers(f, life.adversary.as_ref(), None, life.first_transaction)?;
-            write_crash(f, &life.crash)?;
+        for (number, life) in self.lives.iter().enumerate() {
+            if number > 0 {
+                writeln!(f, "\nlife")?;
+            }
+            self.write_life_head(f, number)?;
+            if number == 0 {
+                write_block(f, &self.variables)?;
+            }
             write_threads(f, &life.threads)?;
         }
         write_block(f, &self.expectations)
@@ -53,39 +55,31 @@ impl Litmus {
         if let Some(mutant) = &self.mutant {
             writeln!(f, "mutant {mutant}")?;
         }
-        write_numbers(f, self.adversary.as_ref(), self.garbage, self.first_transaction)?;
-        write_crash(f, &self.crash)
+        Ok(())
     }
-}
 
-fn write_numbers(
-    f: &mut Formatter<'_>,
-    adversary: Option<&Choices>,
-    garbage: Option<u64>,
-    first_transaction: u64,
-) -> fmt::Result {
-    let first = Some(first_transaction).filter(|&first| first != 0);
-    match adversary {
-        None => {}
-        Some(Choices::Drawn(seed)) => writeln!(f, "adversary {}", Number(*seed))?,
-        Some(Choices::Listed(departures)) => {
-            f.write_str("adversary departs")?;
-            departures.iter().try_for_each(|d| write!(f, " {}={}", d.choice, d.option))?;
-            writeln!(f)?;
+    /// Writes the statements of a life before its threads. The seed of the log region's bytes stands among those of the first.
+    fn write_life_head(&self, f: &mut Formatter<'_>, number: usize) -> fmt::Result {
+        let life = &self.lives[number];
+        match &life.adversary {
+            None => {}
+            Some(Choices::Drawn(seed)) => writeln!(f, "adversary {}", Number(*seed))?,
+            Some(Choices::Listed(departures)) => {
+                f.write_str("adversary departs")?;
+                departures.iter().try_for_each(|d| write!(f, " {}={}", d.choice, d.option))?;
+                writeln!(f)?;
+            }
         }
-    }
-    for (word, number) in [("garbage", garbage), ("first-transaction", first)] {
-        if let Some(number) = number {
-            writeln!(f, "{word} {}", Number(number))?;
+        if let (0, Some(seed)) = (number, self.garbage) {
+            writeln!(f, "garbage {}", Number(seed))?;
         }
-    }
-    Ok(())
-}
-
-fn write_crash(f: &mut Formatter<'_>, crash: &CrashAt) -> fmt::Result {
-    match crash {
-        CrashAt::Everywhere => Ok(()),
-        crash => writeln!(f, "{crash}"),
+        if life.first_transaction != 0 {
+            writeln!(f, "first-transaction {}", Number(life.first_transaction))?;
+        }
+        match &life.crash {
+            CrashAt::Everywhere => Ok(()),
+            crash => writeln!(f, "{crash}"),
+        }
     }
 }
 

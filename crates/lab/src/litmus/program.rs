@@ -16,7 +16,7 @@ pub enum LayoutError {
     /// Nothing is free behind a variable in its line.
     #[error("variable {name}: the line of {with} is full; a line has 8 words")]
     LineFull {
-        /// Which variable.
+        /// The variable.
         name: String,
         /// Behind which it was to lie.
         with: String,
@@ -24,26 +24,26 @@ pub enum LayoutError {
     /// Two variables lie in one place.
     #[error("variable {name} lies where {other} does, at offset {offset:#x}")]
     Overlap {
-        /// Which variable.
+        /// The variable.
         name: String,
         /// The other.
         other: String,
-        /// Where, from the start of the data region.
+        /// The distance from the start of the data region.
         offset: u64,
     },
     /// Beyond the data region.
     #[error("variable {name} ends at offset {end:#x}, beyond the data region of {room:#x} bytes")]
     TooFar {
-        /// Which variable.
+        /// The variable.
         name: String,
-        /// Where it ends.
+        /// The end.
         end: u64,
         /// Bytes of the region.
         room: u64,
     },
 }
 
-/// Where the variables of a program lie.
+/// The places of a program's variables.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
     variables: BTreeMap<String, (Addr, u32)>,
@@ -116,7 +116,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Where a word lies.
+    /// The address of a word.
     pub fn addr(&self, word: &Word) -> Addr {
         let (first, _) = self.variables[&word.name];
         first.plus(u64::from(word.index.unwrap_or(0)) * WORD_BYTES)
@@ -150,9 +150,9 @@ pub static WORKLOAD: workload::WorkloadInfo = workload::WorkloadInfo {
 };
 
 impl LitmusWorkload {
-    /// What a laid-out program does in a life, from 0.
+    /// The workload of a laid-out program's life, from 0.
     pub fn new(litmus: &Litmus, layout: &Layout, life: usize) -> LitmusWorkload {
-        let before = (0..life).flat_map(|life| litmus.threads_of(life).iter().flatten());
+        let before = litmus.lives[..life].iter().flat_map(|life| life.threads.iter().flatten());
         let crashes = before.filter(|step| matches!(step, Step::Crash(_))).count() as u32;
         let mut names = Names { crashes, ..Names::default() };
         let mut initial = Vec::new();
@@ -162,7 +162,7 @@ impl LitmusWorkload {
             initial.extend(addrs.map(|addr| (addr, v.initial)));
         }
         let steps = |steps: &Vec<Step>| steps.iter().map(|s| names.plan(s, layout)).collect();
-        let threads = litmus.threads_of(life).iter().map(steps).collect();
+        let threads = litmus.lives[life].threads.iter().map(steps).collect();
         LitmusWorkload { initial, threads }
     }
 }
@@ -249,7 +249,7 @@ enum Planned {
 struct Run {
     steps: usize,
     rest: std::vec::IntoIter<Planned>,
-    /// What is done if the word that is being loaded holds this value.
+    /// The operation if the word that is being loaded holds this value.
     pending: Option<(u64, Op)>,
 }
 

@@ -11,7 +11,7 @@ use super::tokens::{ParseError, Place};
 use super::{Litmus, Step};
 use graven_machine::sim::ProgramDeadlock;
 
-/// Where the steps of a program stand in its text.
+/// The places of a program's steps in its text.
 #[derive(Clone, Debug, Default)]
 pub struct Places(pub(super) Vec<Vec<Vec<Place>>>);
 
@@ -45,7 +45,7 @@ impl Circle {
     /// The circle of a life's threads that have stopped in a run, if the run tells their steps.
     pub fn of_run(litmus: &Litmus, life: usize, deadlock: &ProgramDeadlock) -> Option<Circle> {
         let stuck = deadlock.waits.iter().map(|wait| Some((wait.thread as usize, wait.step?)));
-        Circle::of(litmus.threads_of(life), life, &stuck.collect::<Option<_>>()?)
+        Circle::of(&litmus.lives[life].threads, life, &stuck.collect::<Option<_>>()?)
     }
 
     /// The circle that closes in every run, because of signals alone.
@@ -110,7 +110,7 @@ impl fmt::Display for Circle {
     }
 }
 
-/// What a thread that is stuck waits for.
+/// The wait of a thread that is stuck.
 fn wait_of(threads: &[Vec<Step>], stuck: &BTreeMap<usize, usize>, thread: usize) -> Option<Wait> {
     let step = *stuck.get(&thread)?;
     let by_any = |by: &dyn Fn(usize, usize) -> Option<usize>| {
@@ -143,7 +143,7 @@ fn taken_before(steps: &[Step], lock: &str) -> Option<usize> {
     matches!(steps[last], Step::Lock(_)).then_some(last)
 }
 
-/// Whether a thread waits for something while it has a lock. Only then can a run of a program that was read show a circle.
+/// Tells whether a thread waits for something while it has a lock. Only then can a run of a program that was read show a circle.
 pub fn waits_with_a_lock(threads: &[Vec<Step>]) -> bool {
     let waits = |steps: &Vec<Step>| {
         let mut held = 0;

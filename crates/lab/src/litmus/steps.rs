@@ -4,7 +4,7 @@ use super::check::Variables;
 use super::tokens::{Kind, Line, ParseError, Token};
 use super::{Level, Step, Word};
 
-/// What steps begin with, but for stores.
+/// The beginnings of steps, but for stores.
 pub const STEPS: [&str; 17] = [
     "begin",
     "commit",
@@ -25,10 +25,10 @@ pub const STEPS: [&str; 17] = [
     "repeat",
 ];
 
-/// How often a `repeat` may do its steps.
+/// The highest number of times that a `repeat` may do its steps.
 const REPEATS_MAX: u64 = 1 << 20;
 
-/// What `crash` and `expect` mean something else by.
+/// The words that mean something else after `crash` and `expect`.
 const NO_CRASH_NAMES: [&str; 4] = ["everywhere", "marked", "point", "end"];
 
 /// The count of a `repeat`, if the line begins with one; steps follow, with commas between them.
@@ -147,7 +147,7 @@ fn store(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseError>
     Ok(Step::Store(word, value(line)?))
 }
 
-/// What a word holds.
+/// The value of a word.
 pub fn value(line: &mut Line<'_>) -> Result<u64, ParseError> {
     line.number("the value", 0..=u64::MAX)
 }

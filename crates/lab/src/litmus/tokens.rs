@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-/// How much of an offending text a message shows.
+/// The length of an offending text in a message.
 const SHOWN_CHARS: usize = 40;
 
 /// A litmus program was refused. The message says what is wrong and what is allowed.
@@ -15,7 +15,7 @@ pub struct ParseError {
     pub line: u32,
     /// Number of the character in its line, from 1.
     pub column: u32,
-    /// What is wrong, and what is allowed.
+    /// The error, and the accepted texts.
     pub message: String,
 }
 
@@ -29,7 +29,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Where a text ends: behind its last line.
+    /// The end of a text: behind its last line.
     pub fn end_of(text: &str) -> Place {
         let last = (1..).zip(text.lines()).last();
         let (line, text) = last.unwrap_or((1, ""));
@@ -47,7 +47,7 @@ impl Place {
     }
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A letter or `_`, then letters, digits, `_` and `-`.
@@ -67,11 +67,11 @@ pub enum Kind {
 /// A token of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// Its characters.
+    /// The characters.
     pub text: &'a str,
-    /// Where it begins; an end is where the token before it ends.
+    /// The beginning; an end is where the token before it ends.
     pub place: Place,
 }
 
@@ -107,7 +107,7 @@ impl Token<'_> {
     }
 }
 
-/// What is left of a line, and where.
+/// The rest of a line, and its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
     rest: &'a str,
@@ -136,12 +136,12 @@ impl<'a> Line<'a> {
         Token { kind, text, place: if kind == Kind::End { end } else { place } }
     }
 
-    /// Whether nothing but a comment is left.
+    /// Tells whether nothing but a comment is left.
     pub fn is_blank(&self) -> bool {
         self.peek().kind == Kind::End
     }
 
-    /// Whether what is left begins with the name of a word and `=` or `[`, as stores and definitions do.
+    /// Tells whether what is left begins with the name of a word and `=` or `[`, as stores and definitions do.
     pub fn is_assignment(&self) -> bool {
         let mut ahead = *self;
         ahead.next().kind == Kind::Name && matches!(ahead.next().text, "=" | "[")
@@ -224,7 +224,7 @@ impl<'a> Line<'a> {
         if token.kind == Kind::End { Ok(()) } else { Err(token.instead_of("the end of the line")) }
     }
 
-    /// Goes on by so many bytes, which are returned.
+    /// Continues by `bytes`, which are returned.
     fn advance(&mut self, bytes: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(bytes);
         self.rest = rest;
@@ -233,7 +233,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What a text that does not begin with white space begins with, and of how many bytes.
+/// The kind and the length of the first token of a text that does not begin with white space.
 fn next_token(text: &str) -> (Kind, usize) {
     let Some(first) = text.chars().next() else { return (Kind::End, 0) };
     let run =
@@ -252,7 +252,7 @@ fn next_token(text: &str) -> (Kind, usize) {
     }
 }
 
-/// Where the text that begins with a quote has the one that closes it.
+/// The closing quote of a text that begins with one.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().enumerate().skip(1).find_map(|(at, byte)| {

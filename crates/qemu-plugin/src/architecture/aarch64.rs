@@ -30,7 +30,7 @@ pub const AARCH64: Architecture = Architecture {
         call_number: Some(8),
         zero: Some(31),
     },
-    calls: &calls::AARCH64,
+    call: calls::of_aarch64,
     clone_end: 4,
     stat_bytes: 128,
     epoll_bytes: 16,

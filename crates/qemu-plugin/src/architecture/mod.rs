@@ -1,4 +1,4 @@
-//! What is different between programs for one architecture and for another: instructions, registers, how functions are called,
+//! The differences between programs of one architecture and of another: instructions, registers, how functions are called,
 //! numbers of system calls, and sizes of what the kernel writes. All else of this plugin is the same for each.
 //!
 //! QEMU says for which it was built when it loads the plugin, and runs programs of no other.
@@ -8,7 +8,7 @@ mod x86_64;
 
 use std::sync::OnceLock;
 
-use crate::calls::{Call, Numbers};
+use crate::calls::Call;
 use crate::flow::Reading;
 use crate::instruction::Kind;
 
@@ -17,17 +17,18 @@ pub use x86_64::X86_64;
 
 /// One that programs may be for.
 pub struct Architecture {
-    /// What QEMU calls it.
+    /// The name by which QEMU knows it.
     name: &'static str,
-    /// What executables call it.
+    /// The name by which executables know it.
     pub machine: object::Architecture,
     /// Looks at the bytes of an instruction.
     pub kind: fn(&[u8]) -> Kind,
     /// Reads the bytes of a block's next instruction for which load an address comes from, as far as that is followed.
     pub follow: fn(&mut Reading, &[u8]),
-    /// Where the processor's state has what.
+    /// The places of registers in the processor's state.
     pub registers: Layout,
-    calls: &'static Numbers,
+    /// The system call of a number.
+    call: fn(usize) -> Option<Call>,
     /// The argument of `clone` that says where the kernel tells a thread's end.
     pub clone_end: usize,
     /// Bytes of what the kernel writes for `stat`.
@@ -38,7 +39,7 @@ pub struct Architecture {
     pub zeroed_bytes: u64,
 }
 
-/// Where the state of a processor has its registers. A register is known by its number in instructions.
+/// The places of registers in the state of a processor. A register is known by its number in instructions.
 pub struct Layout {
     /// Words of the state before register 0.
     pub first: usize,
@@ -79,9 +80,8 @@ pub fn of_guest() -> &'static Architecture {
 }
 
 impl Architecture {
-    /// The system call of this number.
-    pub fn call(&self, number: i64) -> Call {
-        let known = usize::try_from(number).ok().and_then(|number| self.calls.get(number));
-        known.copied().unwrap_or(Call::Other)
+    /// Returns the system call of a number, if it is known.
+    pub fn call(&self, number: i64) -> Option<Call> {
+        (self.call)(usize::try_from(number).ok()?)
     }
 }

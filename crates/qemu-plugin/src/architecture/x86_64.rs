@@ -3,7 +3,7 @@
 //! A marker is `nopl 0x677276NN(%rax,%rax)`, NN its number.
 
 use super::{Architecture, Layout};
-use crate::calls;
+use crate::calls::Call;
 use crate::flow::Reading;
 use crate::instruction::Kind;
 
@@ -29,7 +29,7 @@ pub const X86_64: Architecture = Architecture {
         call_number: None,
         zero: None,
     },
-    calls: &calls::X86_64,
+    call: Call::new,
     clone_end: 3,
     stat_bytes: 144,
     // It is packed.
@@ -37,7 +37,7 @@ pub const X86_64: Architecture = Architecture {
     zeroed_bytes: 0,
 };
 
-/// What a marker's bytes are before and behind its number.
+/// The bytes of a marker before and behind its number.
 const BEFORE: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
 const BEHIND: [u8; 3] = [0x76, 0x72, 0x67];
 
@@ -80,7 +80,7 @@ fn kind(bytes: &[u8]) -> Kind {
     }
 }
 
-/// Whether one of an instruction's prefixes, which end with REX, is rep or repne.
+/// Tells whether one of an instruction's prefixes, which end with REX, is rep or repne.
 fn is_repeated(bytes: &[u8]) -> bool {
     bytes
         .iter()

@@ -5,22 +5,22 @@ use graven_capture::{Event, Left, Mark};
 
 use super::roles::{Role, Rules};
 
-/// What a thread does by an event.
+/// An action of a thread by an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
-    /// It begins a transaction, and has none.
+    /// Begins a transaction, and had none.
     Begin,
-    /// It ends it.
+    /// Ends the transaction.
     End,
-    /// It aborts a transaction, or one within it.
+    /// Aborts a transaction, or one within it.
     Abort,
-    /// It ends or aborts one, and has none; nor has it just aborted one, which programs end nevertheless.
+    /// Ends or aborts one, and had none; nor has the thread just aborted one, which programs end nevertheless.
     EndOfNone,
-    /// It is gone, and its transaction was not over; the end follows.
+    /// The thread is gone, and its transaction was not over; the end follows.
     Abandon,
-    /// It acquires a lock that it does not hold.
+    /// Acquires a lock that the thread does not hold.
     Lock(u64),
-    /// It holds a lock no longer.
+    /// Holds a lock no longer.
     Unlock(u64),
     /// The region of interest begins, if it has not begun.
     From,
@@ -33,9 +33,9 @@ pub(super) enum Act {
 struct Inside {
     function: u32,
     argument: u64,
-    /// It has begun a transaction, or one within another.
+    /// The thread has begun a transaction, or one within another.
     has_begun: bool,
-    /// Of one that waits, how often its lock was held before.
+    /// The number of times that the lock of a waiting thread was held before.
     times: u32,
 }
 
@@ -43,7 +43,7 @@ struct Inside {
 #[derive(Debug)]
 struct Held {
     lock: u64,
-    /// How often it was acquired and not released.
+    /// The number of times that it was acquired and not released.
     times: u32,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Actor {
     inside: Vec<Inside>,
     /// Transactions that it has begun and not ended: they are one.
     depth: u32,
-    /// It has aborted the last one that it had.
+    /// The thread has aborted the last one that it had.
     has_aborted: bool,
     held: Vec<Held>,
     /// Functions that it is in that are left out, and that synchronise threads.
@@ -76,22 +76,22 @@ impl Actor {
         }
     }
 
-    /// Whether it is in a function that has this role.
+    /// Tells whether it is in a function that has this role.
     pub fn is_inside(&self, rules: &Rules, role: Role) -> bool {
         self.inside.iter().any(|inside| rules.roles(inside.function).contains(&role))
     }
 
-    /// Whether it is in a function that is left out.
+    /// Tells whether it is in a function that is left out.
     pub fn is_left_out(&self) -> bool {
         self.left_out > 0
     }
 
-    /// Whether it is in a function that synchronises threads.
+    /// Tells whether it is in a function that synchronises threads.
     pub fn is_synchronising(&self) -> bool {
         self.synchronising > 0
     }
 
-    /// Whether it holds a lock.
+    /// Tells whether it holds a lock.
     pub fn holds(&self, lock: u64) -> bool {
         self.times(lock) > 0
     }
@@ -101,7 +101,7 @@ impl Actor {
         self.inside.iter().rev().find(|i| i.function == function).map(|i| i.argument)
     }
 
-    /// What functions call that end a transaction is part of that.
+    /// The callees of a function that ends a transaction are part of that.
     fn is_ending(&self, rules: &Rules) -> bool {
         self.inside.iter().any(|inside| rules.roles(inside.function).iter().any(|r| r.ends()))
     }

@@ -14,7 +14,7 @@ use super::memory::{Layout, each_word, store, words};
 use super::merge::each;
 use super::origins::Origins;
 use super::races::{Party, Races};
-use super::report::{Accessor, Mismatch, NAMED_MAX, Race, Report};
+use super::report::{Accessor, Mismatch, NAMED_MAX, Race, Region, Report};
 use super::roles::Rules;
 use super::survey::{Limits, Stop, Survey, survey};
 use crate::frames::Frames;
@@ -23,15 +23,15 @@ use graven_base::control::Control;
 use graven_base::memory::{Addr, Image, WORD_BYTES};
 use graven_machine::program::{Op, Ptr};
 
-/// What a plugin has written.
+/// The files of a plugin.
 pub trait Sources {
     /// A thread's stream, or a region's bytes.
     type File: Read;
 
-    /// How many threads there were.
+    /// The number of threads.
     fn threads(&self) -> usize;
 
-    /// How many regions.
+    /// The number of regions.
     fn regions(&self) -> usize;
 
     /// A thread's stream, from its beginning.
@@ -46,7 +46,7 @@ pub trait Sources {
     /// It cannot be read.
     fn before(&self, region: usize) -> io::Result<Self::File>;
 
-    /// How many bytes it had then.
+    /// The number of bytes it had then.
     ///
     /// # Errors
     /// It cannot be read.
@@ -65,7 +65,7 @@ pub enum CaptureError {
     /// A file of the capture.
     #[error("{what}: {error}")]
     Io {
-        /// Which.
+        /// The file.
         what: String,
         /// Why.
         error: io::Error,
@@ -73,7 +73,7 @@ pub enum CaptureError {
     /// A stream is none.
     #[error("the stream of thread {thread}: {broken}")]
     Stream {
-        /// Which.
+        /// The thread.
         thread: usize,
         /// Why.
         broken: String,
@@ -84,7 +84,7 @@ pub enum CaptureError {
     /// The trace cannot be written.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// Somebody has cancelled it.
+    /// The caller has cancelled it.
     #[error("cancelled")]
     Cancelled,
 }
@@ -93,7 +93,7 @@ pub enum CaptureError {
 pub struct Capture<S> {
     sources: S,
     rules: Rules,
-    /// What is known before the records are merged.
+    /// The results of the first look, before the records are merged.
     survey: Survey,
 }
 
@@ -110,7 +110,7 @@ impl<S: Sources> Capture<S> {
     /// Merges everything, without writing it.
     ///
     /// # Errors
-    /// Files that cannot be read; somebody cancels.
+    /// Files that cannot be read; the caller cancels.
     pub fn report(&self, control: &Control) -> Result<Report, CaptureError> {
         self.merge(None::<Writer<io::Sink>>, control)
     }
@@ -128,20 +128,10 @@ impl<S: Sources> Capture<S> {
     ) -> Result<(), CaptureError> {
         let mut capture = description;
         capture["report"] = report.to_json();
+        let data_start = Layout::of(&[0]).regions()[0].0;
         let header = Header {
-            version: graven_base::VERSION.into(),
-            origin: Origin::Program,
-            design: None,
-            workload: None,
-            machine: None,
-            config: None,
-            of_design: Vec::new(),
-            threads: report.threads,
-            transactions: None,
-            seed: 0,
-            data_start: Layout::of(&[0]).regions()[0].0,
-            data_end: None,
             capture: Some(capture),
+            ..Header::without_machine(Origin::Program, report.threads, data_start)
         };
         let again = self.merge(Some(Writer::new(out, &header)?), control)?;
         // Races are found once.
@@ -169,13 +159,15 @@ impl<S: Sources> Capture<S> {
             lengths.push(length);
         }
         let threads = traced.iter().map(|&number| Thread { number, ..Thread::default() });
+        let regions = layout.regions().iter();
+        let regions = regions.map(|&(start, bytes)| Region { start, bytes, file_bytes: 0 });
         let report = Report {
             threads: traced.iter().flatten().count() as u32,
             all_threads: traced.len() as u32,
             skipped: self.survey.skipped,
             sections_untouched: self.survey.untouched,
             locks_merged: self.survey.circles.len() as u64,
-            regions: layout.regions().to_vec(),
+            regions: regions.collect(),
             never_entered: self.survey.never_entered.clone(),
             ..Report::default()
         };
@@ -228,29 +220,29 @@ pub(super) fn stream_error(thread: usize, broken: &Broken) -> CaptureError {
     CaptureError::Stream { thread, broken: broken.to_string() }
 }
 
-/// Where the trace is.
+/// The phase of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It has not begun: what is stored is there when it does.
+    /// The trace has not begun: what is stored is there when it does.
     Before,
-    /// It has begun.
+    /// The trace has begun.
     In,
-    /// It has ended; the rest is compared only.
+    /// The trace has ended; the rest is compared only.
     After,
 }
 
-/// What is known of a thread.
+/// A thread of the program.
 #[derive(Debug, Default)]
 struct Thread {
     /// In the trace.
     number: Option<u32>,
     /// Instructions since its last operation.
     instructions: u64,
-    /// What its events mean.
+    /// The meaning of its events.
     actor: Actor,
-    /// Whether one is open in the trace.
+    /// A transaction is open in the trace.
     is_open: bool,
-    /// Its operations in the trace; counted where that is written.
+    /// The operations in the trace; counted where that is written.
     operations: u64,
     /// Transactions in the trace.
     transactions: u64,
@@ -264,9 +256,9 @@ struct Thread {
 #[derive(Debug)]
 struct Held {
     lock: u64,
-    /// How many locks of the program it stands for that are held.
+    /// The number of held locks of the program for which it stands.
     times: u32,
-    /// It was released, and is held to the end of the transaction.
+    /// The lock was released, and is held to the end of the transaction.
     is_released: bool,
 }
 
@@ -275,7 +267,7 @@ struct Assembly<'a, W: Write> {
     survey: &'a Survey,
     layout: &'a Layout,
     image: Image,
-    /// Where pages of volatile memory lie in the trace.
+    /// The places of pages of volatile memory in the trace.
     frames: Frames,
     threads: Vec<Thread>,
     /// None with one thread, and when races are known.
@@ -283,17 +275,17 @@ struct Assembly<'a, W: Write> {
     phase: Phase,
     /// Transactions that have begun, of all threads.
     begun: u64,
-    /// What the present event means.
+    /// The actions of the present event.
     acts: Vec<Act>,
     /// The length of each region's file now.
     lengths: Vec<u64>,
-    /// How that has changed in the trace.
+    /// The changes of that in the trace.
     changes: Vec<LengthChange>,
     /// Numbers of locks.
     locks: FxHashMap<u64, u32>,
     report: Report,
     writer: Option<Writer<W>>,
-    /// What went wrong first.
+    /// The first failure.
     failure: Option<CaptureError>,
 }
 
@@ -393,7 +385,7 @@ impl<W: Write> Assembly<'_, W> {
         self.frames = frames;
     }
 
-    /// It is held against what other threads access; not what functions do that synchronise threads.
+    /// Compares an access with those of other threads; not accesses of functions that synchronise threads.
     fn may_race(&mut self, thread: usize, address: u64, bytes: u64, is_store: bool) {
         let Some(races) = &mut self.races else { return };
         let t = &self.threads[thread];
@@ -403,7 +395,7 @@ impl<W: Write> Assembly<'_, W> {
         }
     }
 
-    /// Whether an access is by a function that is left out of the trace.
+    /// Tells whether an access is by a function that is left out of the trace.
     fn is_left_out(&mut self, thread: usize, address: u64, bytes: u64) -> bool {
         let is = self.threads[thread].actor.is_left_out();
         if is && self.phase == Phase::In {
@@ -415,11 +407,12 @@ impl<W: Write> Assembly<'_, W> {
     /// A load has found something else.
     fn astray(&mut self, thread: usize, address: u64, bytes: u64) {
         self.report.loads_unexplained += 1;
-        let load = self.threads[thread].number.map(|n| (n, self.threads[thread].transactions));
+        let by = &self.threads[thread];
+        let (thread, transaction) = (by.number, by.number.map(|_| by.transactions));
         let (region, offset) = self.layout.place(address);
         let places = &mut self.report.loads_astray;
         if places.len() < NAMED_MAX {
-            places.push(Mismatch { region, offset, bytes, load });
+            places.push(Mismatch { region, offset, bytes, thread, transaction });
         }
     }
 
@@ -489,7 +482,7 @@ impl<W: Write> Assembly<'_, W> {
         self.acts = acts;
     }
 
-    /// What functions do that synchronise threads.
+    /// Tells of functions that synchronise threads.
     fn tell_races(&mut self, thread: usize, event: &Event) {
         let (Some(races), actor) = (&mut self.races, &self.threads[thread].actor) else { return };
         match *event {
@@ -526,7 +519,7 @@ impl<W: Write> Assembly<'_, W> {
         }
     }
 
-    /// It has made bytes zero: words that are so already are not written.
+    /// The kernel has made bytes zero: words that are so already are not written.
     fn zeroed(&mut self, thread: usize, position: u64, bytes: u64) {
         let Some((start, end)) = self.layout.clipped(position, bytes) else { return };
         // Who gets the memory next does not race with who had it.
@@ -578,7 +571,9 @@ impl<W: Write> Assembly<'_, W> {
     /// The trace begins.
     fn start(&mut self) {
         self.phase = Phase::In;
-        self.report.file_bytes.clone_from(&self.lengths);
+        for (region, &bytes) in self.report.regions.iter_mut().zip(&self.lengths) {
+            region.file_bytes = bytes;
+        }
         if let Some(writer) = &mut self.writer
             && let Err(error) = writer.picture(&self.image)
         {
@@ -773,7 +768,8 @@ fn compare(
         if let Some(last) = last {
             last.bytes += WORD_BYTES;
         } else if places.len() < NAMED_MAX {
-            places.push(Mismatch { region, offset, bytes: WORD_BYTES, load: None });
+            let (thread, transaction) = (None, None);
+            places.push(Mismatch { region, offset, bytes: WORD_BYTES, thread, transaction });
         }
     }
 }

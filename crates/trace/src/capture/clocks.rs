@@ -1,8 +1,8 @@
-//! What has happened before what: vector clocks of threads, and of what they synchronise by.
+//! The order of events: vector clocks of threads, and of the objects by which they synchronise.
 
 use rustc_hash::FxHashMap;
 
-/// What threads synchronise by.
+/// An object by which threads synchronise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Object {
     /// A lock, released by who held it alone.
@@ -15,7 +15,7 @@ pub(super) enum Object {
     Unit(u64),
 }
 
-/// Of each thread, up to when what it did has happened before; 0: nothing of it.
+/// For each thread, the time up to which its actions have happened before; 0: none of them.
 #[derive(Clone, Debug, Default)]
 struct Clock(Vec<u32>);
 
@@ -41,7 +41,7 @@ impl Clock {
     }
 }
 
-/// The clocks of all threads. A thread's own time goes on whenever it releases something.
+/// The clocks of all threads. A thread's own time continues whenever it releases something.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     threads: Vec<Clock>,
@@ -49,7 +49,7 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// Of so many threads, of which nothing has happened before anything of another.
+    /// The clocks of `threads`, of which nothing has happened before anything of another.
     pub fn new(threads: usize) -> Clocks {
         let mut clocks = vec![Clock::default(); threads];
         clocks.iter_mut().enumerate().for_each(|(thread, clock)| clock.tick(thread));
@@ -62,7 +62,7 @@ impl Clocks {
         self.threads[thread].of(thread)
     }
 
-    /// Whether what another thread did at that time has happened before what this one does now.
+    /// Tells whether what another thread did at that time has happened before what this one does now.
     #[inline]
     pub fn has_seen(&self, thread: usize, other: usize, time: u32) -> bool {
         time <= self.threads[thread].of(other)
@@ -78,14 +78,14 @@ impl Clocks {
         self.threads[by].tick(by);
     }
 
-    /// What was released there has happened before what the thread does from here on.
+    /// The actions before the release of the object have happened before those of the thread from here on.
     pub fn acquires(&mut self, thread: usize, object: Object) {
         if let Some(clock) = self.objects.get(&object) {
             self.threads[thread].join(clock);
         }
     }
 
-    /// What the thread did up to here has happened before what those do who acquire it.
+    /// The actions of the thread up to here have happened before those of threads that acquire the object.
     pub fn releases(&mut self, thread: usize, object: Object) {
         self.objects.entry(object).or_default().join(&self.threads[thread]);
         self.threads[thread].tick(thread);

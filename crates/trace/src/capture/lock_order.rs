@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-/// Which locks are acquired while others are held.
+/// The locks that are acquired while others are held.
 #[derive(Debug, Default)]
 pub(super) struct LockOrder {
     /// The one that is held, the one that is acquired, and the thread; none: several threads.
@@ -112,7 +112,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is left has an order: no lock is reached from itself over locks of several threads.
+        /// The rest has an order: no lock is reached from itself over locks of several threads.
         #[test]
         fn what_is_left_has_no_circle(
             edges in prop::collection::vec((0u64..8, 0u64..8, 0usize..9), 0..30),

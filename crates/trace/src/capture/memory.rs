@@ -8,7 +8,7 @@ use graven_capture::place;
 /// Regions begin at multiples of this.
 const ALIGNMENT: u64 = 2 << 20;
 
-/// Where each region lies in the trace, and how long it is.
+/// The place and length of each region in the trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
     /// First byte and length.
@@ -16,7 +16,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Of regions of these lengths, one behind the other.
+    /// The layout of regions of these lengths, one behind the other.
     pub fn of(lengths: &[u64]) -> Layout {
         let mut next = ALIGNMENT;
         let place = |&length: &u64| {
@@ -27,14 +27,14 @@ impl Layout {
         Layout { regions: lengths.iter().map(place).collect() }
     }
 
-    /// Where a position lies, if a region has so many bytes from it on.
+    /// The address of a position, if a region has `bytes` from it on.
     pub fn address(&self, position: u64, bytes: u64) -> Option<u64> {
         let (region, offset) = place(position);
         let &(start, length) = self.regions.get(usize::from(region))?;
         (offset + bytes <= length).then_some(start + offset)
     }
 
-    /// First byte of so many from a position on that the region has, and the one behind the last, if it has some.
+    /// The first byte of `bytes` from a position on that the region has, and the one behind the last, if it has some.
     pub fn clipped(&self, position: u64, bytes: u64) -> Option<(u64, u64)> {
         let (region, offset) = place(position);
         let &(start, length) = self.regions.get(usize::from(region))?;
@@ -54,7 +54,7 @@ impl Layout {
     }
 }
 
-/// The words that so many bytes from an address on lie in.
+/// The words of `bytes` from an address on.
 pub(super) fn words(address: u64, bytes: u64) -> impl Iterator<Item = Addr> {
     let first = address / WORD_BYTES;
     let last = (address + bytes - 1) / WORD_BYTES;

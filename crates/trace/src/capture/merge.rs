@@ -4,7 +4,7 @@ use std::io::Read;
 
 use graven_capture::{Broken, Record, Records};
 
-/// Of an event that no stream has.
+/// The thread of an event that no stream has.
 const NOBODY: u16 = u16::MAX;
 
 /// Who brought about each event, in the order of events.

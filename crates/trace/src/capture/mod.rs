@@ -35,6 +35,6 @@ mod roles;
 mod survey;
 
 pub use assembly::{Capture, CaptureError, Sources};
-pub use report::{Accessor, Mismatch, Race, Report};
+pub use report::{Accessor, Mismatch, Race, Region, Report};
 pub use roles::{Function, Role, Rules};
 pub use survey::Limits;

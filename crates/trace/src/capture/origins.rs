@@ -1,11 +1,11 @@
-//! Which load of the trace a thread's recorded loads are.
+//! The loads of the trace that belong to a thread's recorded loads.
 
 use graven_capture::ORIGIN_MAX;
 
 /// Loads that are remembered: what is further back was loaded long ago.
 const REMEMBERED: u64 = (ORIGIN_MAX as u64 + 1).next_power_of_two();
 
-/// Of a thread. Loads of the trace have numbers, from 1, which wrap; 0 is none.
+/// For a thread. Loads of the trace have numbers, from 1, which wrap; 0 is none.
 #[derive(Debug)]
 pub(super) struct Origins {
     /// Loads that were recorded.
@@ -24,7 +24,7 @@ impl Default for Origins {
 }
 
 impl Origins {
-    /// The load of the trace with an address that was loaded so many recorded loads ago.
+    /// The load of the trace with an address that was loaded `ago` recorded loads ago.
     pub fn of(&self, ago: u16) -> u32 {
         match self.recorded.checked_sub(u64::from(ago)) {
             Some(before) if ago > 0 => self.numbers[((before + 1) % REMEMBERED) as usize],
@@ -37,7 +37,7 @@ impl Origins {
         self.traced = self.traced.wrapping_add(1);
     }
 
-    /// A recorded load is done, for which the trace has so many, the last ones: none if it is not in the trace.
+    /// A recorded load is done, for which the trace has `loads`, the last ones: none if it is not in the trace.
     pub fn recorded(&mut self, loads: u32) {
         self.recorded += 1;
         let number = if loads == 0 { 0 } else { self.traced };

@@ -38,7 +38,7 @@ pub(super) struct Party {
     pub is_store: bool,
 }
 
-/// What is known of an access to a word.
+/// An access to a word.
 #[derive(Clone, Copy, Debug)]
 struct Past {
     thread: u32,
@@ -73,7 +73,7 @@ pub(super) struct Races {
 }
 
 impl Races {
-    /// Of so many threads.
+    /// The races of `threads`.
     pub fn new(threads: usize) -> Races {
         Races {
             clocks: Clocks::new(threads),
@@ -87,7 +87,7 @@ impl Races {
         }
     }
 
-    /// How many bytes have a race.
+    /// The number of bytes that have a race.
     pub fn bytes(&self) -> u64 {
         self.racing.values().map(|bytes| u64::from(bytes.count_ones())).sum()
     }
@@ -97,7 +97,7 @@ impl Races {
         self.clocks.begins(thread, by as usize);
     }
 
-    /// A function is entered. `is_alone`: the thread holds its lock, and nobody else does.
+    /// A function is entered. `is_alone`: the thread holds its lock, and no other thread does.
     pub fn entered(&mut self, thread: usize, role: Role, argument: u64, is_alone: bool) {
         let object = match role {
             Role::Unlock if !is_alone => Object::Shared(argument),
@@ -188,7 +188,7 @@ impl Races {
         self.accesses += u64::from(races);
     }
 
-    /// It accesses bytes of a word; returns whether that races with what is known of them.
+    /// The thread accesses bytes of a word; returns whether that races with earlier accesses.
     fn touch(&mut self, party: &Party, word: Addr, bytes: u8) -> bool {
         let &Party { thread, is_store, .. } = party;
         let transaction = party.transaction.map_or(0, |number| number as u32 + 1);
@@ -276,7 +276,7 @@ impl Races {
     }
 }
 
-/// Which bytes of a word are among so many from an address on.
+/// The bytes of a word among `bytes` from an address on.
 fn mask(word: Addr, address: u64, bytes: u64) -> u8 {
     let from = address.max(word.0) - word.0;
     let to = (address + bytes).min(word.0 + WORD_BYTES) - word.0;

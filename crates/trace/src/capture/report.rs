@@ -1,67 +1,51 @@
-//! What was captured, what was left out, and what the capture cannot explain.
+//! The captured operations, those left out, and those that the capture cannot explain.
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 /// Most places that are named of each kind.
 pub(super) const NAMED_MAX: usize = 8;
 
 /// Something in persistent memory that no recorded store explains.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mismatch {
     /// The region, by its number.
     pub region: usize,
     /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// Of a load that found something else: the thread, and its transactions before.
-    pub load: Option<(u32, u64)>,
-}
-
-impl Mismatch {
-    fn to_json(&self) -> Value {
-        json!({
-            "region": self.region,
-            "offset": self.offset,
-            "bytes": self.bytes,
-            "thread": self.load.map(|(thread, _)| thread),
-            "transaction": self.load.map(|(_, transaction)| transaction),
-        })
-    }
+    /// The thread of a load that found something else.
+    pub thread: Option<u32>,
+    /// The transactions of the thread before that load.
+    pub transaction: Option<u64>,
 }
 
 /// One of two accesses that race.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Accessor {
     /// The thread, by its number in the trace.
     pub thread: Option<u32>,
-    /// Its transaction; none: it is outside transactions.
+    /// The transaction; none: the access is outside transactions.
     pub transaction: Option<u64>,
     /// The region, by its number.
     pub region: usize,
     /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes; of the earlier access, those that are known of the word.
+    /// The number of bytes; of the earlier access, those that are known of the word.
     pub bytes: u64,
-    /// Whether it stores.
+    /// The access is a store.
+    #[serde(rename = "access", serialize_with = "access")]
     pub is_store: bool,
 }
 
-impl Accessor {
-    fn to_json(&self) -> Value {
-        json!({
-            "thread": self.thread,
-            "transaction": self.transaction,
-            "region": self.region,
-            "offset": self.offset,
-            "bytes": self.bytes,
-            "access": if self.is_store { "store" } else { "load" },
-        })
-    }
+/// Writes how memory is accessed.
+fn access<S: Serializer>(is_store: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *is_store { "store" } else { "load" })
 }
 
 /// Two accesses that race, in the order in which the trace has them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Race {
     /// The first.
     pub earlier: Accessor,
@@ -69,8 +53,19 @@ pub struct Race {
     pub later: Accessor,
 }
 
-/// What a capture has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A region of persistent memory in the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Region {
+    /// First byte.
+    pub start: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Length of the region's file when the trace begins, in bytes; 0 of memory that is no file's.
+    pub file_bytes: u64,
+}
+
+/// The counts of a capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Threads of the program with accesses to persistent memory, or transactions.
     pub threads: u32,
@@ -84,7 +79,7 @@ pub struct Report {
     pub kernel_bytes: u64,
     /// Transactions in the trace.
     pub transactions: u64,
-    /// Of these, those that store nothing.
+    /// Those that store nothing.
     pub transactions_without_stores: u64,
     /// Those that store more than one word.
     pub transactions_of_several: u64,
@@ -100,7 +95,7 @@ pub struct Report {
     pub sections_untouched: u64,
     /// Stores of words in the trace, and those of them that are outside transactions.
     pub words_stored: u64,
-    /// See there.
+    /// Words stored outside transactions.
     pub words_stored_outside: u64,
     /// Loads and stores of words by functions that are left out: they are not in the trace.
     pub words_left_out: u64,
@@ -125,11 +120,11 @@ pub struct Report {
     pub bytes_compared: u64,
     /// Bytes at the end that no store explains.
     pub bytes_unexplained: u64,
-    /// Where the first are.
+    /// The places of the first.
     pub unexplained: Vec<Mismatch>,
     /// Loads that have found something else than what is there in the trace.
     pub loads_unexplained: u64,
-    /// Where the first were.
+    /// The places of the first.
     pub loads_astray: Vec<Mismatch>,
     /// Loads and stores that race with an earlier one of another thread.
     pub races: u64,
@@ -137,64 +132,18 @@ pub struct Report {
     pub racing_bytes: u64,
     /// The first races, of different words.
     pub first_races: Vec<Race>,
-    /// First byte and length of each region in the trace.
-    pub regions: Vec<(u64, u64)>,
-    /// The length of each region's file when the trace begins; 0 of that which is no file's.
-    pub file_bytes: Vec<u64>,
     /// Changes of lengths of files in the trace.
     pub lengths_changed: u64,
     /// Functions that say what a transaction or the region is, or are left out, and that the program never entered.
     pub never_entered: Vec<String>,
+    /// The regions of persistent memory.
+    pub regions: Vec<Region>,
 }
 
 impl Report {
-    /// As a document.
+    /// Returns the report as a document.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let places = |all: &[Mismatch]| all.iter().map(Mismatch::to_json).collect::<Vec<_>>();
-        let races = self
-            .first_races
-            .iter()
-            .map(|race| json!({"earlier": race.earlier.to_json(), "later": race.later.to_json()}));
-        let regions = self.regions.iter().zip(&self.file_bytes).map(
-            |(&(start, bytes), file)| json!({"start": start, "bytes": bytes, "file_bytes": file}),
-        );
-        json!({
-            "threads": self.threads,
-            "all_threads": self.all_threads,
-            "loads": self.loads,
-            "stores": self.stores,
-            "kernel_bytes": self.kernel_bytes,
-            "transactions": self.transactions,
-            "transactions_without_stores": self.transactions_without_stores,
-            "transactions_of_several": self.transactions_of_several,
-            "aborted": self.aborted,
-            "unfinished": self.unfinished,
-            "ends_of_none": self.ends_of_none,
-            "skipped": self.skipped,
-            "sections_untouched": self.sections_untouched,
-            "words_stored": self.words_stored,
-            "words_stored_outside": self.words_stored_outside,
-            "words_left_out": self.words_left_out,
-            "volatile_loads": self.volatile_loads,
-            "volatile_stores": self.volatile_stores,
-            "volatile_pages": self.volatile_pages,
-            "addresses_loaded": self.addresses_loaded,
-            "unlocks_put_off": self.unlocks_put_off,
-            "locks_merged": self.locks_merged,
-            "forks": self.forks,
-            "replaced": self.replaced,
-            "bytes_compared": self.bytes_compared,
-            "bytes_unexplained": self.bytes_unexplained,
-            "unexplained": places(&self.unexplained),
-            "loads_unexplained": self.loads_unexplained,
-            "loads_astray": places(&self.loads_astray),
-            "races": self.races,
-            "racing_bytes": self.racing_bytes,
-            "first_races": races.collect::<Vec<_>>(),
-            "lengths_changed": self.lengths_changed,
-            "never_entered": self.never_entered,
-            "regions": regions.collect::<Vec<_>>(),
-        })
+        serde_json::to_value(self).expect("texts and numbers can be written")
     }
 }

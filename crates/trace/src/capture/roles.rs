@@ -1,36 +1,36 @@
-//! What functions are for that a program calls, and what a transaction is.
+//! The roles of functions that a program calls, and the meaning of a transaction.
 
-/// What a call of a function means.
+/// The meaning of a call of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Its entry begins a transaction.
+    /// The entry begins a transaction.
     Begin {
-        /// It has begun none if it does not return 0.
+        /// The call has begun none if it does not return 0.
         returns_zero: bool,
     },
     /// A call of it is a transaction.
     Call,
-    /// Its return ends one: what it does itself is part of the transaction.
+    /// The return ends one: the function's own accesses are part of the transaction.
     Commit,
     /// The same; what was stored was undone, by stores of the program's.
     Abort,
-    /// Its return, with 0, acquires the lock that its first argument points to.
+    /// The return, with 0, acquires the lock to which the first argument points.
     Lock,
     /// The same, but others may acquire it so, too.
     LockShared,
-    /// Its entry releases it.
+    /// The entry releases the lock.
     Unlock,
     /// Both: its entry releases the lock that its second argument points to, and when it returns it has it again.
     Wait,
-    /// It orders threads: what they do before they enter it, and after they leave it.
+    /// The call orders threads: their actions before they enter it, and after they leave it.
     Order,
     /// The same, of what they do before they enter it.
     Release,
     /// The same, of what they do after it has returned 0.
     Acquire,
-    /// What it loads and stores, and its instructions, are left out of the trace.
+    /// The loads, stores and instructions are left out of the trace.
     LeftOut,
-    /// Its first entry begins the region of interest.
+    /// The first entry begins the region of interest.
     From,
     /// When it is left for the first time after that, the region ends.
     Until,
@@ -40,19 +40,19 @@ pub enum Role {
 const OWNER_DEAD: u32 = 130;
 
 impl Role {
-    /// Whether its entry begins a transaction.
+    /// Tells whether its entry begins a transaction.
     #[must_use]
     pub fn begins(self) -> bool {
         matches!(self, Role::Begin { .. } | Role::Call)
     }
 
-    /// Whether its return ends one that another function has begun.
+    /// Tells whether its return ends one that another function has begun.
     #[must_use]
     pub fn ends(self) -> bool {
         matches!(self, Role::Commit | Role::Abort)
     }
 
-    /// Whether what it does itself is synchronisation.
+    /// Tells whether what it does itself is synchronisation.
     pub(super) fn synchronises(self) -> bool {
         match self {
             Role::Begin { .. } | Role::Call | Role::Commit | Role::Abort => false,
@@ -62,7 +62,7 @@ impl Role {
         }
     }
 
-    /// Whether a function that returns this has acquired a lock. Of an int, the upper half is anything.
+    /// Tells whether a function that returns this has acquired a lock. Of an int, the upper half is anything.
     pub(super) fn has_locked(result: u64) -> bool {
         matches!(result as u32, 0 | OWNER_DEAD)
     }
@@ -94,13 +94,13 @@ impl Role {
 /// A function that was followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// What the program calls it.
+    /// The name in the program.
     pub name: String,
-    /// What it is for.
+    /// The roles.
     pub roles: Vec<Role>,
 }
 
-/// What the events of a program mean.
+/// The meaning of a program's events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Functions that were followed, by their numbers.
@@ -111,7 +111,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// What a function is for.
+    /// The roles of a function.
     #[must_use]
     pub fn roles(&self, function: u32) -> &[Role] {
         self.functions.get(function as usize).map_or(&[], |function| &function.roles)
@@ -134,7 +134,7 @@ impl Rules {
         })
     }
 
-    /// Whether something is a transaction, beside what markers say.
+    /// Tells whether something is a transaction, beside what markers say.
     #[must_use]
     pub fn have_transactions(&self) -> bool {
         let begins = |function: &Function| function.roles.iter().any(|role| role.begins());

@@ -10,7 +10,7 @@ use super::memory::Layout;
 use super::merge::Order;
 use super::roles::{Role, Rules};
 
-/// Which part of a program is traced, of its region of interest.
+/// The part of a program's region of interest that is traced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Transactions before the trace begins: what they store is there when it does.
@@ -19,7 +19,7 @@ pub struct Limits {
     pub most: Option<u64>,
 }
 
-/// Where the trace ends.
+/// The end of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// Before the event of this number.
@@ -30,7 +30,7 @@ pub(super) enum Stop {
     Never,
 }
 
-/// What a first look at all streams finds.
+/// The results of a first look at all streams.
 #[derive(Debug)]
 pub(super) struct Survey {
     pub order: Order,
@@ -53,13 +53,13 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Whether the event of this number begins a transaction.
+    /// Tells whether the event of this number begins a transaction.
     pub fn begins_at(&self, number: u64) -> bool {
         self.begins.binary_search(&number).is_ok()
     }
 }
 
-/// What matters for where the trace begins and ends, by the numbers of events, and for its locks.
+/// Matters for where the trace begins and ends, by the numbers of events, and for its locks.
 #[derive(Default)]
 struct Found {
     lock_order: LockOrder,
@@ -202,13 +202,13 @@ fn of_thread<S: Sources>(
 #[derive(Default)]
 struct Open {
     begin: Option<u64>,
-    /// It counts, since it has touched persistent memory, or does so without.
+    /// The transaction counts, since it has touched persistent memory, or does so without.
     is_touched: bool,
     thread: usize,
     /// Locks that the thread holds, in the order in which it has acquired them, and whether it has released them: a transaction
     /// that counts holds them to its end.
     held: Vec<(u64, bool)>,
-    /// What was acquired behind released ones.
+    /// The locks that were acquired behind released ones.
     behind_released: Vec<(u64, u64)>,
 }
 
@@ -234,7 +234,7 @@ impl Open {
         }
     }
 
-    /// It is over; returns whether it was a transaction.
+    /// The thread is over; returns whether it was a transaction.
     fn close(&mut self, found: &mut Found) -> bool {
         let Some(begin) = self.begin.take() else { return false };
         self.held.retain(|(_, is_released)| !is_released);

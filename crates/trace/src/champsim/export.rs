@@ -25,14 +25,14 @@ const REGISTERS: (u32, u32) = (64, 192);
 /// Operations between looks at [`Control`].
 const OPERATIONS_PER_LOOK: u64 = 4096;
 
-/// What of a thread is written.
+/// The part of a thread that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The thread.
     pub thread: u32,
-    /// Its first transaction that is written, from 0.
+    /// The first transaction that is written, from 0.
     pub first_transaction: u64,
-    /// How many; none: all that follow, and what comes after the last.
+    /// The number of transactions; none: all that follow, and what comes after the last.
     pub transactions: Option<u64>,
 }
 

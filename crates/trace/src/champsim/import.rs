@@ -33,7 +33,7 @@ const CHUNK_INSTRUCTIONS: usize = 4096;
 /// The first address that no number of a register can be.
 const REGISTERS: u64 = 256;
 
-/// How a trace is made.
+/// The settings of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct How {
     /// Stores of a transaction; none: no transactions.
@@ -49,7 +49,7 @@ pub struct How {
 pub struct Imported<W> {
     /// The program trace.
     pub out: W,
-    /// Of all sources.
+    /// The oddities of all sources.
     pub oddities: Oddities,
 }
 
@@ -72,21 +72,7 @@ pub fn import<R: Read, W: Write>(
     out: W,
     control: &Control,
 ) -> Result<Imported<W>, TraceError> {
-    let header = Header {
-        version: graven_base::VERSION.into(),
-        origin: Origin::ChampSim,
-        design: None,
-        workload: None,
-        machine: None,
-        config: None,
-        of_design: Vec::new(),
-        threads: sources.len() as u32,
-        transactions: None,
-        seed: 0,
-        data_start: PAGE_BYTES,
-        data_end: None,
-        capture: None,
-    };
+    let header = Header::without_machine(Origin::ChampSim, sources.len() as u32, PAGE_BYTES);
     let mut writer = Writer::new(out, &header)?;
     let (mut next_page, mut before) = (1, 0);
     let mut oddities = Oddities::default();

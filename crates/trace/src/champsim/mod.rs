@@ -27,19 +27,19 @@ pub const INSTRUCTION_BYTES: usize = 64;
 
 /// ChampSim's number of the stack pointer.
 const STACK_POINTER: u8 = 6;
-/// Of the flags.
+/// The register of the flags.
 const FLAGS: u8 = 25;
-/// Of the instruction pointer.
+/// The register of the instruction pointer.
 const INSTRUCTION_POINTER: u8 = 26;
 
 /// One instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Instruction {
-    /// Its address.
+    /// The address.
     pub ip: u64,
-    /// Whether it is a branch.
+    /// The instruction is a branch.
     pub is_branch: bool,
-    /// Whether that is taken.
+    /// The branch is taken.
     pub branch_taken: bool,
     /// Registers that it writes; 0 is none.
     pub destination_registers: [u8; 2],
@@ -67,7 +67,7 @@ impl Instruction {
         }
     }
 
-    /// Its bytes.
+    /// The bytes.
     pub fn to_bytes(self) -> [u8; INSTRUCTION_BYTES] {
         let mut bytes = [0; INSTRUCTION_BYTES];
         bytes[..8].copy_from_slice(&self.ip.to_le_bytes());

@@ -20,7 +20,7 @@
 
 use super::layout::FIRST_VERSION;
 use super::volatile::{VOLATILE_BYTES_MAX, volatile_offset};
-use crate::framing::zigzag;
+use graven_capture::numbers::zigzag;
 use graven_machine::program::{Op, Ptr};
 
 /// Columns of a block.
@@ -45,7 +45,7 @@ pub(super) const ORIGIN_NEWEST: u8 = 1;
 pub(super) const ORIGIN_SAME: u8 = 2;
 pub(super) const ORIGIN_LISTED: u8 = 3;
 
-/// What the code of an address in a token says.
+/// The meaning of the code of an address in a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AddressCode {
     /// Bytes of the distance, by the code.
@@ -115,7 +115,7 @@ impl Columns {
         self.columns[TOKENS].len()
     }
 
-    /// Begins a block of a thread that has done so many loads.
+    /// Begins a block of a thread that has done `loads`.
     pub fn begin(&mut self, loads: u64) {
         self.columns.iter_mut().for_each(Vec::clear);
         // The engine numbers loads with 32 bits, wrapping.

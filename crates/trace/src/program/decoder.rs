@@ -10,8 +10,8 @@ use super::columns::{
     TX_BEGIN, TX_END, UNLOCK, VALUE_TOKENS, VALUES,
 };
 use super::volatile::VOLATILE_START;
-use crate::framing::unzigzag;
 use graven_base::memory::Addr;
+use graven_capture::numbers::unzigzag;
 use graven_machine::program::{Op, Ptr};
 
 /// Operations that are decoded at a time: 32 B each, so that a batch stays in the host's L1.
@@ -20,7 +20,7 @@ pub const BATCH_OPERATIONS: usize = 512;
 /// Bytes behind the columns.
 const SPARE_BYTES: usize = 8;
 
-/// What a column should hold, and does not.
+/// A column whose content is not what it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Broken(pub &'static str);
 
@@ -30,8 +30,14 @@ pub(super) struct Decoder {
     code: AddressCode,
     /// The columns and the spare bytes.
     raw: Vec<u8>,
-    at: [usize; COLUMNS],
     ends: [usize; COLUMNS],
+    place: Place,
+}
+
+/// A place in all columns, and what the next operations are relative to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    at: [usize; COLUMNS],
     loads: u32,
     words: [u64; 2],
     origin: u32,
@@ -55,21 +61,13 @@ const MASKS: [u64; 16] = {
 };
 
 impl Decoder {
-    /// Of blocks of a version of the format.
+    /// A decoder of blocks of a version of the format.
     pub fn new(version: u32) -> Decoder {
-        Decoder {
-            code: AddressCode::of(version),
-            raw: Vec::new(),
-            at: [0; COLUMNS],
-            ends: [0; COLUMNS],
-            loads: 0,
-            words: [0; 2],
-            origin: 0,
-            value: 0,
-        }
+        let (code, place) = (AddressCode::of(version), Place::default());
+        Decoder { code, raw: Vec::new(), ends: [0; COLUMNS], place }
     }
 
-    /// Where a payload goes: so many bytes, and the spare ones.
+    /// The place of a payload: `raw_bytes`, and the spare ones.
     pub fn buffer(&mut self, raw_bytes: usize) -> &mut [u8] {
         self.raw.clear();
         self.raw.resize(raw_bytes + SPARE_BYTES, 0);
@@ -82,20 +80,20 @@ impl Decoder {
         if columns < LENGTHS_BYTES {
             return Err(Broken("the lengths of six columns"));
         }
+        self.place = Place { loads: loads as u32, ..Place::default() };
         let mut at = LENGTHS_BYTES;
         for column in 0..COLUMNS {
             let length = self.raw[4 * column..].first_chunk().expect("measured");
-            self.at[column] = at;
+            self.place.at[column] = at;
             at = at.saturating_add(u32::from_le_bytes(*length) as usize);
             self.ends[column] = at;
         }
         if at != columns {
             return Err(Broken("columns that fill the block"));
         }
-        if self.ends[TOKENS] - self.at[TOKENS] != operations as usize {
+        if self.ends[TOKENS] - self.place.at[TOKENS] != operations as usize {
             return Err(Broken("a token for each operation"));
         }
-        (self.loads, self.words, self.origin, self.value) = (loads as u32, [0; 2], 0, 0);
         Ok(())
     }
 
@@ -103,27 +101,18 @@ impl Decoder {
     // A function of its own: whoever calls it between batches is cold.
     #[inline(never)]
     pub fn next_batch(&mut self, out: &mut [Op]) -> Result<usize, Broken> {
-        let first = self.at[TOKENS];
+        let first = self.place.at[TOKENS];
         let count = out.len().min(self.ends[TOKENS] - first);
-        let mut cursor = Cursor {
-            code: self.code,
-            raw: &self.raw,
-            at: self.at,
-            loads: self.loads,
-            words: self.words,
-            origin: self.origin,
-            value: self.value,
-        };
+        let mut cursor = Cursor { code: self.code, raw: &self.raw, place: self.place };
         for (slot, &token) in out.iter_mut().zip(&self.raw[first..first + count]) {
             if cursor.operation(token, slot).is_none() {
                 return Err(Broken("tokens that have their columns"));
             }
         }
-        (self.loads, self.words) = (cursor.loads, cursor.words);
-        (self.origin, self.value) = (cursor.origin, cursor.value);
-        self.at = cursor.at;
-        self.at[TOKENS] = first + count;
-        if self.at[TOKENS] == self.ends[TOKENS] && self.at != self.ends {
+        self.place = cursor.place;
+        let at = &mut self.place.at;
+        at[TOKENS] = first + count;
+        if at[TOKENS] == self.ends[TOKENS] && *at != self.ends {
             return Err(Broken("columns that are used up with the tokens"));
         }
         Ok(count)
@@ -131,19 +120,15 @@ impl Decoder {
 
     /// Loads of the thread so far, as far as 32 bits go.
     pub fn loads(&self) -> u32 {
-        self.loads
+        self.place.loads
     }
 }
 
-/// A place in all columns; in registers while a batch is decoded.
+/// A decoder while a batch is decoded: its place is in registers.
 struct Cursor<'a> {
     code: AddressCode,
     raw: &'a [u8],
-    at: [usize; COLUMNS],
-    loads: u32,
-    words: [u64; 2],
-    origin: u32,
-    value: u64,
+    place: Place,
 }
 
 impl Cursor<'_> {
@@ -152,7 +137,7 @@ impl Cursor<'_> {
         match token & 7 {
             LOAD => {
                 let (at, _) = self.access(token)?;
-                self.loads = self.loads.wrapping_add(1);
+                self.place.loads = self.place.loads.wrapping_add(1);
                 *slot = Op::Load { at };
             }
             STORE => {
@@ -175,12 +160,12 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// The next number of a column, of so many bytes.
+    /// The next number of a column, of this number of bytes.
     #[inline(always)]
     fn take(&mut self, column: usize, bytes: usize) -> Option<u64> {
-        let at = self.at[column];
+        let at = self.place.at[column];
         let eight = self.raw.get(at..at + 8)?.first_chunk()?;
-        self.at[column] = at + bytes;
+        self.place.at[column] = at + bytes;
         Some(u64::from_le_bytes(*eight) & MASKS[bytes & 15])
     }
 
@@ -190,18 +175,18 @@ impl Cursor<'_> {
         let code = token >> 3 & 7;
         let is_volatile = code >= self.code.volatile_from;
         let step = self.take(ADDRESSES, self.code.bytes[usize::from(code)].into())?;
-        let word = &mut self.words[usize::from(is_volatile)];
+        let word = &mut self.place.words[usize::from(is_volatile)];
         *word = word.wrapping_add(unzigzag(step) as u64);
         let start = VOLATILE_START.0 & u64::from(is_volatile).wrapping_neg();
         let addr = Addr((*word << 3).wrapping_add(start));
         let code = token >> 6;
         // Masks instead of branches: programs change between these all the time.
-        let mut origin =
-            self.loads & mask(code == ORIGIN_NEWEST) | self.origin & mask(code == ORIGIN_SAME);
+        let mut origin = self.place.loads & mask(code == ORIGIN_NEWEST)
+            | self.place.origin & mask(code == ORIGIN_SAME);
         if code == ORIGIN_LISTED {
             origin = self.listed_origin()?;
         }
-        self.origin = origin | self.origin & mask(origin == 0);
+        self.place.origin = origin | self.place.origin & mask(origin == 0);
         Some((Ptr { addr, origin }, is_volatile))
     }
 
@@ -211,20 +196,20 @@ impl Cursor<'_> {
             n if n == u64::from(FAR) => self.take(ORIGINS, 4)?,
             n => n,
         };
-        Some(self.loads.wrapping_sub(distance as u32))
+        Some(self.place.loads.wrapping_sub(distance as u32))
     }
 
     #[inline(always)]
     fn stored(&mut self, at: Ptr) -> Option<u64> {
-        let token = *self.raw.get(self.at[VALUE_TOKENS])?;
-        self.at[VALUE_TOKENS] += 1;
+        let token = *self.raw.get(self.place.at[VALUE_TOKENS])?;
+        self.place.at[VALUE_TOKENS] += 1;
         let (bytes, base) = (usize::from(token & 15), usize::from(token >> 4));
         if bytes > 8 || base > 2 {
             return None;
         }
         let distance = unzigzag(self.take(VALUES, bytes)?) as u64;
-        self.value = [0, self.value, at.addr.0][base].wrapping_add(distance);
-        Some(self.value)
+        self.place.value = [0, self.place.value, at.addr.0][base].wrapping_add(distance);
+        Some(self.place.value)
     }
 
     #[inline(always)]

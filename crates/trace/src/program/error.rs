@@ -1,9 +1,10 @@
-//! What can be wrong with a program trace, with the byte at which it is.
+//! The errors of a program trace, with the byte at which each is.
 
 use std::io;
 
 use thiserror::Error;
 
+use crate::framing::Unexpected;
 use graven_base::config::ConfigError;
 use graven_machine::sim::SimError;
 
@@ -13,23 +14,23 @@ pub enum TraceError {
     /// The bytes are not as the format demands.
     #[error("byte {offset}: expected {expected}, found {found}")]
     Malformed {
-        /// Where, from the beginning of the trace.
+        /// The distance from the beginning of the trace.
         offset: u64,
-        /// What should be there.
+        /// The expected bytes.
         expected: String,
-        /// What is there.
+        /// The bytes that were found.
         found: String,
     },
     /// An operation that no program may have.
     #[error("block at byte {offset}, thread {thread}, operation {operation}: {what}")]
     Operation {
-        /// Where its block begins.
+        /// The beginning of its block.
         offset: u64,
         /// The thread.
         thread: u32,
         /// The operation's number in its thread, from 0.
         operation: u64,
-        /// What is wrong with it.
+        /// The error.
         what: String,
     },
     /// The machine cannot take what the trace holds, or a value is refused.
@@ -44,16 +45,16 @@ pub enum TraceError {
          converted with --transaction-stores)"
     )]
     OutsideTransactions {
-        /// How it failed.
+        /// The error.
         error: SimError,
     },
-    /// It cannot be read or written.
+    /// The trace cannot be read or written.
     #[error("{0}")]
     Io(String),
-    /// It cannot be recorded or converted.
+    /// The trace cannot be recorded or converted.
     #[error("{0}")]
     Unsupported(String),
-    /// Somebody asked it to stop.
+    /// The caller asked it to stop.
     #[error("cancelled")]
     Cancelled,
 }
@@ -65,6 +66,11 @@ impl From<io::Error> for TraceError {
 }
 
 impl TraceError {
+    /// Returns what makes an error of something unexpected at an offset.
+    pub(crate) fn at(offset: u64) -> impl FnOnce(Unexpected) -> TraceError {
+        move |wrong| TraceError::malformed(offset, wrong.expected, wrong.found)
+    }
+
     /// Malformed bytes.
     pub(crate) fn malformed(
         offset: u64,

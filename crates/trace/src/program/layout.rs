@@ -12,13 +12,13 @@
 use super::error::TraceError;
 use crate::framing::{Numbers, checksum, shown};
 
-/// What a trace begins with; a transfer as text would break it.
+/// The beginning of a trace; a transfer as text would break it.
 pub const MAGIC: [u8; 8] = *b"\x89GRVNT\r\n";
-/// What it ends with, before the last checksum.
+/// The end, before the last checksum.
 pub(super) const END: [u8; 8] = *b"GRVNTEND";
 /// The format's version.
 pub const FORMAT_VERSION: u32 = 3;
-/// Its first one, which is read, too: it has no volatile memory. The second one has no lengths of files.
+/// The first version, which is read, too: it has no volatile memory. The second one has no lengths of files.
 pub(super) const FIRST_VERSION: u32 = 1;
 /// Operations of a full block.
 pub const BLOCK_OPERATIONS: usize = 16_384;
@@ -41,7 +41,7 @@ pub(super) const fn summary_bytes(version: u32) -> usize {
 /// Bytes of the trailer.
 pub(super) const TRAILER_BYTES: usize = 32;
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Populated words.
@@ -98,6 +98,21 @@ pub(super) struct Head {
 }
 
 impl Head {
+    /// Returns the head of a block before its payload is known, of the first thread and of one that has done nothing before.
+    pub fn new(kind: Kind, count: u32, first: u64) -> Head {
+        let (stored_bytes, raw_bytes, first_transaction, first_load) = (0, 0, 0, 0);
+        Head {
+            kind,
+            thread: 0,
+            count,
+            stored_bytes,
+            raw_bytes,
+            first,
+            first_transaction,
+            first_load,
+        }
+    }
+
     /// The head's bytes, with the checksum over it and the payload.
     pub fn to_bytes(self, payload: &[u8]) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
@@ -154,7 +169,7 @@ impl Head {
 pub(super) struct Entry {
     pub kind: Kind,
     pub thread: u32,
-    /// Where its head begins.
+    /// The beginning of its head.
     pub offset: u64,
     pub first: u64,
     pub first_transaction: u64,
@@ -175,7 +190,7 @@ impl Entry {
         }
     }
 
-    /// Where the next block, or the index, begins.
+    /// The beginning of the next block, or of the index.
     pub fn end(&self) -> u64 {
         self.offset + HEAD_BYTES as u64 + u64::from(self.stored_bytes)
     }

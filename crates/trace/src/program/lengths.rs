@@ -59,7 +59,7 @@ impl<R: Read + Seek> Reader<R> {
         let threads = &self.contents().threads;
         let mut reached = vec![0; threads.len()];
         let mut changes = Vec::new();
-        self.length_blocks(|offset, payload, count| {
+        self.each_block(&self.contents().lengths, |offset, payload, count| {
             let refuse = |expected: String, found: String| {
                 Err(TraceError::malformed(offset, expected, found))
             };

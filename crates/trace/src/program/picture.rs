@@ -7,8 +7,8 @@
 //! | 8 each | the words |
 
 use super::layout::BLOCK_WORDS;
-use crate::framing::{leb128, read_leb128};
 use graven_base::memory::{Addr, WORD_BYTES};
+use graven_capture::numbers::{leb128, read_leb128};
 
 /// Most bytes of a block: each word a run of its own.
 pub(super) const RAW_BYTES_MAX: u32 = 4 + BLOCK_WORDS as u32 * (10 + 1 + 8);
@@ -46,8 +46,8 @@ impl Words {
 
     fn close(&mut self) {
         if self.length > 0 {
-            leb128(&mut self.runs, self.gap);
-            leb128(&mut self.runs, self.length);
+            leb128(self.gap, |byte| self.runs.push(byte));
+            leb128(self.length, |byte| self.runs.push(byte));
             self.length = 0;
         }
     }

@@ -1,4 +1,4 @@
-//! What a trace's programs are like, as papers describe theirs: transactions and their sizes, stores that change nothing,
+//! The properties of a trace's programs, as papers describe theirs: transactions and their sizes, stores that change nothing,
 //! what is used again.
 //!
 //! Threads are looked at one after the other, each over the memory that those before it have left: what several threads
@@ -34,7 +34,7 @@ impl Sizes {
     }
 }
 
-/// What is counted of all threads.
+/// The counts of all threads.
 #[derive(Clone, Debug, Default)]
 struct Properties {
     loads: u64,
@@ -43,7 +43,7 @@ struct Properties {
     instructions: u64,
     locks: u64,
     outside: u64,
-    /// Stores of what was there.
+    /// Stores of the value that was there.
     silent: u64,
     /// Bytes of stored words, and those of them that the store did not change.
     bytes: u64,
@@ -53,11 +53,11 @@ struct Properties {
     stores_of: Sizes,
     words_of: Sizes,
     lines_of: Sizes,
-    /// Of a store, how many other lines its thread has stored to since it stored to this one last.
+    /// For each store, the number of other lines to which its thread has stored since its last store to this one.
     reuse: Sizes,
     lines_stored: FxHashSet<LineAddr>,
     lines: FxHashSet<LineAddr>,
-    /// Of volatile memory, which nothing else here counts.
+    /// Loads of volatile memory, which nothing else here counts.
     volatile_loads: u64,
     volatile_stores: u64,
     volatile_lines: FxHashSet<LineAddr>,
@@ -74,7 +74,7 @@ struct Running {
 /// Most lines that are remembered for what is used again.
 const REUSE_MAX: usize = 4096;
 
-/// Every so many-th store is looked at for what is used again.
+/// The distance of stores whose reuse is looked at.
 const REUSE_EVERY: u64 = 64;
 
 /// The lines that a thread has stored to last, the newest last.
@@ -107,7 +107,7 @@ impl<R: Read + Seek> Reader<R> {
     /// memory, but for `instructions`, `volatile_loads`, `volatile_stores` and `volatile_lines`.
     ///
     /// # Errors
-    /// What is wrong with the trace; somebody cancels.
+    /// A fault of the trace; the caller cancels.
     pub fn properties(&self, control: &Control) -> Result<Value, TraceError> {
         let (mut all, mut image) = (Properties::default(), Image::new());
         self.populate(&mut image)?;

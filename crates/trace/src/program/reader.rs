@@ -8,6 +8,8 @@ use std::cell::RefCell;
 use std::io::{Read, Seek, SeekFrom};
 use std::rc::Rc;
 
+use serde::Serialize;
+
 use super::decoder::{BATCH_OPERATIONS, Decoder};
 use super::error::TraceError;
 use super::header::Header;
@@ -18,12 +20,12 @@ use super::layout::{
 use super::lengths::BLOCK_LENGTHS;
 use super::picture;
 use super::volatile::volatile_offset;
-use crate::framing::{Numbers, checksum, shown, unpack};
+use crate::framing::{Numbers, check_sum, checksum, shown, unpack};
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::Op;
 
-/// What one thread does, in numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The operations of one thread, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ThreadSummary {
     /// Operations.
     pub operations: u64,
@@ -39,9 +41,9 @@ pub struct ThreadSummary {
     pub locks: u64,
     /// One past the last byte of persistent memory that it accesses; 0 if it accesses nothing.
     pub end: u64,
-    /// Of the loads, those of volatile memory.
+    /// The loads of volatile memory.
     pub volatile_loads: u64,
-    /// Of the stores, those.
+    /// The stores to volatile memory.
     pub volatile_stores: u64,
     /// One past the last byte of volatile memory that it accesses, from its beginning.
     pub volatile_end: u64,
@@ -68,7 +70,7 @@ impl ThreadSummary {
         }
     }
 
-    /// It accesses a word; returns whether that is in volatile memory.
+    /// The thread accesses a word; returns whether that is in volatile memory.
     #[inline]
     fn reach(&mut self, addr: Addr) -> bool {
         let offset = volatile_offset(addr);
@@ -86,40 +88,35 @@ impl ThreadSummary {
         }
     }
 
-    /// That of a version, whose length the bytes have.
-    fn parse(bytes: &[u8], version: u32) -> Self {
-        let mut numbers = Numbers(bytes);
-        let [operations, transactions, loads, stores, instructions, locks, end] =
-            std::array::from_fn(|_| numbers.u64());
-        let first = Self {
-            operations,
-            transactions,
-            loads,
-            stores,
-            instructions,
-            locks,
-            end,
-            ..Self::default()
-        };
-        if version == FIRST_VERSION {
-            return first;
+    /// Reads a summary. In the first version of the format it ends before the numbers of volatile memory.
+    fn parse(bytes: &[u8]) -> Self {
+        let mut numbers = bytes.as_chunks().0.iter().map(|&number| u64::from_le_bytes(number));
+        let mut next = || numbers.next().unwrap_or(0);
+        Self {
+            operations: next(),
+            transactions: next(),
+            loads: next(),
+            stores: next(),
+            instructions: next(),
+            locks: next(),
+            end: next(),
+            volatile_loads: next(),
+            volatile_stores: next(),
+            volatile_end: next(),
         }
-        let [volatile_loads, volatile_stores, volatile_end] =
-            std::array::from_fn(|_| numbers.u64());
-        Self { volatile_loads, volatile_stores, volatile_end, ..first }
     }
 }
 
-/// What is in a trace, as its beginning and its index say.
+/// The content of a trace, by its beginning and its index.
 #[derive(Clone, Debug)]
 pub struct Contents {
     /// The version of its format.
     pub version: u32,
-    /// What was recorded.
+    /// The header.
     pub header: Header,
     /// Each thread.
     pub threads: Vec<ThreadSummary>,
-    /// Its length.
+    /// The length.
     pub bytes: u64,
     /// Bytes of them that the populated words take.
     pub picture_bytes: u64,
@@ -163,7 +160,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(Reader { shared: Rc::new(Shared { source: RefCell::new(source), contents }) })
     }
 
-    /// What is in it.
+    /// The content.
     pub fn contents(&self) -> &Contents {
         &self.shared.contents
     }
@@ -173,25 +170,20 @@ impl<R: Read + Seek> Reader<R> {
     /// # Errors
     /// A block that is broken.
     pub fn picture(&self, mut word: impl FnMut(u64, Addr, u64)) -> Result<(), TraceError> {
-        let (mut stored, mut raw) = (Vec::new(), Vec::new());
-        for entry in &self.shared.contents.picture {
-            let head = self.shared.read_block(entry, &mut stored, |bytes| {
-                raw.resize(bytes, 0);
-                &mut raw[..]
-            })?;
-            picture::read(&raw, head.count, |addr, value| word(entry.offset, addr, value))
-                .map_err(|expected| TraceError::malformed(entry.offset, expected, "other bytes"))?;
-        }
-        Ok(())
+        self.each_block(&self.shared.contents.picture, |offset, payload, count| {
+            picture::read(payload, count, |addr, value| word(offset, addr, value))
+                .map_err(|expected| TraceError::malformed(offset, expected, "other bytes"))
+        })
     }
 
-    /// Hands out the payloads of the blocks of lengths, each with its place in the trace and how many changes it has.
-    pub(super) fn length_blocks(
+    /// Hands out the payload of each of these blocks, with the block's place in the trace and the number of its entries.
+    pub(super) fn each_block(
         &self,
+        blocks: &[Entry],
         mut payload: impl FnMut(u64, &[u8], u32) -> Result<(), TraceError>,
     ) -> Result<(), TraceError> {
         let (mut stored, mut raw) = (Vec::new(), Vec::new());
-        for entry in &self.shared.contents.lengths {
+        for entry in blocks {
             let head = self.shared.read_block(entry, &mut stored, |bytes| {
                 raw.resize(bytes, 0);
                 &mut raw[..]
@@ -251,13 +243,8 @@ impl<R: Read + Seek> Shared<R> {
         }
         let at = entry.offset + HEAD_BYTES as u64;
         let found = Numbers(&head.to_bytes(stored)[HEAD_BYTES - 4..]).u32();
-        if found != guaranteed {
-            let expected = format!("a block with the checksum {guaranteed:08x}");
-            return Err(TraceError::malformed(entry.offset, expected, format!("{found:08x}")));
-        }
-        let raw = buffer(head.raw_bytes as usize);
-        unpack(stored, raw)
-            .map_err(|wrong| TraceError::malformed(at, wrong.expected, wrong.found))?;
+        check_sum("a block", guaranteed, found).map_err(TraceError::at(entry.offset))?;
+        unpack(stored, buffer(head.raw_bytes as usize)).map_err(TraceError::at(at))?;
         Ok(head)
     }
 }
@@ -267,9 +254,9 @@ pub struct Stream<R> {
     shared: Rc<Shared<R>>,
     thread: u32,
     next_block: usize,
-    /// Where the block that is being decoded begins.
+    /// The beginning of the block that is being decoded.
     offset: u64,
-    /// Its operations that are not decoded yet.
+    /// The operations that are not decoded yet.
     left: usize,
     decoder: Decoder,
     stored: Vec<u8>,
@@ -305,7 +292,7 @@ impl<R: Read + Seek> Stream<R> {
         Ok(&self.batch[from..self.batch_end])
     }
 
-    /// Where the block begins that the last operations were in.
+    /// The beginning of the block of the last operations.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -317,7 +304,7 @@ impl<R: Read + Seek> Stream<R> {
         self.decoder.loads().wrapping_sub(loads as u32)
     }
 
-    /// Goes on with the operation of a number, from 0; behind the last one there is nothing to read.
+    /// Continues with the operation of a number, from 0; behind the last one there is nothing to read.
     ///
     /// # Errors
     /// A block that is broken.
@@ -331,7 +318,7 @@ impl<R: Read + Seek> Stream<R> {
         Ok(())
     }
 
-    /// Goes on with the begin of the thread's transaction of a number, from 0.
+    /// Continues with the begin of the thread's transaction of a number, from 0.
     ///
     /// # Errors
     /// A block that is broken.
@@ -406,7 +393,7 @@ fn read_contents(source: &mut (impl Read + Seek)) -> Result<Contents, TraceError
     let (index_at, index, blocks) = read_index(source, bytes, version, header_end)?;
     let (entries, summaries) = index.split_at(blocks * ENTRY_BYTES);
     let summaries = summaries.chunks_exact(summary_bytes(version));
-    let threads: Vec<_> = summaries.map(|bytes| ThreadSummary::parse(bytes, version)).collect();
+    let threads: Vec<_> = summaries.map(ThreadSummary::parse).collect();
     if threads.len() != header.threads as usize {
         let expected = format!("{} threads, as the header says", header.threads);
         return Err(TraceError::malformed(index_at, expected, threads.len().to_string()));
@@ -531,10 +518,7 @@ fn read_beginning(
     let mut text = vec![0; text_bytes as usize];
     read_at(source, BEGINNING_BYTES, &mut text)?;
     let found = checksum(&[&bytes[..16], &text]);
-    if found != guaranteed {
-        let expected = format!("a header with the checksum {guaranteed:08x}");
-        return Err(TraceError::malformed(16, expected, format!("{found:08x}")));
-    }
+    check_sum("a header", guaranteed, found).map_err(TraceError::at(16))?;
     Ok((version, Header::parse(&text)?, BEGINNING_BYTES + u64::from(text_bytes)))
 }
 
@@ -562,12 +546,9 @@ fn read_index(
     let mut numbers = Numbers(&trailer);
     let index_at = numbers.u64();
     let [blocks, threads, guaranteed] = std::array::from_fn(|_| numbers.u32());
-    let found = checksum(&[&trailer[..28]]);
     let trailer_check = Numbers(&trailer[28..]).u32();
-    if found != trailer_check {
-        let expected = format!("a trailer with the checksum {trailer_check:08x}");
-        return Err(TraceError::malformed(trailer_at, expected, format!("{found:08x}")));
-    }
+    let found = checksum(&[&trailer[..28]]);
+    check_sum("a trailer", trailer_check, found).map_err(TraceError::at(trailer_at))?;
     let summaries = u64::from(threads) * summary_bytes(version) as u64;
     let entries = u64::from(blocks) * ENTRY_BYTES as u64;
     let between = trailer_at.checked_sub(index_at).filter(|_| index_at >= header_end);
@@ -577,10 +558,6 @@ fn read_index(
     }
     let mut index = vec![0; (entries + summaries) as usize];
     read_at(source, index_at, &mut index)?;
-    let found = checksum(&[&index]);
-    if found != guaranteed {
-        let expected = format!("an index with the checksum {guaranteed:08x}");
-        return Err(TraceError::malformed(index_at, expected, format!("{found:08x}")));
-    }
+    check_sum("an index", guaranteed, checksum(&[&index])).map_err(TraceError::at(index_at))?;
     Ok((index_at, index, blocks as usize))
 }

@@ -19,7 +19,7 @@ use graven_machine::workload::{BrokenInvariant, Extent, Workload};
 /// A recording.
 pub struct Recorder<W> {
     tape: Rc<RefCell<Tape<W>>>,
-    /// Where volatile memory begins on the machine.
+    /// The beginning of volatile memory on the machine.
     volatile_start: Addr,
 }
 

@@ -27,7 +27,7 @@ use graven_machine::workload::{BrokenInvariant, Extent, Workload, WorkloadInfo};
 /// Most locks that a trace may have: the host keeps each.
 const LOCKS_MAX: u64 = 1 << 22;
 
-/// What a trace is called whose workload is none that is registered.
+/// The name and properties of the workload of a trace whose workload is none that is registered.
 pub static UNREGISTERED: WorkloadInfo = WorkloadInfo {
     name: "trace",
     group: "trace",
@@ -51,7 +51,7 @@ pub struct Replay<R> {
     fault: Fault,
 }
 
-/// What went wrong while programs read on; they cannot say it themselves.
+/// The fault that stopped programs while they were read; they cannot say it themselves.
 type Fault = Rc<RefCell<Option<TraceError>>>;
 
 impl<R: Read + Seek + 'static> Replay<R> {
@@ -72,12 +72,12 @@ impl<R: Read + Seek + 'static> Replay<R> {
         Ok(Replay { reader, spec, fault: Fault::default() })
     }
 
-    /// What will be simulated.
+    /// The simulation.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// Whether design and machine are those of the recording.
+    /// Tells whether design and machine are those of the recording.
     pub fn is_faithful(&self) -> bool {
         let header = &self.reader.contents().header;
         header.design.as_deref() == Some(self.spec.design.name)
@@ -120,7 +120,7 @@ impl<R: Read + Seek + 'static> Replay<R> {
         Ok(simulation)
     }
 
-    /// What went wrong with the trace since it was looked through, if anything: then what ran means nothing.
+    /// The fault of the trace since it was looked through, if there is one: then the run means nothing.
     ///
     /// # Errors
     /// That.
@@ -253,9 +253,9 @@ fn room(spec: &Spec) -> Room {
 struct Traced<R> {
     reader: Reader<R>,
     fault: Fault,
-    /// What was recorded, if its check applies.
+    /// The recorded workload, if its check applies.
     original: Option<Box<dyn Workload>>,
-    /// Where volatile memory begins on the machine.
+    /// The beginning of volatile memory on the machine.
     volatile_start: Addr,
 }
 
@@ -275,7 +275,7 @@ impl<R: Read + Seek + 'static> Workload for Traced<R> {
         self.original.as_ref().map_or(Ok(()), |original| original.check(image))
     }
 
-    /// What was recorded stores what it stored, whatever is there.
+    /// The recorded programs store what they stored, whatever is there.
     fn begins_again(&self) -> bool {
         self.original.is_none()
     }

@@ -12,7 +12,7 @@ use graven_base::control::Control;
 use graven_base::memory::Addr;
 use graven_machine::program::{LockId, Op, Ptr};
 
-/// What a machine has room for.
+/// The sizes of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
     /// First byte of PM that programs may use.
@@ -31,12 +31,12 @@ impl Room {
     }
 }
 
-/// What a thread is in the middle of.
+/// The state of a thread between its operations.
 struct Follower {
     room: Room,
     counted: ThreadSummary,
     in_transaction: bool,
-    /// Whether it stores outside transactions.
+    /// The thread stores outside transactions.
     stores_outside: bool,
     held: FxHashSet<LockId>,
 }

@@ -1,7 +1,7 @@
 //! Volatile memory of a traced program. Its addresses in a trace are above all of persistent memory; where it lies on a
 //! machine is that machine's matter.
 //!
-//! Nobody asks what volatile memory holds, neither a design nor a check: a trace has its loads and stores without values.
+//! No design and no check asks what volatile memory holds: a trace has its loads and stores without values.
 
 use graven_base::memory::Addr;
 use graven_machine::program::{Op, Ptr};
@@ -12,7 +12,7 @@ pub const VOLATILE_START: Addr = Addr(1 << 60);
 /// Most bytes of volatile memory that a trace may use: 16 GB.
 pub const VOLATILE_BYTES_MAX: u64 = 16 << 30;
 
-/// Where in volatile memory an address of a trace is; none: it is in persistent memory.
+/// The address in volatile memory for an address of a trace; none: it is in persistent memory.
 #[inline]
 pub fn volatile_offset(addr: Addr) -> Option<u64> {
     addr.0.checked_sub(VOLATILE_START.0)

@@ -27,7 +27,7 @@ pub struct Writer<W> {
     stored: Vec<u8>,
 }
 
-/// What one thread has done so far.
+/// The operations of one thread so far.
 #[derive(Clone, Debug, Default)]
 struct Growing {
     columns: Columns,
@@ -91,16 +91,7 @@ impl<W: Write> Writer<W> {
         let count = words.len() as u32;
         self.raw.clear();
         words.write(&mut self.raw);
-        self.write_block(Head {
-            kind: Kind::Picture,
-            thread: 0,
-            count,
-            stored_bytes: 0,
-            raw_bytes: 0,
-            first,
-            first_transaction: 0,
-            first_load: 0,
-        })?;
+        self.write_block(Head::new(Kind::Picture, count, first))?;
         Ok(count.into())
     }
 
@@ -135,16 +126,8 @@ impl<W: Write> Writer<W> {
         for (number, block) in changes.chunks(BLOCK_LENGTHS).enumerate() {
             self.raw.clear();
             block.iter().for_each(|change| change.write(&mut self.raw));
-            self.write_block(Head {
-                kind: Kind::Lengths,
-                thread: 0,
-                count: block.len() as u32,
-                stored_bytes: 0,
-                raw_bytes: 0,
-                first: (number * BLOCK_LENGTHS) as u64,
-                first_transaction: 0,
-                first_load: 0,
-            })?;
+            let first = (number * BLOCK_LENGTHS) as u64;
+            self.write_block(Head::new(Kind::Lengths, block.len() as u32, first))?;
         }
         Ok(())
     }
@@ -157,14 +140,10 @@ impl<W: Write> Writer<W> {
         }
         let before = growing.before;
         let head = Head {
-            kind: Kind::Operations,
             thread,
-            count: growing.columns.len() as u32,
-            stored_bytes: 0,
-            raw_bytes: 0,
-            first: before.operations,
             first_transaction: before.transactions,
             first_load: before.loads,
+            ..Head::new(Kind::Operations, growing.columns.len() as u32, before.operations)
         };
         self.raw.clear();
         growing.columns.write(&mut self.raw);

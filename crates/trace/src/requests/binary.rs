@@ -15,9 +15,9 @@ use super::Request;
 use super::error::{Place, TraceError};
 use super::input::Input;
 use super::packed::{Columns, Rest, bytes_max};
-use crate::framing::{Numbers, checksum, packed, shown, unpack};
+use crate::framing::{Numbers, check_sum, checksum, packed, shown, unpack};
 
-/// What a binary trace begins with; a transfer as text would break it.
+/// The beginning of a binary trace; a transfer as text would break it.
 pub const MAGIC: [u8; 8] = *b"\x89GRVNR\r\n";
 /// The format's version.
 pub const FORMAT_VERSION: u32 = 1;
@@ -119,7 +119,7 @@ pub struct Binary {
     requests: u64,
     /// Requests handed out.
     done: u64,
-    /// Where the block begins.
+    /// The beginning of the block.
     offset: u64,
     payload: Vec<u8>,
     rest: Rest,
@@ -187,18 +187,14 @@ impl Binary {
         }
         let (head, stored) = input.take(bytes).split_at(HEAD_BYTES);
         let found = checksum(&[&head[..HEAD_BYTES - 4], stored]);
-        if found != check {
-            let expected = format!("a block with the checksum {check:08x}");
-            return Err(TraceError::damaged(offset, expected, format!("{found:08x}")));
-        }
+        check_sum("a block", check, found).map_err(TraceError::at(offset))?;
         if first != self.requests {
             let expected = format!("{}, the number of requests before", self.requests);
             return Err(TraceError::damaged(offset + 16, expected, first.to_string()));
         }
         self.payload.resize(raw as usize, 0);
         let at = offset + HEAD_BYTES as u64;
-        unpack(stored, &mut self.payload)
-            .map_err(|wrong| TraceError::damaged(at, wrong.expected, wrong.found))?;
+        unpack(stored, &mut self.payload).map_err(TraceError::at(at))?;
         self.rest = Rest::of(&self.payload, requests)
             .map_err(|expected| TraceError::damaged(at, expected, "something else"))?;
         self.blocks = self.blocks.wrapping_add(1);
@@ -212,10 +208,7 @@ impl Binary {
         let mut numbers = Numbers(&end[4..]);
         let (blocks, requests, check) = (numbers.u32(), numbers.u64(), numbers.u32());
         let found = checksum(&[&end[..END_BYTES - 4]]);
-        if found != check {
-            let expected = format!("an end with the checksum {check:08x}");
-            return Err(TraceError::damaged(offset, expected, format!("{found:08x}")));
-        }
+        check_sum("an end", check, found).map_err(TraceError::at(offset))?;
         if (blocks, requests) != (self.blocks, self.requests) {
             let expected = format!("{} blocks, {} requests", self.blocks, self.requests);
             let found = format!("{blocks}, {requests}");
@@ -241,10 +234,7 @@ fn beginning<R: Read>(input: &mut Input<R>) -> Result<(), TraceError> {
     let mut numbers = Numbers(rest);
     let (version, check) = (numbers.u32(), numbers.u32());
     let found = checksum(&[&beginning[..BEGINNING_BYTES - 4]]);
-    if found != check {
-        let expected = format!("a beginning with the checksum {check:08x}");
-        return Err(TraceError::damaged(0, expected, format!("{found:08x}")));
-    }
+    check_sum("a beginning", check, found).map_err(TraceError::at(0))?;
     if version != FORMAT_VERSION {
         let expected = format!("version {FORMAT_VERSION}");
         return Err(TraceError::damaged(8, expected, version.to_string()));
@@ -264,7 +254,7 @@ fn part<'a, const BYTES: usize, R: Read>(
     Ok(input.peek(BYTES).first_chunk().expect("they are there"))
 }
 
-/// What is said of a part that is not whole; the error of reading, if that is why.
+/// The error of a part that is not whole; the error of reading, if that is why.
 fn cut_off<R: Read>(
     input: &mut Input<R>,
     expected: impl Into<std::borrow::Cow<'static, str>>,

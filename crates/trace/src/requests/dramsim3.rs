@@ -17,7 +17,7 @@ pub struct OtherWords {
     pub lines: u64,
     /// The first of these, from 1.
     pub first_line: u64,
-    /// Its word.
+    /// The word.
     pub first: String,
 }
 

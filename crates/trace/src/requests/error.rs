@@ -1,13 +1,14 @@
-//! What can be wrong with a trace, said so that a person finds the place.
+//! The errors of a trace, worded so that a person finds the place.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use thiserror::Error;
 
+use crate::framing::Unexpected;
 use graven_machine::stats::conservation::Broken;
 
-/// How much of an offending text a message shows.
+/// The length of an offending text in a message.
 const SHOWN_CHARS: usize = 40;
 
 /// A place in a trace.
@@ -37,11 +38,11 @@ pub enum TraceError {
     /// Something is not as its format demands.
     #[error("{place}: expected {expected}, found {found}")]
     Malformed {
-        /// Where.
+        /// The place.
         place: Place,
-        /// What should be there.
+        /// The expected text.
         expected: Cow<'static, str>,
-        /// What is there, shortened.
+        /// The text that was found, shortened.
         found: String,
     },
     /// An address that the machine does not have.
@@ -50,7 +51,7 @@ pub enum TraceError {
         memory.to_lowercase()
     )]
     BeyondMemory {
-        /// Where.
+        /// The place.
         place: Place,
         /// The address.
         addr: u64,
@@ -62,7 +63,7 @@ pub enum TraceError {
     /// The trace cannot be read.
     #[error("{place}: {message}")]
     Io {
-        /// Where.
+        /// The place.
         place: Place,
         /// The operating system's message.
         message: String,
@@ -70,10 +71,10 @@ pub enum TraceError {
     /// Nothing in it but white space and a header.
     #[error("the trace holds no request")]
     Empty,
-    /// What was counted cannot all be right: a fault of the simulator.
+    /// The counts cannot all be right: a fault of the simulator.
     #[error(transparent)]
     Conservation(#[from] Broken),
-    /// Somebody asked the replay to stop.
+    /// The caller asked the replay to stop.
     #[error("cancelled")]
     Cancelled,
 }
@@ -93,6 +94,11 @@ impl TraceError {
             expected: expected.into(),
             found: format!("`{shown}`"),
         }
+    }
+
+    /// Returns what makes an error of something unexpected at an offset of a binary trace.
+    pub(super) fn at(offset: u64) -> impl FnOnce(Unexpected) -> TraceError {
+        move |wrong| TraceError::damaged(offset, wrong.expected, wrong.found)
     }
 
     /// Malformed bytes of a binary trace.

@@ -2,7 +2,7 @@
 
 use super::error::TraceError;
 
-/// What is left of a line, and which line it is.
+/// The rest of a line, and its number.
 pub struct Fields<'a> {
     rest: &'a [u8],
     line: u64,

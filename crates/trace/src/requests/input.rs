@@ -7,7 +7,7 @@ use super::error::{Place, TraceError};
 /// Bytes that are asked for at once: enough to make calls of the operating system rare, few enough for the host's caches.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// What is left of a trace.
+/// The rest of a trace.
 pub struct Input<R> {
     source: R,
     buffer: Vec<u8>,
@@ -29,7 +29,7 @@ impl<R: Read> Input<R> {
         Self { source, buffer, start: 0, end: 0, offset: 0, ended: false, error: None }
     }
 
-    /// How many bytes were taken.
+    /// The number of bytes that were taken.
     pub fn offset(&self) -> u64 {
         self.offset
     }

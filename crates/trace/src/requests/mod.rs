@@ -58,13 +58,13 @@ pub enum Content {
 pub struct Request {
     /// When it reaches the controller, in core cycles.
     pub cycle: Cycle,
-    /// Which line. An address inside a line stands for that line.
+    /// The line. An address inside a line stands for that line.
     pub line: LineAddr,
     /// A write, or a read.
     pub write: bool,
-    /// What the line holds.
+    /// The content of the line.
     pub content: Content,
-    /// The program thread that caused it; 0 where nobody knows.
+    /// The program thread that caused it; 0 if unknown.
     pub thread: u32,
 }
 

@@ -19,7 +19,7 @@ use super::fields::{Fields, cycle, decimal};
 use super::{Content, Request, hex};
 use graven_base::memory::{Addr, LineData};
 
-/// Whether old data are in the file.
+/// The versions: without old data in the file, and with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// No.
@@ -29,7 +29,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// What a first line says, if it is one.
+    /// The version of a first line, if it is a header.
     pub fn of_header(text: &[u8], line: u64) -> Option<Result<Version, TraceError>> {
         let text = text.trim_ascii();
         text.starts_with(b"NVMV").then(|| match text {
@@ -39,7 +39,7 @@ impl Version {
         })
     }
 
-    /// What requests with such content are written as; `None` if they have none.
+    /// The version for requests with such content; `None` if they have none.
     pub fn of_content(content: &Content) -> Option<Version> {
         match content {
             Content::Unknown => None,

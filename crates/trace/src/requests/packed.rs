@@ -13,8 +13,9 @@
 //! Before the first request of a block cycle, line and thread are 0.
 
 use super::{Content, Request};
-use crate::framing::{Numbers, leb128, read_leb128, unzigzag, zigzag};
+use crate::framing::Numbers;
 use graven_base::memory::{LINE_BYTES, LineAddr, LineData, WORD_BYTES};
+use graven_capture::numbers::{leb128, read_leb128, unzigzag, zigzag};
 
 /// Cycles are below.
 pub const CYCLE_END: u64 = 1 << 62;
@@ -31,12 +32,12 @@ const CONTENT_SHIFT: u8 = 1;
 const CONTENT: u8 = 3;
 const ANOTHER_THREAD: u8 = 8;
 
-/// Most bytes of a payload with so many requests.
+/// The most bytes of a payload with `requests`.
 pub const fn bytes_max(requests: u32) -> u32 {
     LENGTHS_BYTES as u32 + requests * REQUEST_BYTES_MAX
 }
 
-/// What requests differ from.
+/// The request from which the next one differs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     cycle: u64,
@@ -57,7 +58,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// How many there are.
+    /// The number of requests.
     pub fn len(&self) -> usize {
         self.kinds.len()
     }
@@ -72,11 +73,13 @@ impl Columns {
         }
         let before = self.before;
         let mut kind = u8::from(request.write);
-        leb128(&mut self.cycles, zigzag(request.cycle.wrapping_sub(before.cycle) as i64));
-        leb128(&mut self.lines, zigzag(request.line.0.wrapping_sub(before.line) as i64));
+        let cycles = zigzag(request.cycle.wrapping_sub(before.cycle) as i64);
+        leb128(cycles, |byte| self.cycles.push(byte));
+        let lines = zigzag(request.line.0.wrapping_sub(before.line) as i64);
+        leb128(lines, |byte| self.lines.push(byte));
         if request.thread != before.thread {
             kind |= ANOTHER_THREAD;
-            leb128(&mut self.threads, request.thread.into());
+            leb128(request.thread.into(), |byte| self.threads.push(byte));
         }
         match request.content {
             Content::Unknown => {}
@@ -127,7 +130,7 @@ impl Columns {
     }
 }
 
-/// What is left of a payload: columns from one place of it to another.
+/// The rest of a payload: columns from one place of it to another.
 #[derive(Debug, Default)]
 pub struct Rest {
     before: Before,
@@ -140,7 +143,7 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// All of a payload with so many requests; what is wrong with it, if its columns are not as long as they say.
+    /// All of a payload with `requests`; the error, if its columns are not as long as they say.
     pub fn of(payload: &[u8], requests: u32) -> Result<Rest, &'static str> {
         let requests = requests as usize;
         let (lengths, _) =
@@ -174,7 +177,7 @@ impl Rest {
         Ok(Rest { before: Before::default(), kinds, cycles, lines, threads, masks, words })
     }
 
-    /// Whether there is no other request.
+    /// Tells whether there is no other request.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.kinds[0] == self.kinds[1]

@@ -26,7 +26,7 @@ impl<R: Read> Reader<R> {
         Self { input: Input::new(source), format: None, failed: false }
     }
 
-    /// Where the request is that was read last.
+    /// The place of the request that was read last.
     pub fn place(&self) -> Place {
         match &self.format {
             None => Place::Line(0),

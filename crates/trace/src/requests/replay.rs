@@ -35,19 +35,19 @@ use graven_machine::sim::value_to_json;
 use graven_machine::stats::conservation::{Books, Laws, UnderWay};
 use graven_machine::stats::{READ_LATENCY, Stats};
 
-/// How many requests pass between looks at [`Control`].
+/// The number of requests between two looks at [`Control`].
 const REQUESTS_PER_LOOK: u64 = 4096;
 
-/// How many requests before its turn the cells of a write are asked for.
+/// The number of requests before its turn at which the cells of a write are asked for.
 const REQUESTS_AHEAD: usize = 8;
 
 /// A replay in progress.
 pub struct Replay {
     config: Config,
     memory: MemorySystem,
-    /// Where the addresses of the trace begin: that of the PM, or of the DRAM.
+    /// The beginning of the addresses of the trace: that of the PM, or of the DRAM.
     start: Addr,
-    /// How many bytes it has.
+    /// The number of bytes it has.
     bytes: u64,
     written: LineSet,
     control: Arc<Control>,
@@ -205,7 +205,7 @@ impl Replay {
         (record, under_way)
     }
 
-    /// What has left the queues may still move, or be programmed, and the on-PM buffer may spill more lines after those.
+    /// Lines that have left the queues may still move, or be programmed, and the on-PM buffer may spill more lines after those.
     fn let_devices_finish(&mut self) {
         let mut idle_at = 0;
         while idle_at < self.memory.idle_at() {
@@ -255,7 +255,7 @@ impl Replay {
         }
     }
 
-    /// What a write writes. Sees to the cells, and looks at the old data.
+    /// The data of a write. Sees to the cells, and looks at the old data.
     fn data(&mut self, request: &Request) -> LineData {
         match request.content {
             Content::New(new) => new,
@@ -308,26 +308,26 @@ impl LineSet {
     }
 }
 
-/// What came out of a replay.
+/// The result of a replay.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// The machine.
     pub config: Config,
     /// Requests of the trace.
     pub requests: u64,
-    /// Of these, reads.
+    /// The number of reads.
     pub reads: u64,
-    /// Of these, writes.
+    /// The number of writes.
     pub writes: u64,
     /// Requests that arrived later than their cycle, because queues were full.
     pub late_requests: u64,
     /// Writes whose old data are not what the trace had written there before.
     pub old_data_mismatches: u64,
-    /// How late all requests arrived.
+    /// The lateness of all requests.
     pub lateness: Latency,
-    /// How long writes waited until a queue accepted them.
+    /// The time for which writes waited until a queue accepted them.
     pub acceptance: Latency,
-    /// What the memory counted.
+    /// The counts of the memory.
     pub stats: Stats,
 }
 

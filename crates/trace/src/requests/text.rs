@@ -112,7 +112,7 @@ impl Text {
         TraceError::Malformed { place, expected: format!("{expected}{why}").into(), found }
     }
 
-    /// How long the next line is, its end included; 0 at the end of the text.
+    /// The length of the next line, its end included; 0 at the end of the text.
     fn length<R: Read>(&self, input: &mut Input<R>) -> Result<usize, TraceError> {
         let text = input.peek(LINE_BYTES_MAX);
         let text = &text[..text.len().min(LINE_BYTES_MAX)];

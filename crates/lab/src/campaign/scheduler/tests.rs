@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::super::chunks::testing::{chunk_report, nothing, request};
 use super::*;
 
-/// What is to happen in some chunks.
+/// The events of some chunks.
 #[derive(Clone, Default)]
 struct Arithmetic {
     /// Seeds that are violated, of all designs.

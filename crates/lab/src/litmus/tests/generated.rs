@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a name is, and no word of the format.
+/// A name that is no word of the format.
 fn name() -> impl Strategy<Value = String> {
     "[A-Za-z_][A-Za-z0-9_-]{0,5}-[a-z]"
 }
@@ -39,7 +39,7 @@ fn variables() -> impl Strategy<Value = Vec<Variable>> {
 /// A number that chooses a kind of step, a name or word for it and a value.
 type Draw = (u8, u32, u64);
 
-/// What the steps of a program are made from.
+/// The parts of which the steps of a program are made.
 struct Maker<'a> {
     variables: &'a [Variable],
     crashes: Vec<String>,
@@ -157,13 +157,12 @@ fn body() -> impl Strategy<Value = Litmus> {
     let expectation = (any::<u8>(), prop::collection::vec(conditions, 1..4));
     let expectations = prop::collection::vec(expectation, 0..4);
     let life = (prop::option::of(choices()), number(), threads(), crash());
-    let lives = prop::collection::vec(life, 0..3);
-    let draws = (variables(), threads(), lives, expectations);
-    draws.prop_map(|(variables, threads, lives, expectations)| {
+    let lives = prop::collection::vec(life, 1..4);
+    let draws = (variables(), lives, expectations);
+    draws.prop_map(|(variables, lives, expectations)| {
         let mut maker = Maker { variables: &variables, crashes: Vec::new() };
         let mut threads_of =
             |draws: Vec<Vec<_>>| draws.into_iter().map(|draws| maker.thread(draws)).collect();
-        let threads = threads_of(threads);
         let life = |(adversary, first_transaction, threads, crash)| Life {
             adversary,
             first_transaction,
@@ -173,7 +172,7 @@ fn body() -> impl Strategy<Value = Litmus> {
         let lives = lives.into_iter().map(life).collect();
         let expectations =
             expectations.into_iter().map(|(kind, of)| maker.expectation(kind, of)).collect();
-        Litmus { threads, lives, expectations, variables, ..Litmus::default() }
+        Litmus { lives, expectations, variables, ..Litmus::default() }
     })
 }
 
@@ -211,20 +210,16 @@ fn litmus() -> impl Strategy<Value = Litmus> {
         (names(), names()),
         (some_name(), some_name()),
         prop::collection::vec(setting(), 0..3),
-        (prop::option::of(choices()), some_number(), number()),
-        crash(),
+        some_number(),
     );
-    (head, body()).prop_map(|((title, names, some, settings, numbers, crash), body)| Litmus {
+    (head, body()).prop_map(|((title, names, some, settings, garbage), body)| Litmus {
         title,
         designs: names.0,
         violates: names.1,
         machine: some.0,
         mutant: some.1,
         settings,
-        adversary: numbers.0,
-        garbage: numbers.1,
-        first_transaction: numbers.2,
-        crash,
+        garbage,
         ..body
     })
 }
@@ -260,7 +255,7 @@ proptest! {
         let lines: String = (0..).zip(&order).map(|(at, thread)| format!("{thread}: compute {at}\n")).collect();
         let litmus = read(&in_order(&lines));
         // Run so that each step is done as soon as it can be: the order is the sequence's.
-        let mut threads: Vec<_> = litmus.threads.iter().map(|steps| steps.iter().peekable()).collect();
+        let mut threads: Vec<_> = litmus.lives[0].threads.iter().map(|steps| steps.iter().peekable()).collect();
         let (mut signalled, mut done) = (Vec::new(), Vec::new());
         while threads.iter_mut().any(|steps| steps.peek().is_some()) {
             let mut ready = Vec::new();

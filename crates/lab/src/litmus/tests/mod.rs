@@ -50,14 +50,17 @@ fn the_example_is_read_as_it_says() {
             variable("B", None, 0, Placement::With("A".into())),
             variable("C", Some(40), 7, Placement::OwnLine),
         ],
-        threads: vec![vec![
-            Step::Begin,
-            Step::Store(a.clone(), 2),
-            Step::Evict(a.clone(), Level::Llc),
-            Step::Store(a.clone(), 3),
-            Step::Commit,
-            Step::Crash("after-commit".into()),
-        ]],
+        lives: vec![Life {
+            threads: vec![vec![
+                Step::Begin,
+                Step::Store(a.clone(), 2),
+                Step::Evict(a.clone(), Level::Llc),
+                Step::Store(a.clone(), 3),
+                Step::Commit,
+                Step::Crash("after-commit".into()),
+            ]],
+            ..Life::default()
+        }],
         expectations: vec![Expectation {
             when: When::Recovered("after-commit".into()),
             alternatives: vec![vec![(a, 3), (b, 0)]],
@@ -108,18 +111,19 @@ fn statements_of_every_kind() {
     assert_eq!(litmus.machine.as_deref(), Some("silo"));
     assert_eq!(litmus.settings, [("silo.note".to_owned(), "\"a # b\"".to_owned())]);
     assert_eq!(litmus.mutant.as_deref(), Some("early-ack"));
-    assert_eq!(litmus.adversary, Some(Choices::Drawn(7)));
     assert_eq!(litmus.garbage, Some(8));
-    assert_eq!(litmus.first_transaction, 65535);
+    let [life] = &litmus.lives[..] else { panic!("one life: {litmus}") };
+    assert_eq!(life.adversary, Some(Choices::Drawn(7)));
+    assert_eq!(life.first_transaction, 65535);
     assert_eq!(
-        litmus.crash,
+        life.crash,
         CrashAt::Point { number: 17, failure: Failure::of(FailureMode::Torn(5)) }
     );
     assert_eq!(litmus.variables[0].place, Placement::At(0x2000));
     assert_eq!(litmus.variables[2].words, Some(3));
-    assert_eq!(litmus.threads.iter().map(Vec::len).collect::<Vec<_>>(), [6, 0, 1]);
-    assert_eq!(litmus.threads[0][2], Step::Store(word("C", Some(2)), u64::MAX));
-    assert_eq!(litmus.threads[0][3], Step::Evict(word("C", Some(0)), Level::L1));
+    assert_eq!(life.threads.iter().map(Vec::len).collect::<Vec<_>>(), [6, 0, 1]);
+    assert_eq!(life.threads[0][2], Step::Store(word("C", Some(2)), u64::MAX));
+    assert_eq!(life.threads[0][3], Step::Evict(word("C", Some(0)), Level::L1));
     let whens: Vec<When> = litmus.expectations.iter().map(|e| e.when.clone()).collect();
     assert_eq!(whens, [When::End, When::Survives("here".into()), When::Everywhere]);
     assert_eq!(litmus.expectations[0].alternatives[1].len(), 2);
@@ -203,8 +207,9 @@ fn a_sequence_becomes_threads_that_hand_over() {
             Step::Crash("end-of-it".into()),
         ],
     ];
-    assert_eq!(read(&text).threads, expected);
-    assert_eq!(read(&in_order("0: settle\n0: settle")).threads, [vec![Step::Settle; 2]]);
+    assert_eq!(read(&text).lives[0].threads, expected);
+    let settles = read(&in_order("0: settle\n0: settle"));
+    assert_eq!(settles.lives[0].threads, [vec![Step::Settle; 2]]);
 }
 
 #[test]
@@ -233,5 +238,5 @@ fn repeated_steps_are_all_there_and_printed_once() {
     )));
     assert!(mixed.to_string().ends_with("  commit\n  repeat 255: begin, commit\n"), "{mixed}");
     let order = read(&in_order("0: repeat 2: begin, commit\n  1: load A"));
-    assert_eq!(order.threads[0].len(), 5, "and a signal");
+    assert_eq!(order.lives[0].threads[0].len(), 5, "and a signal");
 }

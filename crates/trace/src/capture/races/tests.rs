@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use super::*;
 
 const THREADS: usize = 4;
-/// Where bytes are accessed: two words.
+/// The address of the accessed bytes: two words.
 const START: u64 = 4096;
 
-/// What a thread does next.
+/// The next action of a thread.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Access {
@@ -25,7 +25,7 @@ enum Step {
     },
     Post(u64),
     Take(u64),
-    /// It releases its lock, and acquires it again: a wait on a condition variable.
+    /// Releases the lock, and acquires it again: a wait on a condition variable.
     Wait {
         lock: u64,
     },
