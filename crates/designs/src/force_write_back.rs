@@ -14,7 +14,6 @@ use std::ops::Range;
 
 use graven_base::choice;
 use graven_base::config::{Config, Size};
-use graven_base::cost::{Item, Place, Unit};
 use graven_base::counters;
 use graven_base::memory::{LINE_BYTES, LineAddr, WORD_BYTES};
 use graven_base::time::Cycle;
@@ -23,7 +22,6 @@ use graven_machine::caches::tags::DIRTY;
 use graven_machine::config::{ControllerConfig, CoreConfig, L2Config, PmConfig};
 use graven_machine::design::{Design, DesignEvent, Observation, Port, Rounds};
 use graven_machine::device::LINES_PER_MEDIA_LINE;
-use graven_machine::quantities::cache_lines;
 
 /// Bytes that a transaction with stores takes in a log at least: an entry and a commit record, of two words each. So a log
 /// that is truncated by scans bounds how many transactions are not durable yet.
@@ -63,12 +61,6 @@ pub fn log_bytes_for(interval: Cycle, config: &Config) -> u64 {
 /// A region in steady state has as many scans before it and within it, at least. Scans make lines leave in bursts: what a scan
 /// finds dirty leaves during the next ones, and while they are under way few lines become dirty. Bursts come every four scans.
 pub const SCANS: Rounds = Rounds { counter: "scans", before: 4, within: 8 };
-
-/// What it costs: a bit for each line of every cache (FWB §IV-E, MorLog §III-F).
-pub fn fwb_bits(config: &Config) -> Item {
-    let what = "SRAM: the force-write-back bit of each line";
-    Item::new("fwb-bits", what, Place::Caches, cache_lines(config) / 8, Unit::Bytes)
-}
 
 /// What a cache controller does with a line that a scan visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use graven_machine::script::{self, compute, settle, store};
 
 /// The machine of the transaction.
 const MACHINE: &str = "silo";
-/// Where it stores.
+/// Address of the word that it stores to.
 const WORD: u64 = 0x1_0000;
 /// Instructions between its store and its end: whatever the store brings about in the background is over then.
 const PAUSE: u32 = 100_000;
@@ -29,7 +29,7 @@ type Setting<'a> = (&'a str, &'a str);
 pub struct Acknowledged {
     /// The declared steps.
     pub steps: Vec<Step>,
-    /// What these cost on the machine.
+    /// Cycles that the declared steps take on the machine.
     pub declared: Cycle,
     /// Cycles from its end to its acknowledgement.
     pub commit: Cycle,
@@ -61,7 +61,7 @@ pub fn transaction(config: &Config, design: &'static DesignInfo) -> Result<Ackno
     measured(config, design, &[WORD], PAUSE)
 }
 
-/// The same of a transaction that stores these words, and executes so many instructions before its end.
+/// Measures a transaction that stores `words`, and executes `pause` instructions before its end.
 ///
 /// # Errors
 /// The design refuses the configuration or the run.
@@ -108,7 +108,7 @@ pub fn measured(
     })
 }
 
-/// What a run has shown when it has ended.
+/// Result of a run.
 struct Seen {
     commit: Cycle,
     transaction: Cycle,
@@ -122,7 +122,7 @@ const MESSAGES: [&str; 3] = ["0", "8", "37"];
 const WRITES: [&str; 2] = ["150", "1000"];
 const DOMAINS: [&str; 2] = ["true", "false"];
 
-/// Where the commit of a design takes another time than its declared steps do.
+/// Lists the configurations in which the commit of a design takes another time than its declared steps do.
 pub fn failures(registry: &Registry, design: &'static DesignInfo) -> Vec<String> {
     let mut failures = Vec::new();
     for message in MESSAGES {
@@ -188,7 +188,7 @@ fn as_text(steps: &[Step]) -> String {
     steps.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// What one transaction of eight words in two lines does under each registered design, action by action, as a table in Markdown;
+/// Writes a Markdown table of one transaction of eight words in two lines under each registered design, action by action;
 /// texts that lose data are left out. Where ADR is off, writes are in the cells before they are durable.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What there is to choose from, for front ends: designs, workloads, machines, statistics, parameters.
+//! Catalogue of all choices, for front ends: designs, workloads, machines, statistics, parameters.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ struct Workload {
     summary: &'static str,
     group: &'static str,
     settings: Vec<String>,
-    /// Its own, beside those of the section of all workloads.
+    /// Parameters of its own, beside those of the section of all workloads.
     parameters: Vec<Parameter>,
 }
 
@@ -148,7 +148,7 @@ impl Catalogue {
         }
     }
 }
-/// What is compared; `null` where nothing is said. Values are texts, as `--set` takes them.
+/// Writes a `[comparison]` table as JSON, with `null` for keys that it leaves out. Values are texts, as `--set` takes them.
 pub fn comparison(comparison: &Comparison) -> Value {
     let text = |value: &toml::Value| match config::to_json(value) {
         Value::String(text) => text,
@@ -298,7 +298,7 @@ mod tests {
         assert!(sourced.count() >= 10, "the preset names its tables");
     }
 
-    /// Bug class: a thing that is said once is said of nothing, and front ends show an empty unit.
+    /// Bug class: a word is declared once and used nowhere, and front ends show an empty unit.
     #[test]
     fn what_is_named_is_declared() {
         let registry = crate::standard();

@@ -1,4 +1,4 @@
-//! What `graven compare` runs on a machine where its options say nothing: the table `[comparison]` of a
+//! Defaults of `graven compare` on a machine, for options that are not given: the table `[comparison]` of the
 //! machine's file.
 //!
 //! ```toml
@@ -26,13 +26,13 @@ use graven_machine::registry::{Registry, parse_file};
 pub struct Variation {
     /// `section.key`.
     pub key: String,
-    /// Its values as the parameter writes them: at least one, each once.
+    /// Values as the parameter writes them: at least one, each once.
     pub values: Vec<Value>,
     /// The file or argument, for messages.
     pub origin: String,
 }
 
-/// What is compared; `None` where nothing is said.
+/// The table `[comparison]`, with `None` for keys that it leaves out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
     /// Names of designs; `all` stands for every one.
@@ -62,14 +62,14 @@ const ALL: &str = "all";
 /// A machine's file: its parameters, and what is compared on it.
 #[derive(Clone, Debug)]
 pub struct MachineFile {
-    /// Its parameters; those that it does not set are those of the machine that it extends, or the defaults.
+    /// Parameters; those that it does not set are those of the machine that it extends, or the defaults.
     pub config: Config,
-    /// What is compared on it where nothing else is asked for.
+    /// Defaults of a comparison on it.
     pub comparison: Comparison,
 }
 
 impl MachineFile {
-    /// Of a machine that can be named.
+    /// Reads the file of a machine that ships.
     ///
     /// # Errors
     /// If there is no such machine; the message lists those that exist.
@@ -97,7 +97,7 @@ impl MachineFile {
 }
 
 impl Comparison {
-    /// Takes what a file says over what is there.
+    /// Replaces the keys that a file sets.
     fn overlay(
         &mut self,
         registry: &Registry,
@@ -297,7 +297,7 @@ fn flat(table: &Table) -> Vec<(String, &Value)> {
 
 /// Names that a key takes.
 struct Names {
-    /// What one of them is.
+    /// Word for one of them, for messages.
     what: &'static str,
     known: Vec<&'static str>,
 }
@@ -342,7 +342,7 @@ fn names(file: &str, key: &str, value: &Value, names: &Names) -> Result<Vec<Stri
     list(file, key, value, names.what, "name", |value| name_of(file, key, value, names))
 }
 
-/// What a number of threads or transactions is.
+/// Allowed numbers of threads or transactions, for messages.
 const COUNT: &str = "a whole number from 1 on";
 
 fn count_of(file: &str, key: &str, value: &Value) -> Result<u64, ConfigError> {

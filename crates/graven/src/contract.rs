@@ -32,7 +32,7 @@ const DESIGNS: [&str; 3] = ["ideal", "base", "silo"];
 /// Threads of the runs.
 const THREADS: u64 = 4;
 
-/// How much is tried.
+/// Sizes of the runs, and numbers of crash points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// Transactions of each run that is crashed.
@@ -52,7 +52,7 @@ impl Effort {
         Effort { transactions: 400, schedules: 10_000, schedules_for_mutant: 10_000 };
 }
 
-/// What a design does not keep of the contract.
+/// Lists the clauses of the contract that a design breaks.
 pub fn design(registry: &Registry, design: &'static DesignInfo, effort: &Effort) -> Vec<String> {
     let mut failures = Vec::new();
     let sound = design.is_sound(&registry.defaults());
@@ -92,8 +92,8 @@ pub fn design(registry: &Registry, design: &'static DesignInfo, effort: &Effort)
     failures
 }
 
-/// What a workload does not keep of the contract: it runs to its end under every kind of design, leaves the same data,
-/// and its structures hold after every power failure.
+/// Lists the clauses of the contract that a workload breaks: it runs to its end under every kind of design, leaves the
+/// same data, and its structures hold after every power failure.
 pub fn workload(
     registry: &Registry,
     workload: &'static WorkloadInfo,
@@ -189,7 +189,7 @@ fn attack(
     report.map_err(|e: SimError| e.to_string())
 }
 
-/// What is wrong with a report of a design that is to keep its guarantee.
+/// Lists the findings of a report that a design which is to keep its guarantee must not have.
 fn violations(design: &str, under: &str, report: &Report, sound: bool) -> Vec<String> {
     let mut found = Vec::new();
     if sound && let Some(finding) = report.findings.first() {

@@ -1,9 +1,9 @@
 //! Graven: a deterministic simulator of hardware-assisted crash consistency in persistent memory, and a crash laboratory
 //! that crashes every run everywhere, recovers from the surviving bytes alone, and says whether the guarantee held.
 //!
-//! This crate puts the others together: the [`Registry`] of all that ships ([`standard`]), machines of the papers, what
-//! is compared on them, cost sheets, the catalogue. Somebody else's design or workload depends on this crate alone; the
-//! modules of the others are here under their names. See `docs/explanation/architecture.md` for the picture.
+//! This crate puts the others together: the [`Registry`] of all that ships ([`standard`]), machines of the papers and
+//! comparisons on them, cost sheets, the catalogue. A design or workload outside this repository depends on this crate
+//! alone, which has the modules of the others under their names. See `docs/explanation/architecture.md` for the picture.
 //!
 //! There is no I/O: no files, no terminal, no wall clock.
 

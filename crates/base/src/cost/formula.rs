@@ -1,39 +1,35 @@
-//! Formulas over named quantities: one expression is the text with names, the text with numbers, and the value.
+//! Formulas over named quantities: parsed from text, written with names or with numbers, and evaluated.
 
-use std::ops::{Add, Div, Mul, Sub};
-
-/// A named function of one quantity, or of several.
+/// A function of one quantity, or of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
-    /// The next whole number.
+    /// Rounds up to a whole number.
     Ceil,
-    /// The whole number before.
+    /// Rounds down to a whole number.
     Floor,
-    /// Bits that distinguish the numbers from 0 up to this one.
+    /// Counts the bits that distinguish the numbers from 0 to the argument.
     BitsFor,
-    /// The largest.
+    /// Takes the largest argument.
     Max,
-    /// The smallest.
+    /// Takes the smallest argument.
     Min,
-    /// Two to the power.
+    /// Raises two to the power of the argument.
     PowerOfTwo,
-    /// The power of two thirds: from a volume to the face of the cube.
+    /// Raises the argument to the power of two thirds: the face of a cube of that volume.
     CubeFace,
 }
 
-impl Function {
-    fn name(self) -> &'static str {
-        match self {
-            Function::Ceil => "ceil",
-            Function::Floor => "floor",
-            Function::BitsFor => "bits-for",
-            Function::Max => "max",
-            Function::Min => "min",
-            Function::PowerOfTwo => "two-to-the",
-            Function::CubeFace => "cube-face",
-        }
-    }
+const FUNCTIONS: [(&str, Function); 7] = [
+    ("ceil", Function::Ceil),
+    ("floor", Function::Floor),
+    ("bits-for", Function::BitsFor),
+    ("max", Function::Max),
+    ("min", Function::Min),
+    ("two-to-the", Function::PowerOfTwo),
+    ("cube-face", Function::CubeFace),
+];
 
+impl Function {
     fn of(self, values: &[f64]) -> f64 {
         let first = values[0];
         match self {
@@ -51,7 +47,7 @@ impl Function {
     }
 }
 
-/// By additions, multiplications and divisions alone: these are the same on every computer, and `powf` need not be.
+/// Uses additions, multiplications and divisions alone: these are the same on every computer, and `powf` need not be.
 fn cube_root(of: f64) -> f64 {
     if of <= 0.0 {
         return 0.0;
@@ -67,6 +63,59 @@ fn cube_root(of: f64) -> f64 {
     }
 }
 
+/// An operator between two quantities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// Adds.
+    Plus,
+    /// Subtracts.
+    Minus,
+    /// Multiplies.
+    Times,
+    /// Divides.
+    Over,
+}
+
+impl Operator {
+    fn parse(token: &str) -> Option<Operator> {
+        match token {
+            "+" => Some(Operator::Plus),
+            "-" => Some(Operator::Minus),
+            "*" => Some(Operator::Times),
+            "/" => Some(Operator::Over),
+            _ => None,
+        }
+    }
+
+    fn sign(self) -> char {
+        match self {
+            Operator::Plus => '+',
+            Operator::Minus => '-',
+            Operator::Times => '×',
+            Operator::Over => '/',
+        }
+    }
+
+    fn of(self, left: f64, right: f64) -> f64 {
+        match self {
+            Operator::Plus => left + right,
+            Operator::Minus => left - right,
+            Operator::Times => left * right,
+            Operator::Over => left / right,
+        }
+    }
+
+    /// Rank by which operators bind: the higher, the closer.
+    fn rank(self) -> u8 {
+        if matches!(self, Operator::Plus | Operator::Minus) { 1 } else { 2 }
+    }
+
+    /// Rank that the right operand must have to stand without parentheses.
+    fn rank_on_the_right(self) -> u8 {
+        self.rank() + u8::from(matches!(self, Operator::Minus | Operator::Over))
+    }
+}
+
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formula {
@@ -74,119 +123,130 @@ pub enum Formula {
     Number(f64),
     /// A parameter (`SECTION.KEY`), a field's width, a constant of a model, or another item.
     Named(String, f64),
-    /// All of them together.
-    Sum(Vec<Formula>),
-    /// The first less the second.
-    Difference(Box<(Formula, Formula)>),
-    /// One times the other.
-    Product(Vec<Formula>),
-    /// The first by the second.
-    Quotient(Box<(Formula, Formula)>),
-    /// A function of them.
+    /// Two operands.
+    Binary(Operator, Box<(Formula, Formula)>),
+    /// A function of its arguments.
     Call(Function, Vec<Formula>),
 }
 
 impl Formula {
-    /// A quantity with a name.
-    pub fn named(name: impl Into<String>, value: impl Into<f64>) -> Formula {
-        Formula::Named(name.into(), value.into())
-    }
-
-    /// A width, a count or a size that code lays out by.
+    /// Parses a text in which `+`, `-`, `*`, `/` stand between spaces; `find` gives the meaning of a name.
     ///
     /// # Panics
-    /// If it is larger than the largest exactly represented number (2^53).
-    pub fn constant(name: &str, value: u64) -> Formula {
-        Formula::named(name, whole(value))
+    /// If the text is no formula, or `find` does not know a name: formulas are part of a design's source.
+    pub fn parse(text: &str, find: &dyn Fn(&str) -> Option<Formula>) -> Formula {
+        let spaced = text.replace('(', " ( ").replace(')', " ) ").replace(',', " , ");
+        let tokens = spaced.split_whitespace().collect();
+        let mut parser = Parser { text, tokens, next: 0, find };
+        let formula = parser.expression(0);
+        assert_eq!(parser.next, parser.tokens.len(), "{text}: more than a formula");
+        formula
     }
 
-    /// A function of this.
-    #[must_use]
-    pub fn call(self, function: Function) -> Formula {
-        Formula::Call(function, vec![self])
-    }
-
-    /// The next whole number.
-    #[must_use]
-    pub fn ceil(self) -> Formula {
-        self.call(Function::Ceil)
-    }
-
-    /// What it amounts to.
+    /// Returns the value of the formula.
     pub fn value(&self) -> f64 {
         match self {
             Formula::Number(value) | Formula::Named(_, value) => *value,
-            Formula::Sum(parts) => parts.iter().map(Formula::value).sum(),
-            Formula::Difference(parts) => parts.0.value() - parts.1.value(),
-            Formula::Product(parts) => parts.iter().map(Formula::value).product(),
-            Formula::Quotient(parts) => parts.0.value() / parts.1.value(),
+            Formula::Binary(operator, of) => operator.of(of.0.value(), of.1.value()),
             Formula::Call(function, of) => {
                 function.of(&of.iter().map(Formula::value).collect::<Vec<_>>())
             }
         }
     }
 
-    /// In terms of names.
+    /// Writes the formula in terms of names.
     pub fn names(&self) -> String {
-        self.text(true)
+        self.text(0, true)
     }
 
-    /// The same with numbers.
+    /// Writes the formula with numbers in place of names.
     pub fn numbers(&self) -> String {
-        self.text(false)
+        self.text(0, false)
     }
 
-    /// Names and values of all that it is made of.
-    pub fn quantities(&self) -> Vec<(&str, f64)> {
-        match self {
-            Formula::Number(_) => Vec::new(),
-            Formula::Named(name, value) => vec![(name, *value)],
-            Formula::Sum(of) | Formula::Product(of) | Formula::Call(_, of) => {
-                of.iter().flat_map(Formula::quantities).collect()
-            }
-            Formula::Difference(of) | Formula::Quotient(of) => {
-                [&of.0, &of.1].into_iter().flat_map(Formula::quantities).collect()
-            }
-        }
-    }
-
-    fn text(&self, names: bool) -> String {
-        let join = |parts: &[Formula], by: &str, within: u8| {
-            let texts: Vec<String> = parts.iter().map(|p| p.text_within(within, names)).collect();
-            texts.join(by)
-        };
+    /// Writes the formula, in parentheses if it binds less than `rank`.
+    fn text(&self, rank: u8, names: bool) -> String {
         match self {
             Formula::Named(name, _) if names => name.clone(),
             Formula::Number(value) | Formula::Named(_, value) => number_text(*value),
-            Formula::Sum(parts) => join(parts, " + ", 1),
-            Formula::Difference(parts) => {
-                let (from, less) = (parts.0.text_within(1, names), parts.1.text_within(2, names));
-                format!("{from} - {less}")
+            Formula::Binary(operator, of) => {
+                let left = of.0.text(operator.rank(), names);
+                let right = of.1.text(operator.rank_on_the_right(), names);
+                let text = format!("{left} {} {right}", operator.sign());
+                if operator.rank() < rank { format!("({text})") } else { text }
             }
-            Formula::Product(parts) => join(parts, " × ", 2),
-            Formula::Quotient(parts) => {
-                let (above, below) = (parts.0.text_within(2, names), parts.1.text_within(3, names));
-                format!("{above} / {below}")
+            Formula::Call(function, of) => {
+                let known = FUNCTIONS.iter().find(|(_, known)| known == function);
+                let (name, _) = known.expect("every function is listed");
+                let arguments: Vec<String> = of.iter().map(|part| part.text(0, names)).collect();
+                format!("{name}({})", arguments.join(", "))
             }
-            Formula::Call(function, of) => format!("{}({})", function.name(), join(of, ", ", 0)),
         }
-    }
-
-    /// In parentheses, if it binds less than what is around it.
-    fn text_within(&self, around: u8, names: bool) -> String {
-        let binds = match self {
-            Formula::Sum(parts) if parts.len() > 1 => 1,
-            Formula::Product(parts) if parts.len() > 1 => 2,
-            Formula::Difference(_) => 1,
-            Formula::Quotient(_) => 2,
-            _ => 4,
-        };
-        let text = self.text(names);
-        if binds < around { format!("({text})") } else { text }
     }
 }
 
-/// A count as a number that formulas calculate with.
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<&'a str>,
+    next: usize,
+    find: &'a dyn Fn(&str) -> Option<Formula>,
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Option<&'a str> {
+        self.tokens.get(self.next).copied()
+    }
+
+    fn take(&mut self) -> &'a str {
+        let token = self.peek().unwrap_or_else(|| panic!("{}: the formula ends early", self.text));
+        self.next += 1;
+        token
+    }
+
+    /// Parses operands as long as the operators between them bind closer than `rank`.
+    fn expression(&mut self, rank: u8) -> Formula {
+        let mut left = self.operand();
+        while let Some(operator) = self.peek().and_then(Operator::parse)
+            && operator.rank() > rank
+        {
+            self.next += 1;
+            let right = self.expression(operator.rank());
+            left = Formula::Binary(operator, Box::new((left, right)));
+        }
+        left
+    }
+
+    fn operand(&mut self) -> Formula {
+        let token = self.take();
+        if token == "(" {
+            let [inner] = <[Formula; 1]>::try_from(self.until_closed())
+                .unwrap_or_else(|_| panic!("{}: a list is no operand", self.text));
+            return inner;
+        }
+        if let Ok(number) = token.parse() {
+            return Formula::Number(number);
+        }
+        if let Some((_, function)) = FUNCTIONS.iter().find(|(name, _)| *name == token) {
+            assert_eq!(self.take(), "(", "{}: {token} has no argument", self.text);
+            return Formula::Call(*function, self.until_closed());
+        }
+        (self.find)(token).unwrap_or_else(|| panic!("{}: there is no {token}", self.text))
+    }
+
+    /// Parses expressions between commas, and the parenthesis after them.
+    fn until_closed(&mut self) -> Vec<Formula> {
+        let mut list = vec![self.expression(0)];
+        loop {
+            match self.take() {
+                ")" => return list,
+                "," => list.push(self.expression(0)),
+                other => panic!("{}: {other} is no operator", self.text),
+            }
+        }
+    }
+}
+
+/// Turns a count into a number that formulas calculate with.
 ///
 /// # Panics
 /// If it is larger than the largest exactly represented number (2^53).
@@ -195,7 +255,7 @@ pub fn whole(value: u64) -> f64 {
     value as f64
 }
 
-/// A number for people: whole, or with six digits that count.
+/// Writes a number for people: whole, or with six significant digits.
 pub fn number_text(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e15 {
         return format!("{value:.0}");
@@ -204,100 +264,63 @@ pub fn number_text(value: f64) -> String {
     if rounded.abs() < 1e-3 { format!("{rounded:e}") } else { rounded.to_string() }
 }
 
-impl From<u64> for Formula {
-    fn from(value: u64) -> Formula {
-        Formula::Number(whole(value))
-    }
-}
-
-impl From<f64> for Formula {
-    fn from(value: f64) -> Formula {
-        Formula::Number(value)
-    }
-}
-
-impl<T: Into<Formula>> Add<T> for Formula {
-    type Output = Formula;
-    fn add(self, other: T) -> Formula {
-        match (self, other.into()) {
-            (Formula::Sum(mut parts), other) => {
-                parts.push(other);
-                Formula::Sum(parts)
-            }
-            (one, other) => Formula::Sum(vec![one, other]),
-        }
-    }
-}
-
-impl<T: Into<Formula>> Sub<T> for Formula {
-    type Output = Formula;
-    fn sub(self, other: T) -> Formula {
-        Formula::Difference(Box::new((self, other.into())))
-    }
-}
-
-impl<T: Into<Formula>> Mul<T> for Formula {
-    type Output = Formula;
-    fn mul(self, other: T) -> Formula {
-        match (self, other.into()) {
-            (Formula::Product(mut parts), other) => {
-                parts.push(other);
-                Formula::Product(parts)
-            }
-            (one, other) => Formula::Product(vec![one, other]),
-        }
-    }
-}
-
-impl<T: Into<Formula>> Div<T> for Formula {
-    type Output = Formula;
-    fn div(self, other: T) -> Formula {
-        Formula::Quotient(Box::new((self, other.into())))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn named(name: &str, value: u64) -> Formula {
-        Formula::constant(name, value)
+    fn formula(text: &str) -> Formula {
+        let known = [("n", 16), ("head", 74), ("a", 1), ("b", 2), ("c", 6), ("d", 8)];
+        Formula::parse(text, &|name| {
+            let (name, value) = known.iter().find(|(known, _)| *known == name)?;
+            Some(Formula::Named((*name).into(), whole(*value)))
+        })
     }
 
     #[test]
     fn one_expression_is_two_texts_and_a_value() {
-        let formula = named("n", 16) * (named("head", 74) + 64 * 2) / 8;
-        assert_eq!(formula.names(), "n × (head + 128) / 8");
-        assert_eq!(formula.numbers(), "16 × (74 + 128) / 8");
+        let formula = formula("n * (head + 64 * 2) / 8");
+        assert_eq!(formula.names(), "n × (head + 64 × 2) / 8");
+        assert_eq!(formula.numbers(), "16 × (74 + 64 × 2) / 8");
         assert_eq!(formula.value(), 404.0);
-        assert_eq!(formula.quantities(), [("n", 16.0), ("head", 74.0)]);
     }
 
     #[test]
     fn what_binds_less_stands_in_parentheses() {
-        let sum = named("a", 1) + named("b", 2);
-        assert_eq!((named("c", 6) / sum.clone()).names(), "c / (a + b)");
-        assert_eq!((named("c", 6) / (named("a", 1) * 2)).names(), "c / (a × 2)");
-        assert_eq!((named("c", 6) / 3 / 2).names(), "c / 3 / 2");
-        assert_eq!((sum.clone() * 3 + 1).names(), "(a + b) × 3 + 1");
-        assert_eq!((named("c", 6) * (named("a", 1) / 2)).names(), "c × a / 2");
-        assert_eq!((named("d", 8) / (named("a", 6) / 3)).value(), 4.0);
-        assert_eq!((named("d", 8) / (named("a", 6) / 3)).names(), "d / (a / 3)");
-        assert_eq!((named("d", 8) - sum.clone()).names(), "d - (a + b)");
-        assert_eq!((named("d", 8) - named("a", 1) - 2).value(), 5.0);
-        assert_eq!(((named("d", 8) - 1) * 2).names(), "(d - 1) × 2");
-        assert_eq!((sum.ceil() * 2).numbers(), "ceil(1 + 2) × 2");
+        for (text, names, value) in [
+            ("c / (a + b)", "c / (a + b)", 2.0),
+            ("c / (a * 2)", "c / (a × 2)", 3.0),
+            ("c / 3 / 2", "c / 3 / 2", 1.0),
+            ("((a + b)) * 3 + 1", "(a + b) × 3 + 1", 10.0),
+            ("c * (a / 2)", "c × a / 2", 3.0),
+            ("d / (c / 3)", "d / (c / 3)", 4.0),
+            ("d - (a + b)", "d - (a + b)", 5.0),
+            ("d - a - 2", "d - a - 2", 5.0),
+            ("(d - 1) * 2", "(d - 1) × 2", 14.0),
+            ("ceil(a + b / 8) * 2", "ceil(a + b / 8) × 2", 4.0),
+            ("min(a + b, d)", "min(a + b, d)", 3.0),
+        ] {
+            assert_eq!((formula(text).names(), formula(text).value()), (names.into(), value));
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_formula_is_refused() {
+        for text in ["", "a +", "a b", "(a, b)", "(a", "ceil a", "a + e", "a+b"] {
+            let parsed = std::panic::catch_unwind(|| formula(text));
+            assert!(parsed.is_err(), "{text}: {parsed:?}");
+        }
     }
 
     #[test]
     fn functions_are_what_they_are_called() {
-        let of = |function, value: f64| Formula::from(value).call(function).value();
-        assert_eq!((of(Function::Ceil, 25.125), of(Function::Floor, 14.2)), (26.0, 14.0));
-        let bits = [0.0, 1.0, 7.0, 8.0, 511.0, 512.0].map(|n| of(Function::BitsFor, n));
+        let of = |function: &str, value: f64| formula(&format!("{function}({value})")).value();
+        assert_eq!((of("ceil", 25.125), of("floor", 14.2)), (26.0, 14.0));
+        let bits = [0.0, 1.0, 7.0, 8.0, 511.0, 512.0].map(|n| of("bits-for", n));
         assert_eq!(bits, [0.0, 1.0, 3.0, 4.0, 9.0, 10.0]);
-        assert_eq!(of(Function::PowerOfTwo, 40.0), 1_099_511_627_776.0);
+        assert_eq!(of("two-to-the", 40.0), 1_099_511_627_776.0);
+        assert_eq!(formula("max(a, d, c)").value(), 8.0);
         for volume in [1e-9_f64, 0.0017, 0.54, 1.0, 8.0, 151.0, 1e9] {
-            let face = of(Function::CubeFace, volume);
+            let face = of("cube-face", volume);
             assert!((face / volume.powf(2.0 / 3.0) - 1.0).abs() < 1e-12, "{volume}: {face}");
         }
     }

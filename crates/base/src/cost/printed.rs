@@ -1,53 +1,40 @@
-//! What papers print, and whether a value is what they print.
+//! Figures that papers print, and verdicts about derived values beside them.
 
-/// A paper with a machine of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Paper {
-    /// How it is cited.
-    pub name: &'static str,
-    /// The preset for which it prints its figures.
-    pub machine: &'static str,
-}
+use serde::Serialize;
 
-/// Ogleari, Miller, Zhao: HPCA 2018.
-pub const FWB: Paper = Paper { name: "FWB", machine: "fwb" };
-/// Wei et al.: ISCA 2020.
-pub const MORLOG: Paper = Paper { name: "MorLog", machine: "morlog" };
-/// Silo: HPCA 2023.
-pub const SILO: Paper = Paper { name: "Silo", machine: "silo" };
-/// HOOP: ISCA 2020.
-pub const HOOP: Paper = Paper { name: "HOOP", machine: "hoop" };
-/// LALEA and BLOM.
-pub const LALEA: Paper = Paper { name: "LALEA", machine: "lalea" };
-
-/// What a paper prints of an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Figure that a paper prints of an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// Which paper.
-    pub paper: Paper,
-    /// The section or table.
-    pub at: &'static str,
+    /// Name by which the paper is cited.
+    pub paper: String,
+    /// Section or table.
+    pub at: String,
     /// The number as it stands there, in the item's unit.
-    pub text: &'static str,
+    pub text: String,
 }
 
 impl Printed {
-    /// The number.
+    /// Returns the preset for which the paper prints its figures.
+    pub fn machine(&self) -> String {
+        self.paper.to_lowercase()
+    }
+
+    /// Returns the number.
     ///
     /// # Panics
-    /// If the text is none: a broken registry.
+    /// If the text is no number: a broken sheet.
     pub fn value(&self) -> f64 {
         let number = |text: &str| text.parse::<f64>().expect("papers print numbers");
         match self.text.split_once('/') {
             Some((above, below)) => number(above) / number(below),
-            None => number(self.text),
+            None => number(&self.text),
         }
     }
 
-    /// Whether a value, rounded to as many digits, is the number. A fraction is exact.
+    /// Compares with a value that is rounded to as many digits. A fraction is exact.
     pub fn agrees_with(&self, value: f64) -> bool {
         let printed = self.value();
-        let (digits, exponent) = self.text.split_once('e').unwrap_or((self.text, "0"));
+        let (digits, exponent) = self.text.split_once('e').unwrap_or((&self.text, "0"));
         let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
         let exponent: i32 = exponent.parse().expect("an exponent is a whole number");
         let last_place =
@@ -60,37 +47,26 @@ fn power_of_ten(exponent: i32) -> f64 {
     format!("1e{exponent}").parse().expect("this is a number")
 }
 
-/// How a derived value relates to what is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Relation of a derived value to the printed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It is the printed one, rounded as that is.
+    /// The derived value, rounded to as many digits, is the printed one.
     Agrees,
-    /// It is not; the item's note says why.
+    /// The two differ; the item's note says why.
     Differs,
-    /// It is not, and the printed value is for parameters other than these.
+    /// The two differ, and the printed value is for parameters other than these.
     OtherParameters,
     /// The value is the paper's own, taken over and not derived.
     Reported,
-}
-
-impl Verdict {
-    /// Its name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Agrees => "agrees",
-            Verdict::Differs => "differs",
-            Verdict::OtherParameters => "other-parameters",
-            Verdict::Reported => "reported",
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn printed(text: &'static str) -> Printed {
-        Printed { paper: SILO, at: "Table IV", text }
+    fn printed(text: &str) -> Printed {
+        Printed { paper: "Silo".into(), at: "Table IV".into(), text: text.into() }
     }
 
     #[test]

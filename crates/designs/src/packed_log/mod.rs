@@ -11,7 +11,6 @@
 //! | `send` | records into blocks, blocks into writes |
 //! | `read` | records from the bytes that survived |
 //! | `event` | what is counted of records that are coded |
-//! | `cost` | entries of the buffers before it |
 //!
 //! **On the image.** A header line, whose word 0 is the head pointer: the number of the first group that
 //! matters. Then groups, numbered from 0 over all passes; number / groups is the pass, number mod groups the
@@ -51,7 +50,6 @@
 //! that is whole has its words. All writes are ordered writes: whatever waits for a record waits for
 //! all before it, so that recovery may stop at the first hole.
 
-mod cost;
 mod event;
 mod read;
 mod record;
@@ -60,9 +58,8 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
-pub use cost::{dirty_flags, entry_bits};
 pub use event::{Counters, Event};
-pub use record::{Kind, Record, ULOG_BITS, ULOG_MAX, dirty_bytes};
+pub use record::{Kind, Record, TYPE_BITS, ULOG_BITS, ULOG_MAX, dirty_bytes};
 pub use send::Packer;
 
 use crate::torn;

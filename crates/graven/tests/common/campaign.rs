@@ -1,7 +1,6 @@
 //! Campaigns: runs that are crashed wherever they can be, and what they must find.
 
 use super::registry;
-use graven::config::validate;
 use std::collections::BTreeSet;
 
 use graven::design::MutantSet;
@@ -12,7 +11,7 @@ use graven::sim::{CrashOptions, Spec};
 use graven::workload::WorkloadInfo;
 
 use super::shared_lines::SHARED_LINES;
-use super::tiny_config;
+use super::{changed, spec_of, tiny_config};
 
 /// Runs of one kind, one for each seed from 1 on: the workload's, that of the delays and orders in memory,
 /// and that of the bytes which the log region holds at first.
@@ -57,9 +56,6 @@ impl Campaign {
         let mut found =
             Found { cover_points: vec![0; design.cover_points.len()], ..Found::default() };
         for seed in 1..=self.runs {
-            let config = design.configured(tiny_config(self.settings));
-            validate(&config).unwrap_or_else(|e| panic!("{e}"));
-            let (threads, transactions, workload) = (4, self.transactions, self.workload);
             let crash_options = CrashOptions {
                 mutants,
                 operator: None,
@@ -67,16 +63,9 @@ impl Campaign {
                 garbage: Some(seed),
                 adversary: Some(Choices::Drawn(seed)),
             };
-            let spec = Spec {
-                config,
-                design,
-                workload,
-                threads,
-                transactions,
-                seed,
-                crash_options,
-                programs: None,
-            };
+            let config = tiny_config(self.settings);
+            let spec = spec_of(&config, design, self.workload, 4, self.transactions, seed);
+            let spec = Spec { crash_options, ..spec };
             let run = CrashRun::new(&spec, None, Thoroughness::LONG);
             let outcome = run.unwrap_or_else(|e| panic!("{e}")).run(None).expect("not cancelled");
             assert_eq!(outcome.refused, None, "{}", design.name);
@@ -89,6 +78,41 @@ impl Campaign {
         }
         found
     }
+}
+
+/// A run over four threads that is crashed wherever `how` says, on a machine that is smaller still than the tiny one.
+/// Settings are `KEY=VALUE` with keys of the configuration, `adversary` and `garbage` (seeds), and `first` (the number of
+/// each thread's first transaction).
+pub fn exhaust(
+    design: &str,
+    workload: &'static WorkloadInfo,
+    transactions: u64,
+    (mutants, settings, seed): (MutantSet, &str, u64),
+    how: Thoroughness,
+) -> Outcome {
+    let mut config = tiny_config(&[
+        ("l1.bytes", "512"),
+        ("l2.bytes", "1 KB"),
+        ("llc.bytes", "4 KB"),
+        ("controller.write_queue_entries", "4"),
+        ("pm.buffer_lines", "2"),
+        ("pm.log_region_bytes", "256 KB"),
+    ]);
+    let mut crash_options = CrashOptions { mutants, ..CrashOptions::default() };
+    for setting in settings.split_whitespace() {
+        let (key, value) = setting.split_once('=').expect("KEY=VALUE");
+        let number = || value.parse().unwrap_or_else(|e| panic!("{setting}: {e}"));
+        match key {
+            "adversary" => crash_options.adversary = Some(Choices::Drawn(number())),
+            "garbage" => crash_options.garbage = Some(number()),
+            "first" => crash_options.first_transaction = number(),
+            _ => config = changed(config, &[(key, value)]),
+        }
+    }
+    let design = registry().find_design(design).unwrap_or_else(|e| panic!("{e}"));
+    let spec = spec_of(&config, design, workload, 4, transactions, seed);
+    let run = CrashRun::new(&Spec { crash_options, ..spec }, None, how);
+    run.unwrap_or_else(|e| panic!("{e}")).run(None).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Settings, and one more: `N` in all.
@@ -173,9 +197,8 @@ pub fn demand_enough_room(
     mut search: std::ops::Range<u64>,
 ) -> u64 {
     let with_room_for = |records: u64| {
-        let mut config = tiny_config(settings);
         let bytes = (records * record_bytes).to_string();
-        config.set(key, &bytes).unwrap_or_else(|e| panic!("{e}"));
+        let config = changed(tiny_config(settings), &[(key, &bytes)]);
         let spec = registry().spec(config, design, "array", Some(4), Some(56), 1);
         let mut spec = spec.expect("known names");
         spec.workload = &SHARED_LINES;

@@ -1,5 +1,6 @@
 //! A workload of few words that are stored again and again.
 
+use super::test_workload;
 use graven::config::ConfigError;
 use graven::memory::Image;
 use graven::program::{Load, Memory, Program, Ptr, spawn};
@@ -10,30 +11,21 @@ use rand_pcg::Pcg64;
 /// Few words that are stored again and again: each thread has sixteen lines of its own and stores to two
 /// words of each, sometimes twice in a row, mostly values that the word has held before; it reads lines
 /// further away, so that its own leave the caches. Some transactions are large, some stay open for long.
-pub static CHURN: WorkloadInfo = WorkloadInfo {
-    name: "churn",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "few words, stored often",
-    build: churn,
-};
+pub static CHURN: WorkloadInfo =
+    test_workload("churn", "few words, stored often", |request| churn(request, 1, false));
 
 /// The same, but the values lie in any of four bytes of their words.
-pub static WIDE_CHURN: WorkloadInfo = WorkloadInfo {
-    name: "wide-churn",
-    summary: "few words, stored often, byte by byte",
-    build: |request| Ok(Box::new(Churn { request: request.clone(), bytes: 4, streams: false })),
-    ..CHURN
-};
+pub static WIDE_CHURN: WorkloadInfo =
+    test_workload("wide-churn", "few words, stored often, byte by byte", |request| {
+        churn(request, 4, false)
+    });
 
 /// The same as [`CHURN`], with non-temporal stores among others.
-pub static STREAMING_CHURN: WorkloadInfo = WorkloadInfo {
-    name: "streaming-churn",
-    summary: "few words, stored often, some beside the caches",
-    build: |request| Ok(Box::new(Churn { request: request.clone(), bytes: 1, streams: true })),
-    ..CHURN
-};
+pub static STREAMING_CHURN: WorkloadInfo = test_workload(
+    "streaming-churn",
+    "few words, stored often, some beside the caches",
+    |request| churn(request, 1, true),
+);
 
 struct Churn {
     request: Request,
@@ -42,8 +34,8 @@ struct Churn {
     streams: bool,
 }
 
-fn churn(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
-    Ok(Box::new(Churn { request: request.clone(), bytes: 1, streams: false }))
+fn churn(request: &Request, bytes: u32, streams: bool) -> Result<Box<dyn Workload>, ConfigError> {
+    Ok(Box::new(Churn { request: request.clone(), bytes, streams }))
 }
 
 const CHURN_LINES: u64 = 16;

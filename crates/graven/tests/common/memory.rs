@@ -1,6 +1,6 @@
 //! Memory system alone: requests at given cycles in, completion cycles out.
 
-use super::registry;
+use super::machine;
 use graven::config::Config;
 use graven::config::validate;
 use graven::controller::MemorySystem;
@@ -26,10 +26,7 @@ pub const ROUND: [(&str, &str); 9] = [
 
 /// The silo machine with settings, checked; reads go first unless they say otherwise.
 pub fn quiet(settings: &[(&str, &str)]) -> Config {
-    let mut config = registry().machine("silo").expect("the preset loads");
-    for (key, value) in &[&[("controller.scheduler", "reads-first")], settings].concat() {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
+    let config = machine("silo", &[&[("controller.scheduler", "reads-first")], settings].concat());
     validate(&config).unwrap_or_else(|e| panic!("{e}"));
     config
 }

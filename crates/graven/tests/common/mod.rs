@@ -97,15 +97,24 @@ pub fn with_each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     });
 }
 
+/// A preset with settings, and otherwise as it ships.
+pub fn machine(name: &str, settings: &[(&str, &str)]) -> Config {
+    changed(registry().machine(name).expect("the preset loads"), settings)
+}
+
+/// A configuration with settings.
+pub fn changed(mut config: Config, settings: &[(&str, &str)]) -> Config {
+    for (key, value) in settings {
+        config.set(key, value).unwrap_or_else(|e| panic!("{key}: {e}"));
+    }
+    config
+}
+
 /// A preset with settings. Unless they say otherwise writes are issued whenever no read waits, so that what a test looks
 /// for in PM is there when memory is idle, a bank is held for as long as a read takes, and rows are hit without limit: the
 /// campaigns' sizes of logs, and the crash points after which they find their mutants, are those of such schedules.
 pub fn preset(name: &str, settings: &[(&str, &str)]) -> Config {
-    let mut config = registry().machine(name).expect("the preset loads");
-    for (key, value) in [&SIMPLE[..], settings].concat() {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    config
+    machine(name, &[&SIMPLE[..], settings].concat())
 }
 
 const SIMPLE: [(&str, &str); 3] = [
@@ -151,41 +160,139 @@ pub fn simulation(
     transactions: u64,
     seed: u64,
 ) -> Simulation {
-    let mut spec = spec(config, design, threads, transactions, seed);
-    spec.workload = workload;
+    let design = find(design).unwrap_or_else(|e| panic!("{e}"));
+    let spec = spec_of(config, design, workload, threads, transactions, seed);
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A simulation at its end.
+pub fn finished(mut simulation: Simulation) -> Simulation {
+    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    simulation
+}
+
+/// The counters of a simulation at its end.
+pub fn counts_of(
+    config: &Config,
+    design: &str,
+    workload: &'static WorkloadInfo,
+    threads: u32,
+    transactions: u64,
+    seed: u64,
+) -> Counts {
+    let mut simulation = simulation(config, design, workload, threads, transactions, seed);
+    simulation.run().unwrap_or_else(|e| panic!("{design}: {e}"));
+    simulation.counts()
 }
 
 /// Why a machine of such a configuration is not built for a design.
 pub fn refusal(config: &Config, design: &str) -> String {
-    let spec = Spec {
-        config: config.clone(),
-        design: registry().find_design(design).expect("registered"),
-        workload: &CELLS,
-        threads: 4,
-        transactions: 1,
-        seed: 0,
-        crash_options: CrashOptions::default(),
-        programs: None,
-    };
+    let design = find(design).expect("registered");
+    let spec = unchecked_spec(config.clone(), design, &CELLS, 4, 1, 0);
     let Err(error) = Simulation::new(&spec) else { panic!("it was accepted") };
     assert!(matches!(error, ConfigError::Inconsistent { .. }), "{error}");
     error.to_string()
 }
 
-fn spec(config: &Config, design: &str, threads: u32, transactions: u64, seed: u64) -> Spec {
-    let design = registry().find_design(design).expect("a registered design");
+/// The specification of a run on a machine that is valid, with the parameter set of the design.
+pub fn spec_of(
+    config: &Config,
+    design: &'static DesignInfo,
+    workload: &'static WorkloadInfo,
+    threads: u32,
+    transactions: u64,
+    seed: u64,
+) -> Spec {
     let config = design.configured(config.clone());
     validate(&config).unwrap_or_else(|e| panic!("{e}"));
-    Spec {
-        config,
-        design,
-        workload: &CELLS,
-        threads,
-        transactions,
-        seed,
-        crash_options: CrashOptions::default(),
-        programs: None,
+    unchecked_spec(config, design, workload, threads, transactions, seed)
+}
+
+fn unchecked_spec(
+    config: Config,
+    design: &'static DesignInfo,
+    workload: &'static WorkloadInfo,
+    threads: u32,
+    transactions: u64,
+    seed: u64,
+) -> Spec {
+    let crash_options = CrashOptions::default();
+    Spec { config, design, workload, threads, transactions, seed, crash_options, programs: None }
+}
+
+/// Crashes of a simulation on its way.
+#[derive(Default)]
+pub struct Crashes {
+    /// How many there were.
+    pub number: u32,
+    /// What was broken after them: by the verdict of the durability checker, of the structures, or of the image after a
+    /// second recovery.
+    pub broken: Vec<String>,
+    /// Words that second recoveries redid or undid: none where the first empties the log.
+    pub recovered_again: u64,
+}
+
+/// Crashes a simulation at random cycles, at most `step_max` apart, until it has ended.
+pub fn crash_often(simulation: &mut Simulation, seed: u64, step_max: u64) -> Crashes {
+    graven::lab::checker::attach(simulation);
+    let mut random = Pcg64::seed_from_u64(seed);
+    let (mut crashes, mut cycle) = (Crashes::default(), 0);
+    loop {
+        cycle += random.random_range(1..step_max);
+        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
+            return crashes;
+        }
+        crashes.number += 1;
+        let mut crash = simulation.crash();
+        crash.recover();
+        let verdict = graven::lab::checker::check(&crash).map_err(|verdict| verdict.to_string());
+        let verdict = verdict.and_then(|()| crash.check_structures().map_err(|e| e.to_string()));
+        let mut broken = Vec::from_iter(verdict.err());
+        let once = crash.image.newest(0);
+        let again = crash.recover();
+        if crash.image.newest(0) != once {
+            broken.push("a second recovery changed the image".into());
+        }
+        crashes.recovered_again += again.words_redone + again.words_undone;
+        crashes.broken.extend(broken.iter().map(|why| format!("cycle {cycle}: {why}")));
+    }
+}
+
+/// The entry of a workload that tests bring along.
+pub const fn test_workload(
+    name: &'static str,
+    summary: &'static str,
+    build: fn(&Request) -> Result<Box<dyn Workload>, ConfigError>,
+) -> WorkloadInfo {
+    WorkloadInfo { name, group: "test", sections: &[], settings: &[], summary, build }
+}
+
+/// A workload that consists of programs, and checks nothing.
+pub fn programs(
+    request: &Request,
+    populate: fn(&Request, &mut Image),
+    program: fn(&Request, u32) -> Box<dyn Program>,
+) -> Result<Box<dyn Workload>, ConfigError> {
+    Ok(Box::new(Programs { request: request.clone(), populate, program }))
+}
+
+struct Programs {
+    request: Request,
+    populate: fn(&Request, &mut Image),
+    program: fn(&Request, u32) -> Box<dyn Program>,
+}
+
+impl Workload for Programs {
+    fn populate(&self, image: &mut Image) {
+        (self.populate)(&self.request, image);
+    }
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        (self.program)(&self.request, thread)
+    }
+
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! A workload whose transactions share lines, word by word.
 
+use super::test_workload;
 use graven::memory::{Addr, Image, LINE_BYTES};
 use graven::program::{Load, Memory, Program, Ptr, Thread, spawn};
 use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
@@ -9,14 +10,10 @@ use rand_pcg::Pcg64;
 /// Lines of which each thread stores to words of its own (the lower four) and, under a lock per word, to
 /// words of all (the upper four). Every transaction leaves the sum of all words as it was; every fifth
 /// stores nothing; every seventh stores to each line.
-pub static SHARED_LINES: WorkloadInfo = WorkloadInfo {
-    name: "shared lines",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "different words of the same lines",
-    build: |request| Ok(Box::new(SharedLines { request: request.clone() })),
-};
+pub static SHARED_LINES: WorkloadInfo =
+    test_workload("shared lines", "different words of the same lines", |request| {
+        Ok(Box::new(SharedLines { request: request.clone() }))
+    });
 
 /// How many lines.
 pub const LINES: u64 = 48;

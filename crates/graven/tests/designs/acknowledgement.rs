@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Mutex;
 
 use crate::common::script::{compute, script_with, settle, store};
-use crate::common::{registry, with_each};
+use crate::common::{finished, registry, with_each};
 use graven::acknowledgement::{Acknowledged, failures, machine, transaction};
 use graven::config::Config;
 use graven::design::{
@@ -209,8 +209,7 @@ fn with_messages_of(cycles: &str) -> Config {
 fn cycles_under(design: &'static DesignInfo, config: &Config) -> u64 {
     let one = [Op::TxBegin, store(STORED.0, 7), Op::TxEnd, settle()];
     let run = |ops: &[Op]| {
-        let mut simulation = script_with(config, design, &[ops]);
-        simulation.run().unwrap_or_else(|e| panic!("{e}"));
+        let simulation = finished(script_with(config, design, &[ops]));
         simulation.stats().transaction_latency.sum()
     };
     run(&[&one[..], &one].concat()) - run(&one)
@@ -319,7 +318,6 @@ fn commits_follow_the_machines_messages() {
 fn the_pause_before_the_end_is_not_part_of_a_commit() {
     let config = with_messages_of("8");
     let ops = [Op::TxBegin, store(STORED.0, 7), compute(1000), Op::TxEnd, settle()];
-    let mut simulation = script_with(&config, &TOY, &[&ops]);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let simulation = finished(script_with(&config, &TOY, &[&ops]));
     assert_eq!(simulation.stats().commit_latency.max(), 16);
 }

@@ -9,7 +9,7 @@ use crate::common::find;
 use crate::common::registry;
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::statistics;
-use crate::common::{CELLS, simulation};
+use crate::common::{CELLS, finished, simulation};
 use graven::config::ControllerConfig;
 use graven::design::MutantSet;
 
@@ -86,8 +86,7 @@ fn an_area_that_just_holds_the_largest_transaction_is_enough() {
 #[test]
 fn each_store_costs_a_record_and_a_line_and_a_commit_takes_the_path() {
     let config = registry().machine("silo").expect("the preset loads");
-    let mut simulation = simulation(&config, "base", &SHARED_LINES, 1, 28, 1);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let simulation = finished(simulation(&config, "base", &SHARED_LINES, 1, 28, 1));
     let (stats, path) = (statistics(&simulation), config.get::<ControllerConfig>().bypass_cycles);
     let c = &stats.counters;
     assert_eq!(c["log_entries"], c["transactional_stores"]);

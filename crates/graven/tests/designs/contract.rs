@@ -7,7 +7,7 @@ use crate::common::registry;
 use std::collections::BTreeMap;
 
 use crate::common::script::{compute, transaction};
-use crate::common::{CELLS, Part, simulation, tiny_config, with_each};
+use crate::common::{CELLS, Crashes, Part, crash_often, simulation, tiny_config, with_each};
 use graven::config::Config;
 use graven::design::{DesignInfo, MutantSet};
 
@@ -17,34 +17,6 @@ use graven::sim::{Observer, SimError, Simulation};
 use graven::time::NEVER;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-
-/// Crashes a simulation at random cycles on its way, recovers each time, checks the result, and goes on. Returns
-/// the number of crashes that broke a guarantee, with the first.
-fn crash_often(simulation: &mut Simulation, seed: u64, step_max: u64) -> (u32, Vec<String>) {
-    graven::lab::checker::attach(simulation);
-    let mut random = Pcg64::seed_from_u64(seed);
-    let (mut crashes, mut broken, mut cycle) = (0, Vec::new(), 0);
-    loop {
-        cycle += random.random_range(1..step_max);
-        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
-            return (crashes, broken);
-        }
-        crashes += 1;
-        let mut crash = simulation.crash();
-        crash.recover();
-        if let Err(verdict) = graven::lab::checker::check(&crash) {
-            broken.push(format!("cycle {cycle}: {verdict}"));
-        } else if let Err(violation) = crash.check_structures() {
-            broken.push(format!("cycle {cycle}: {violation}"));
-        }
-        // Recovery must be repeatable on its own result.
-        let once = crash.image.newest(0);
-        crash.recover();
-        if crash.image.newest(0) != once {
-            broken.push(format!("cycle {cycle}: a second recovery changed the image"));
-        }
-    }
-}
 
 fn variants() -> Vec<(&'static str, Config)> {
     vec![
@@ -176,7 +148,7 @@ fn recover_at_any_cycle(part: Part) {
     with_each(&pairs(part, sound()), |(design, name, config)| {
         for seed in 0..2 {
             let mut simulation = simulation(config, design.name, &CELLS, 4, 60, seed);
-            let (crashes, broken) = crash_often(&mut simulation, seed, 1000);
+            let Crashes { number: crashes, broken, .. } = crash_often(&mut simulation, seed, 1000);
             assert!(crashes > 20, "{} on {name}: only {crashes} crashes", design.name);
             assert!(
                 broken.is_empty(),
@@ -225,8 +197,9 @@ fn recover_workloads(part: Part) {
                 for seed in 0.. {
                     let mut simulation =
                         simulation(&config, design.name, workload, 4, transactions, seed);
-                    let (more, broken) = crash_often(&mut simulation, seed, step_max);
-                    crashes += more;
+                    let Crashes { number, broken, .. } =
+                        crash_often(&mut simulation, seed, step_max);
+                    crashes += number;
                     assert!(
                         broken.is_empty(),
                         "{} on {sharing} {}, seed {seed}: {:#?}",
@@ -358,7 +331,7 @@ fn unsafe_designs_violate() {
         // On some machine: a line that overtakes its record does so for a few cycles only.
         let is_caught = |(_, config): (&str, Config)| {
             let mut simulation = simulation(&config, design.name, &CELLS, 4, 60, 1);
-            !crash_often(&mut simulation, 1, 500).1.is_empty()
+            !crash_often(&mut simulation, 1, 500).broken.is_empty()
         };
         assert!(variants().into_iter().any(is_caught), "{} was never caught", design.name);
     }

@@ -1,26 +1,26 @@
 //! FWB under conditions that the default log is too large to meet: a log that wraps, fills and is
 //! truncated all the time, without ADR, without a buffer, with a record per line, with packed records.
 
+use crate::common::campaign;
 use crate::common::find;
 use crate::common::registry;
-use graven::config::validate;
 use std::collections::BTreeSet;
 
 use crate::common::churn::{CHURN, WIDE_CHURN};
-use crate::common::{CELLS, refusal, tiny_config};
-use graven::config::{Config, ConfigError};
+use crate::common::{
+    CELLS, finished, machine, programs, refusal, spec_of, test_workload, tiny_config,
+};
+use graven::config::Config;
 use graven::design::{Guarantee, MutantSet, RecoveryReport};
 
 use graven::lab::case::Case;
 use graven::lab::explorer::{CrashRun, Outcome, Thoroughness};
 use graven::lab::litmus::parse;
-use graven::memory::{Addr, Image};
-use graven::program::{Load, Memory, Program, Ptr, spawn};
+use graven::memory::Addr;
+use graven::program::{Load, Memory, Ptr, spawn};
 use graven::sim::{CrashOptions, SimError, Simulation, Spec};
 use graven::stats::Counts;
-use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64;
+use graven::workload::WorkloadInfo;
 
 /// A log of 511 records and a scan every 2,000 cycles.
 const SMALL_LOG: [(&str, &str); 2] =
@@ -46,37 +46,11 @@ fn simulation_of(
     transactions: u64,
     seed: u64,
 ) -> Simulation {
-    let design = find(design).expect("registered");
-    let config = design.configured(config.clone());
-    validate(&config).unwrap_or_else(|e| panic!("{e}"));
     let threads = if workload.name == CELLS.name { 4 } else { 1 };
-    let spec = Spec {
-        config,
-        design,
-        workload,
-        threads,
-        transactions,
-        seed,
-        crash_options: CrashOptions::default(),
-        programs: None,
-    };
-    Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
+    crate::common::simulation(config, design, workload, threads, transactions, seed)
 }
 
-/// Recovers a crash of this instant: the verdicts of the durability checker and of the structures.
-fn crash(simulation: &mut Simulation) -> (Result<(), String>, Result<(), String>) {
-    let mut crash = simulation.crash();
-    crash.recover();
-    let once = crash.image.newest(0);
-    let again = crash.recover();
-    assert_eq!(crash.image.newest(0), once, "recovery is not idempotent");
-    assert_eq!((again.words_redone, again.words_undone), (0, 0), "the log is empty after recovery");
-    let verdict = graven::lab::checker::check(&crash).map_err(|v| v.to_string());
-    (verdict, crash.check_structures().map_err(|v| v.to_string()))
-}
-
-/// Crashes at random cycles all the way and returns how often, what was broken (by the durability checker's verdict or
-/// by that of the structures, which say "stored"), and the counters.
+/// Crashes at random cycles all the way and returns how often, what was broken, and the counters.
 fn crash_often(
     config: &Config,
     transactions: u64,
@@ -84,21 +58,9 @@ fn crash_often(
     step_max: u64,
 ) -> (u32, Vec<String>, Counts) {
     let mut simulation = simulation(config, &CELLS, transactions, seed);
-    graven::lab::checker::attach(&mut simulation);
-    let mut random = Pcg64::seed_from_u64(seed);
-    let (mut crashes, mut broken, mut cycle) = (0, Vec::new(), 0);
-    loop {
-        cycle += random.random_range(1..step_max);
-        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
-            return (crashes, broken, simulation.counts());
-        }
-        crashes += 1;
-        let (verdict, structures) = crash(&mut simulation);
-        structures.unwrap_or_else(|why| broken.push(format!("cycle {cycle}: {why}")));
-        if let Err(why) = verdict {
-            broken.push(format!("cycle {cycle}: {why}"));
-        }
-    }
+    let crashes = crate::common::crash_often(&mut simulation, seed, step_max);
+    assert_eq!(crashes.recovered_again, 0, "the log is empty after recovery");
+    (crashes.number, crashes.broken, simulation.counts())
 }
 
 fn must_survive(name: &str, config: &Config) -> Counts {
@@ -298,16 +260,13 @@ fn buffers_of_the_papers_study_can_be_asked_for() {
 
 #[test]
 fn it_runs_on_its_own_machine() {
-    let mut config = registry().machine("fwb").expect("the preset loads");
-    for (key, value) in [
+    let settings = [
         ("fwb.slot_bytes", "64"),
         ("fwb.instant_commit", "true"),
         ("fwb.scan_interval_cycles", "0"),
-    ] {
-        config.set(key, value).expect("a valid setting");
-    }
-    let mut simulation = simulation(&config, &CELLS, 2000, 3);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    ];
+    let config = machine("fwb", &settings);
+    let simulation = finished(simulation(&config, &CELLS, 2000, 3));
     let c = &simulation.counts();
     assert_eq!(c["committed_transactions"], 2000);
     let entries = c["log_entries"] + c["log_words_joined"] + c["log_entries_merged"];
@@ -320,59 +279,32 @@ fn it_runs_on_its_own_machine() {
 
 /// One thread: a transaction stores 11, 12, 13 over 1, 2, 3 in three lines, reads many others between
 /// its stores and its end, and then nothing happens for long.
-static BY_HAND: WorkloadInfo = WorkloadInfo {
-    name: "by-hand",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "one transaction",
-    build: by_hand,
-};
+static BY_HAND: WorkloadInfo = test_workload("by-hand", "one transaction", |request| {
+    programs(
+        request,
+        |request, image| (0..3).for_each(|i| _ = image.store(word(request.start, i).addr, i + 1)),
+        |request, _thread| {
+            let start = request.start;
+            spawn(move |memory| {
+                memory.tx_begin();
+                (0..3).for_each(|i| memory.store(word(start, i), 11 + i));
+                // One after the other, each waits: 20,000 cycles and more.
+                (0..300).for_each(|i| _ = memory.load(word(start, 100 + i)));
+                memory.tx_end();
+                memory.compute(100_000);
+            })
+        },
+    )
+});
 
-struct ByHand(Request);
-
-fn by_hand(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
-    Ok(Box::new(ByHand(request.clone())))
-}
-
-impl ByHand {
-    fn word(start: Addr, i: u64) -> Ptr {
-        Ptr::known(start.plus(i * 64))
-    }
-}
-
-impl Workload for ByHand {
-    fn populate(&self, image: &mut Image) {
-        for i in 0..3 {
-            image.store(Self::word(self.0.start, i).addr, i + 1);
-        }
-    }
-
-    fn program(&self, _thread: u32) -> Box<dyn Program> {
-        let start = self.0.start;
-        spawn(move |memory| {
-            memory.tx_begin();
-            for i in 0..3 {
-                memory.store(Self::word(start, i), 11 + i);
-            }
-            // One after the other, each waits: 20,000 cycles and more.
-            for i in 0..300 {
-                memory.load(Self::word(start, 100 + i));
-            }
-            memory.tx_end();
-            memory.compute(100_000);
-        })
-    }
-
-    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
-        Ok(())
-    }
+fn word(start: Addr, line: u64) -> Ptr {
+    Ptr::known(start.plus(line * 64))
 }
 
 const HOME: Addr = Addr(4096);
 
 fn homes(read: impl Fn(Addr) -> u64) -> [u64; 3] {
-    [0, 1, 2].map(|i| read(ByHand::word(HOME, i).addr))
+    [0, 1, 2].map(|i| read(word(HOME, i).addr))
 }
 
 /// Runs to a condition and crashes there: the homes before and after recovery, and its report.
@@ -442,72 +374,44 @@ fn two_scans_bring_lines_home_and_a_third_is_not_needed() {
 
 /// Two threads. The first stores a word in a transaction, then wants the lock that the second holds while
 /// that one stores a thousand words.
-static CROSSED: WorkloadInfo = WorkloadInfo {
-    name: "crossed",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "a lock and a full log",
-    build: crossed,
-};
-
-fn crossed(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
-    Ok(Box::new(Crossed(request.clone())))
-}
-
-struct Crossed(Request);
-
-impl Workload for Crossed {
-    fn populate(&self, _image: &mut Image) {}
-
-    fn program(&self, thread: u32) -> Box<dyn Program> {
-        let at = ByHand::word(self.0.start, u64::from(thread) * 10_000);
-        // Without transactions (none are asked for) both take both locks, in opposite order.
-        if self.0.transactions == 0 {
-            return spawn(move |memory| {
-                memory.lock(thread);
-                memory.compute(10_000);
-                memory.lock(1 - thread);
-            });
-        }
-        spawn(move |memory| {
-            if thread == 1 {
-                memory.lock(0);
-                memory.compute(5_000);
-                memory.tx_begin();
-                for i in 0..1000 {
-                    memory.store(at.word(i), i + 1);
-                }
-                memory.tx_end();
-                memory.unlock(0);
-            } else {
-                memory.compute(2_000);
-                memory.tx_begin();
-                memory.store(at, 1);
-                memory.lock(0);
-                memory.unlock(0);
-                memory.tx_end();
+static CROSSED: WorkloadInfo = test_workload("crossed", "a lock and a full log", |request| {
+    programs(
+        request,
+        |_, _| (),
+        |request, thread| {
+            let at = word(request.start, u64::from(thread) * 10_000);
+            // Without transactions (none are asked for) both take both locks, in opposite order.
+            if request.transactions == 0 {
+                return spawn(move |memory| {
+                    memory.lock(thread);
+                    memory.compute(10_000);
+                    memory.lock(1 - thread);
+                });
             }
-        })
-    }
-
-    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
-        Ok(())
-    }
-}
+            spawn(move |memory| {
+                if thread == 1 {
+                    memory.lock(0);
+                    memory.compute(5_000);
+                    memory.tx_begin();
+                    (0..1000).for_each(|i| memory.store(at.word(i), i + 1));
+                    memory.tx_end();
+                    memory.unlock(0);
+                } else {
+                    memory.compute(2_000);
+                    memory.tx_begin();
+                    memory.store(at, 1);
+                    memory.lock(0);
+                    memory.unlock(0);
+                    memory.tx_end();
+                }
+            })
+        },
+    )
+});
 
 fn run_crossed(transactions: u64) -> SimError {
-    let spec = Spec {
-        config: tiny_config(&[("fwb.log_bytes", "16 KB")]),
-        design: find("fwb").expect("registered"),
-        workload: &CROSSED,
-        threads: 2,
-        transactions,
-        seed: 0,
-        crash_options: CrashOptions::default(),
-        programs: None,
-    };
-    let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
+    let config = tiny_config(&[("fwb.log_bytes", "16 KB")]);
+    let mut simulation = crate::common::simulation(&config, "fwb", &CROSSED, 2, transactions, 0);
     simulation.run().expect_err("it cannot end")
 }
 
@@ -538,8 +442,7 @@ fn slow_cells_are_not_taken_for_a_standstill() {
         ("l2.bytes", "64 KB"),
         ("llc.bytes", "1 MB"),
     ];
-    let mut simulation = simulation(&small(&settings), &CELLS, 75, 1);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let simulation = finished(simulation(&small(&settings), &CELLS, 75, 1));
     let c = &simulation.counts();
     assert!(
         c["log_overflows"] > 0 && c["forced_writebacks"] > 4,
@@ -551,49 +454,13 @@ fn slow_cells_are_not_taken_for_a_standstill() {
 
 // ---- every crash point --------------------------------------------------------------------------
 
-/// A run that is crashed wherever it can be, on a machine that is smaller still. Settings are `KEY=VALUE`
-/// with keys of the configuration, `adversary`, `garbage`, and `wide` values.
+/// A run that is crashed wherever it can be; `wide` among the settings makes values wide.
 fn exhaust(design: &str, mutants: MutantSet, settings: &str, seed: u64) -> Outcome {
-    let mut config = tiny_config(&[
-        ("l1.bytes", "512"),
-        ("l2.bytes", "1 KB"),
-        ("llc.bytes", "4 KB"),
-        ("controller.write_queue_entries", "4"),
-        ("pm.buffer_lines", "2"),
-        ("pm.log_region_bytes", "256 KB"),
-    ]);
-    let (mut crash_options, mut workload) =
-        (CrashOptions { mutants, ..CrashOptions::default() }, &CHURN);
-    for setting in settings.split_whitespace() {
-        let (key, value) = setting.split_once('=').expect("KEY=VALUE");
-        match key {
-            "wide" => workload = &WIDE_CHURN,
-            "adversary" => {
-                let seed = value.parse().expect("a seed");
-                crash_options.adversary = Some(graven::lab::litmus::Choices::Drawn(seed));
-            }
-            "garbage" => crash_options.garbage = Some(value.parse().expect("a seed")),
-            _ => config.set(key, value).unwrap_or_else(|e| panic!("{e}")),
-        }
-    }
-    validate(&config).unwrap_or_else(|e| panic!("{e}"));
-    let design = find(design).expect("registered");
-    let config = design.configured(config);
-    let (threads, transactions) = (4, 200);
-    let spec = Spec {
-        config,
-        design,
-        workload,
-        threads,
-        transactions,
-        seed,
-        crash_options,
-        programs: None,
-    };
+    let narrow = settings.replace("wide=true", "");
+    let workload = if narrow == settings { &CHURN } else { &WIDE_CHURN };
     // Plain and torn crash points are enough to violate whom there is to violate.
     let how = Thoroughness { in_flight_every: 0, ..Thoroughness::LONG };
-    let run = CrashRun::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
-    run.run(None).unwrap_or_else(|e| panic!("{e}"))
+    campaign::exhaust(design, workload, 200, (mutants, &narrow, seed), how)
 }
 
 /// Seeds of a campaign, tried in this order.
@@ -822,63 +689,38 @@ fn the_text_taken_literally_violates() {
 }
 
 /// Each thread stores to lines that all lie in one set of the last cache.
-static ONE_SET: WorkloadInfo = WorkloadInfo {
-    name: "one-set",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "lines that displace each other",
-    build: |request| Ok(Box::new(OneSet(request.clone()))),
-};
-
-struct OneSet(Request);
-
-impl Workload for OneSet {
-    fn populate(&self, _image: &mut Image) {}
-
-    fn program(&self, thread: u32) -> Box<dyn Program> {
-        // Each thread's in another page, hence in another bank.
-        let start = self.0.start.plus(u64::from(thread) * 4096);
-        spawn(move |memory| {
-            for set in 0..4 {
-                memory.tx_begin();
-                for i in 0..24 {
-                    // 8 MB in 16 ways.
-                    let at = Ptr::known(start.plus(i * (512 << 10) + set * 64));
-                    (0..4).for_each(|word| memory.store(at.word(word), i + 1));
-                }
-                memory.tx_end();
-            }
-        })
-    }
-
-    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
-        Ok(())
-    }
-}
+static ONE_SET: WorkloadInfo =
+    test_workload("one-set", "lines that displace each other", |request| {
+        programs(
+            request,
+            |_, _| (),
+            |request, thread| {
+                // Each thread's in another page, hence in another bank.
+                let start = request.start.plus(u64::from(thread) * 4096);
+                spawn(move |memory| {
+                    for set in 0..4 {
+                        memory.tx_begin();
+                        for i in 0..24 {
+                            // 8 MB in 16 ways.
+                            let at = Ptr::known(start.plus(i * (512 << 10) + set * 64));
+                            (0..4).for_each(|word| memory.store(at.word(word), i + 1));
+                        }
+                        memory.tx_end();
+                    }
+                })
+            },
+        )
+    });
 
 /// §III-B and §IV-C on the paper's own machine: no entry is still in the log buffer when its line leaves
 /// the caches, and yet the line is home first. Records queue at the bank in which the log is.
 #[test]
 fn the_longer_way_of_data_is_no_order() {
-    let mut config = registry().machine("fwb").expect("the preset loads");
-    for (key, value) in [("fwb.slot_bytes", "64"), ("fwb.record_format", "word")] {
-        config.set(key, value).expect("a valid setting");
-    }
+    let config = machine("fwb", &[("fwb.slot_bytes", "64"), ("fwb.record_format", "word")]);
     let design = find("fwb").expect("registered");
     let run = |mutants| {
         let crash_options = CrashOptions { mutants, ..CrashOptions::default() };
-        let (config, workload) = (config.clone(), &ONE_SET);
-        let spec = Spec {
-            config,
-            design,
-            workload,
-            threads: 8,
-            transactions: 8,
-            seed: 0,
-            crash_options,
-            programs: None,
-        };
+        let spec = Spec { crash_options, ..spec_of(&config, design, &ONE_SET, 8, 8, 0) };
         let how = Thoroughness {
             torn_every: 0,
             in_flight_every: 0,

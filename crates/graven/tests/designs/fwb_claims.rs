@@ -14,7 +14,7 @@ use crate::common::script::{load, script_on, settle, transaction};
 use crate::common::statistics;
 use std::collections::BTreeSet;
 
-use crate::common::{CELLS, refusal, simulation, tiny_config};
+use crate::common::{CELLS, changed, programs, refusal, simulation, test_workload, tiny_config};
 use graven::config::{
     Config, ControllerConfig, CoreConfig, CoreModel, L1Config, L2Config, LlcConfig, PmConfig, Size,
 };
@@ -22,10 +22,10 @@ use graven::cost::Sheet;
 use graven::lab::campaign::guarantee_text;
 
 use graven::memory::{Addr, Image, words_in};
-use graven::program::{Load, Memory, Program, Ptr, spawn};
+use graven::program::{Load, Memory, Ptr, spawn};
 use graven::sim::Simulation;
 use graven::trace_event::TraceEvent;
-use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
+use graven::workload::WorkloadInfo;
 
 fn machine() -> Config {
     registry().machine("fwb").expect("the preset loads")
@@ -180,44 +180,31 @@ fn words_of_a_line_share_a_header() {
 
 /// Each thread stores ascending values to words of its own in lines that all share, and now and then has many
 /// others displace them.
-static ASCENDING: WorkloadInfo = WorkloadInfo {
-    name: "ascending",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "ascending values",
-    build: |request| Ok(Box::new(Ascending(request.clone()))),
-};
-
-struct Ascending(Request);
+static ASCENDING: WorkloadInfo = test_workload("ascending", "ascending values", |request| {
+    programs(
+        request,
+        |_, _| (),
+        |request, thread| {
+            let (start, transactions) = (request.start, request.transactions_of(thread));
+            spawn(move |memory| {
+                let mut value = first_value(thread);
+                for number in 0..transactions {
+                    memory.tx_begin();
+                    for i in 0..6 {
+                        let line = (number * 7 + i * 5) % 48;
+                        value += 1;
+                        memory.store(Ptr::known(start.plus(line * 64)).word(thread.into()), value);
+                    }
+                    memory.tx_end();
+                }
+            })
+        },
+    )
+});
 
 /// Values of a thread begin here; initial words are 0.
 fn first_value(thread: u32) -> u64 {
     u64::from(thread + 1) << 32
-}
-
-impl Workload for Ascending {
-    fn populate(&self, _image: &mut Image) {}
-
-    fn program(&self, thread: u32) -> Box<dyn Program> {
-        let (start, transactions) = (self.0.start, self.0.transactions_of(thread));
-        spawn(move |memory| {
-            let mut value = first_value(thread);
-            for number in 0..transactions {
-                memory.tx_begin();
-                for i in 0..6 {
-                    let line = (number * 7 + i * 5) % 48;
-                    value += 1;
-                    memory.store(Ptr::known(start.plus(line * 64)).word(thread.into()), value);
-                }
-                memory.tx_end();
-            }
-        })
-    }
-
-    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
-        Ok(())
-    }
 }
 
 const LOG_BYTES: u64 = 64 << 10;
@@ -322,36 +309,23 @@ fn records_lie_in_the_order_of_the_stores() {
 }
 
 /// Three transactions of a store each.
-static THREE: WorkloadInfo = WorkloadInfo {
-    name: "three",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "three transactions",
-    build: |request| Ok(Box::new(Three(request.clone()))),
-};
-
-struct Three(Request);
-
-impl Workload for Three {
-    fn populate(&self, _image: &mut Image) {}
-
-    fn program(&self, _thread: u32) -> Box<dyn Program> {
-        let start = self.0.start;
-        spawn(move |memory| {
-            for number in 0..3 {
-                memory.tx_begin();
-                memory.store(Ptr::known(start.plus(number * 64)), number + 1);
-                memory.tx_end();
-            }
-            memory.compute(2000);
-        })
-    }
-
-    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
-        Ok(())
-    }
-}
+static THREE: WorkloadInfo = test_workload("three", "three transactions", |request| {
+    programs(
+        request,
+        |_, _| (),
+        |request, _thread| {
+            let start = request.start;
+            spawn(move |memory| {
+                for number in 0..3 {
+                    memory.tx_begin();
+                    memory.store(Ptr::known(start.plus(number * 64)), number + 1);
+                    memory.tx_end();
+                }
+                memory.compute(2000);
+            })
+        },
+    )
+});
 
 /// `fwb-log-overwrite-example` (§II-C, Fig. 2(b)): a log for the records of two transactions. When the third overwrites
 /// those of the first, what that one wrote is in memory.
@@ -385,17 +359,15 @@ fn the_third_transaction_waits_until_the_first_is_home() {
 /// Table II's four cores of two threads each, eight threads: every design runs there, and leaves the same data.
 #[test]
 fn every_design_runs_eight_threads_on_four_cores() {
-    let mut config = machine();
-    for (key, value) in [
+    let threads = [
         ("pm.log_region_bytes", "64 MB"),
         ("pm.capacity_bytes", "256 MB"),
         ("controller.adr_entries", "1024"),
         ("fwb.log_buffer_entries", "15"),
         ("hoop.block_bytes", "256 KB"),
         ("morlog.undo_redo_entries", "14"),
-    ] {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
+    ];
+    let config = changed(machine(), &threads);
     let mut digests = BTreeSet::new();
     for design in registry().designs() {
         let mut run = simulation(&config, design.name, &CELLS, 8, 160, 1);
@@ -415,16 +387,14 @@ fn every_design_runs_eight_threads_on_four_cores() {
 #[test]
 fn scans_keep_accesses_waiting_as_far_as_they_are_told_to() {
     let run = |port: &str, tags: &str| {
-        let mut config = machine();
-        for (key, value) in [
+        let scans = [
             ("fwb.scan_port", port),
             ("fwb.scan_tags_per_cycle", tags),
             ("fwb.scan_interval_cycles", "300000"),
             // Which rows are open depends on when the lines come; here time is to depend on the waits alone.
             ("pm.row_writes", "program"),
-        ] {
-            config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-        }
+        ];
+        let config = changed(machine(), &scans);
         let mut simulation = simulation(&config, "fwb", &CELLS, 4, 4000, 1);
         let digest = simulation.run().unwrap_or_else(|e| panic!("{e}"));
         (digest, simulation.counts())

@@ -4,14 +4,14 @@
 
 use crate::common::find;
 use crate::common::registry;
-use crate::common::{CELLS, simulation, tiny_config};
+use crate::common::{CELLS, counts_of, machine, simulation, test_workload, tiny_config};
 use graven::config::ConfigError;
 use graven::design::Guarantee;
 
 use graven::memory::{Addr, Image};
 
 use graven::program::{Load, Memory, Program, Ptr, spawn};
-use graven::sim::{CrashOptions, Simulation, Spec};
+use graven::sim::Simulation;
 use graven::stats::Counts;
 use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 
@@ -56,34 +56,21 @@ impl Workload for Steps {
 }
 
 /// A word, so many others, and the word again, each with a new value.
-static AT_A_DISTANCE: WorkloadInfo = WorkloadInfo {
-    name: "at-a-distance",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "two stores to a word with others between",
-    build: |request| build(request, distance(request.seed)),
-};
+static AT_A_DISTANCE: WorkloadInfo =
+    test_workload("at-a-distance", "two stores to a word with others between", |request| {
+        build(request, distance(request.seed))
+    });
 
 /// Every word is stored what it holds.
-static SILENT: WorkloadInfo = WorkloadInfo {
-    name: "silent",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "stores that change nothing",
-    build: |request| build(request, (0..16).map(|i| (i, initial(i))).collect()),
-};
+static SILENT: WorkloadInfo = test_workload("silent", "stores that change nothing", |request| {
+    build(request, (0..16).map(|i| (i, initial(i))).collect())
+});
 
 /// Every word is stored something else, and at once what it held.
-static THERE_AND_BACK: WorkloadInfo = WorkloadInfo {
-    name: "there-and-back",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "stores that are taken back",
-    build: |request| build(request, (0..16).flat_map(|i| [(i, 99), (i, initial(i))]).collect()),
-};
+static THERE_AND_BACK: WorkloadInfo =
+    test_workload("there-and-back", "stores that are taken back", |request| {
+        build(request, (0..16).flat_map(|i| [(i, 99), (i, initial(i))]).collect())
+    });
 
 fn build(request: &Request, stores: Vec<(u64, u64)>) -> Result<Box<dyn Workload>, ConfigError> {
     Ok(Box::new(Steps { start: request.start, stores }))
@@ -101,26 +88,7 @@ fn count(
     seed: u64,
     settings: &[(&str, &str)],
 ) -> Counts {
-    let mut config = registry().machine("morlog").expect("the preset loads");
-    for (key, value) in settings {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    let design = find(design).expect("registered");
-    let config = design.configured(config);
-    let crash_options = CrashOptions::default();
-    let spec = Spec {
-        config,
-        design,
-        workload,
-        threads: 1,
-        transactions: 1,
-        seed,
-        crash_options,
-        programs: None,
-    };
-    let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    simulation.counts()
+    counts_of(&machine("morlog", settings), design, workload, 1, 1, seed)
 }
 
 /// `morlog-fwb-per-write-log` (§II-B): an entry per store; only stores at a distance of less than N, the entries of
@@ -187,10 +155,8 @@ fn the_buffer_of_fwb_unsafe_is_too_large_on_every_machine() {
         let config = registry().machine(preset.name).expect("the preset loads");
         assert_eq!(design.guarantee_in(&config), Guarantee::None, "{}", preset.name);
     }
-    let mut config = registry().machine("morlog").expect("the preset loads");
-    for setting in [("fwb.log_buffer_entries", "48"), ("pm.log_packing", "always")] {
-        config.set(setting.0, setting.1).expect("a valid setting");
-    }
+    let large = [("fwb.log_buffer_entries", "48"), ("pm.log_packing", "always")];
+    let config = machine("morlog", &large);
     let spec =
         registry().spec(config, "fwb", "array", Some(1), Some(1), 0).expect("names that exist");
     let Err(error) = Simulation::new(&spec) else { panic!("it was accepted") };

@@ -11,7 +11,7 @@ use crate::common::registry;
 use crate::common::script::{compute, evict, load, script_on, settle, transaction};
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::statistics;
-use crate::common::{refusal, tiny_config};
+use crate::common::{finished, refusal, tiny_config};
 use graven::config::{CoreConfig, L1Config, L2Config, LlcConfig, PmConfig, Size};
 use graven::cost::{Item, Sheet};
 use graven::design::MutantSet;
@@ -28,9 +28,7 @@ fn word(line: u64, word: u64) -> u64 {
 
 /// Runs lists of operations on `hoop`; what was counted when the last thread had finished.
 fn counted(settings: &[(&str, &str)], threads: &[&[Op]]) -> Counts {
-    let mut simulation = simulation(settings, threads);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    simulation.counts()
+    finished(simulation(settings, threads)).counts()
 }
 
 fn simulation(settings: &[(&str, &str)], threads: &[&[Op]]) -> Simulation {
@@ -204,8 +202,7 @@ fn a_full_region_is_collected_on_demand() {
 #[test]
 fn a_commit_takes_the_last_slice_a_record_and_two_messages() {
     let ops = transaction(&stores((0..20).map(|w| word(w, 0))));
-    let mut simulation = simulation(&[], &[&ops]);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let simulation = finished(simulation(&[], &[&ops]));
     let stats = statistics(&simulation);
     assert_eq!(stats.counters["slices_written"], 3);
     let path = 8;
@@ -220,8 +217,7 @@ fn two_controllers_commit_in_two_phases_if_both_have_words() {
     let path = 8;
     let latency = |lines: &[u64]| {
         let ops = transaction(&stores(lines.iter().map(|&line| word(line, 0))));
-        let mut simulation = simulation(&[("hoop.controllers", "2")], &[&ops]);
-        simulation.run().unwrap_or_else(|e| panic!("{e}"));
+        let simulation = finished(simulation(&[("hoop.controllers", "2")], &[&ops]));
         simulation.stats().commit_latency.max()
     };
     assert_eq!(latency(&[0, 2, 4]), 2 * path, "one controller");
@@ -240,6 +236,7 @@ fn the_defaults_are_the_papers() {
         Sheet::of(registry(), find("hoop").unwrap_or_else(|e| panic!("{e}")), config.clone());
     let sheet = sheet.unwrap_or_else(|e| panic!("{e}"));
     let cost = |name| sheet.item(name).map(Item::value);
+    assert_eq!(cost("slice"), Some(128.0), "as `layout` divides regions");
     assert_eq!(cost("mapping-entries"), Some(131_072.0));
     assert_eq!(cost("eviction-buffer-lines"), Some(1820.0));
     assert_eq!((hoop.block_bytes, hoop.gc_period_us), (Size::mb(2), 10_000));

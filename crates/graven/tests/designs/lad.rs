@@ -9,41 +9,20 @@ use crate::common::registry;
 use crate::common::script::{load, script_on, transaction};
 use crate::common::shared_lines::{LINES, SHARED_LINES, THREADS};
 use crate::common::sweep::sweep;
-use crate::common::{CELLS, simulation, tiny_config};
+use crate::common::{CELLS, Crashes, crash_often, finished, simulation, tiny_config};
 use crate::common::{Statistics, statistics};
 use graven::config::{
     Config, ControllerConfig, CoreConfig, L1Config, L2Config, LlcConfig, PmConfig,
 };
 use graven::design::MutantSet;
 use graven::sim::{SimError, Simulation};
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64;
 
-/// Crashes on the way at random cycles, recovers twice, checks; panics at the first broken guarantee.
+/// Crashes on the way at random cycles; panics at a broken guarantee.
 fn crash_on_the_way(mut simulation: Simulation, what: &str, seed: u64) -> Statistics {
-    graven::lab::checker::attach(&mut simulation);
-    let mut random = Pcg64::seed_from_u64(seed);
-    let (mut cycle, mut crashes) = (0, 0);
-    loop {
-        cycle += random.random_range(1..400);
-        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{what}: {e}")) {
-            break;
-        }
-        crashes += 1;
-        let mut crash = simulation.crash();
-        crash.recover();
-        graven::lab::checker::check(&crash)
-            .unwrap_or_else(|e| panic!("{what}, seed {seed}, cycle {cycle}: {e}"));
-        if crashes % 32 == 1 {
-            crash.check_structures().unwrap_or_else(|e| panic!("{what}, cycle {cycle}: {e}"));
-        }
-        let once = crash.image.newest(0);
-        crash.recover();
-        assert_eq!(crash.image.newest(0), once, "{what}: recovery is not repeatable");
-    }
-    assert!(crashes > 50, "{what}: only {crashes} crashes");
-    simulation.run().unwrap_or_else(|e| panic!("{what}: {e}"));
-    statistics(&simulation)
+    let Crashes { number, broken, .. } = crash_often(&mut simulation, seed, 400);
+    assert!(broken.is_empty(), "{what}, seed {seed}: {:#?}", broken.first());
+    assert!(number > 50, "{what}: only {number} crashes");
+    statistics(&finished(simulation))
 }
 
 const ROOMY: &[(&str, &str)] =
@@ -58,11 +37,7 @@ const CRAMPED: &[(&str, &str)] = &[
 ];
 
 fn hostile(settings: &[(&str, &str)]) -> Config {
-    let mut config = tiny_config(&[("lad.log_bytes_per_thread", "16 KB")]);
-    for (key, value) in settings {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    config
+    tiny_config(&[&[("lad.log_bytes_per_thread", "16 KB")], settings].concat())
 }
 
 /// Two places, so that most lines overflow.

@@ -8,7 +8,7 @@ use crate::common::registry;
 use crate::common::shared_lines::{SHARED_LINES, THREADS};
 use crate::common::statistics;
 use crate::common::sweep::sweep;
-use crate::common::{refusal, simulation, tiny_config};
+use crate::common::{finished, refusal, simulation, tiny_config};
 use graven::design::MutantSet;
 use graven::sim::SimError;
 
@@ -55,8 +55,7 @@ fn a_commit_that_overflows_is_faster_where_banks_share_the_log() {
     let latency = |design| {
         let mut config = registry().machine("lalea").expect("the preset loads");
         config.set("workload.footprint_bytes", "1 MB").expect("in range");
-        let mut simulation = simulation(&config, design, &SHARED_LINES, THREADS, 56, 1);
-        simulation.run().unwrap_or_else(|e| panic!("{e}"));
+        let simulation = finished(simulation(&config, design, &SHARED_LINES, THREADS, 56, 1));
         let stats = statistics(&simulation);
         assert!(stats.counters["log_overflows"] > 0, "{design}");
         stats.commit_latency.mean()

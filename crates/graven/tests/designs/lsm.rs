@@ -9,7 +9,7 @@ use crate::common::registry;
 use crate::common::script::{compute, load, script_on, store};
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::statistics;
-use crate::common::{refusal, tiny_config};
+use crate::common::{finished, refusal, tiny_config};
 use graven::config::{Config, ControllerConfig};
 use graven::design::{DesignInfo, MutantSet};
 use graven::memory::{Addr, LineAddr};
@@ -30,9 +30,7 @@ fn roomy(settings: &[(&str, &str)]) -> Config {
 }
 
 fn simulate(config: &Config, threads: &[&[Op]]) -> Simulation {
-    let mut simulation = script_on(config, "lsm", threads);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    simulation
+    finished(script_on(config, "lsm", threads))
 }
 
 fn counters(config: &Config, threads: &[&[Op]]) -> Counts {

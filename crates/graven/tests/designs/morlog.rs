@@ -3,9 +3,9 @@
 //! Bug class: a word is taken for one whose undo data is in the log, or whose newest redo data is; an entry is
 //! dropped that was the only one; the log forgets what it still owes.
 
+use crate::common::campaign;
 use crate::common::find;
 use crate::common::registry;
-use graven::config::validate;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use crate::common::churn::{CHURN, STREAMING_CHURN};
 use crate::common::shared_lines::SHARED_LINES;
-use crate::common::{CELLS, Part, refusal, tiny_config};
+use crate::common::{CELLS, Part, crash_often, refusal, spec_of, tiny_config};
 use graven::config::Config;
 use graven::cost::Sheet;
 use graven::design::{Guarantee, MutantSet};
@@ -21,17 +21,15 @@ use graven::lab::campaign::guarantee_text;
 
 use graven::designs::morlog::{LogType, MorlogConfig};
 use graven::lab::case::Case;
-use graven::lab::explorer::{CrashRun, Outcome, Thoroughness};
+use graven::lab::explorer::{Outcome, Thoroughness};
 use graven::lab::litmus::{Litmus, parse};
 use graven::memory::{Addr, Image};
 use graven::program::{Disturbance, Op, Program, Ptr};
-use graven::sim::{CrashOptions, Observer, SimError, Simulation, Spec};
+use graven::sim::{Observer, SimError, Simulation, Spec};
 use graven::stats::Counts;
 use graven::time::{Cycle, NEVER};
 use graven::trace_event::TraceEvent;
 use graven::workload::{BrokenInvariant, Workload};
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64;
 
 // ---- given steps, and what is seen of them -------------------------------------------------------
 
@@ -329,7 +327,6 @@ impl Observer for Looker {
 /// MorLog on its paper's machine, but two cores, a smaller LLC (a scan takes 2,176 cycles), one controller, a log of
 /// 64 KB and no scan unless asked for.
 fn machine(settings: &[(&str, &str)]) -> Config {
-    let mut config = registry().machine("morlog").expect("the preset loads");
     let base = [
         ("controller.scheduler", "reads-first"),
         ("core.count", "2"),
@@ -341,24 +338,13 @@ fn machine(settings: &[(&str, &str)]) -> Config {
         ("morlog.log_bytes", "64 KB"),
         ("morlog.scan_interval_cycles", "1000000000"),
     ];
-    for (key, value) in base.iter().chain(settings) {
-        config.set(key, value).unwrap_or_else(|e| panic!("{key}: {e}"));
-    }
-    config
+    crate::common::machine("morlog", &[&base, settings].concat())
 }
 
 /// Runs threads; what was seen in each look, and at the end.
 fn watch(settings: &[(&str, &str)], threads: &[&str]) -> Vec<Seen> {
-    let spec = Spec {
-        config: machine(settings),
-        design: find("morlog").expect("registered"),
-        workload: &CELLS,
-        threads: threads.len() as u32,
-        transactions: 1,
-        seed: 0,
-        crash_options: CrashOptions::default(),
-        programs: None,
-    };
+    let design = find("morlog").expect("registered");
+    let spec = spec_of(&machine(settings), design, &CELLS, threads.len() as u32, 1, 0);
     let looks = Rc::new(Cell::new(0));
     let threads = threads.iter().map(|text| steps(text)).collect();
     let workload = Box::new(Steps { threads, looks: Rc::clone(&looks) });
@@ -905,9 +891,7 @@ fn a_buffer_as_deep_as_the_caches_is_refused() {
         assert!(why.contains("44 cycles") && why.contains("allow_unsafe_buffer"), "{why}");
     }
     config.set("morlog.undo_redo_entries", "43").expect("in range");
-    let spec = registry().spec(config.clone(), "morlog", "array", Some(1), Some(1), 0);
-    let simulation = Simulation::new(&spec.unwrap_or_else(|e| panic!("{e}")));
-    let simulation = simulation.unwrap_or_else(|e| panic!("{e}"));
+    let simulation = Simulation::new(&of_array(&config)).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(simulation.machine().caches.miss_path_cycles(), 44);
     // Fig. 11's is safe, too; and what is not can be asked for, and violates its guarantee.
     config.set("morlog.undo_redo_entries", "1").expect("in range");
@@ -944,13 +928,13 @@ fn an_l1_with_more_words_than_the_ulog_counter_counts_is_refused() {
         ("llc.bytes", "8 MB"),
         ("workload.footprint_bytes", "1 MB"),
     ];
-    let strict = Simulation::new(&spec_of(&tiny_config(&large)));
+    let strict = Simulation::new(&of_array(&tiny_config(&large)));
     assert!(strict.is_ok(), "{:?}: strict commits do not count", strict.err());
     let why = refusal(&tiny_config(&[&large[..], &[DELAYED]].concat()), "morlog");
     assert!(why.contains("8191 words"), "{why}");
 }
 
-fn spec_of(config: &Config) -> Spec {
+fn of_array(config: &Config) -> Spec {
     registry()
         .spec(config.clone(), "morlog", "array", Some(1), Some(1), 0)
         .unwrap_or_else(|e| panic!("{e}"))
@@ -1136,51 +1120,15 @@ fn the_six_designs_are_what_their_names_say() {
 
 // ---- small logs -----------------------------------------------------------------------------------------
 
-/// A run that is crashed wherever it can be. Settings are `KEY=VALUE` with keys of the configuration, `adversary`,
-/// `garbage` and `first` (the number of each thread's first transaction).
+/// A run that is crashed wherever it can be, with a log of 16 KB and a scan every 2,000 cycles unless set otherwise.
 fn exhaust(
     workload: &'static graven::workload::WorkloadInfo,
     mutants: MutantSet,
     settings: &str,
     seed: u64,
 ) -> Outcome {
-    let mut config = tiny_config(&[
-        ("l1.bytes", "512"),
-        ("l2.bytes", "1 KB"),
-        ("llc.bytes", "4 KB"),
-        ("controller.write_queue_entries", "4"),
-        ("pm.buffer_lines", "2"),
-        ("pm.log_region_bytes", "256 KB"),
-        ("morlog.log_bytes", "16 KB"),
-        ("morlog.scan_interval_cycles", "2000"),
-    ]);
-    let mut crash_options = CrashOptions { mutants, ..CrashOptions::default() };
-    for setting in settings.split_whitespace() {
-        let (key, value) = setting.split_once('=').expect("KEY=VALUE");
-        match key {
-            "adversary" => {
-                let seed = value.parse().expect("a seed");
-                crash_options.adversary = Some(graven::lab::litmus::Choices::Drawn(seed));
-            }
-            "garbage" => crash_options.garbage = Some(value.parse().expect("a seed")),
-            "first" => crash_options.first_transaction = value.parse().expect("a number"),
-            _ => config.set(key, value).unwrap_or_else(|e| panic!("{e}")),
-        }
-    }
-    validate(&config).unwrap_or_else(|e| panic!("{e}"));
-    let design = find("morlog").expect("registered");
-    let spec = Spec {
-        config,
-        design,
-        workload,
-        threads: 4,
-        transactions: 160,
-        seed,
-        crash_options,
-        programs: None,
-    };
-    let run = CrashRun::new(&spec, None, Thoroughness::LONG).unwrap_or_else(|e| panic!("{e}"));
-    run.run(None).unwrap_or_else(|e| panic!("{e}"))
+    let settings = format!("morlog.log_bytes=16KB morlog.scan_interval_cycles=2000 {settings}");
+    campaign::exhaust("morlog", workload, 160, (mutants, &settings, seed), Thoroughness::LONG)
 }
 
 type Choice = (&'static str, &'static str, &'static str);
@@ -1267,26 +1215,10 @@ fn logs_wrap_and_are_truncated_without_losing_anything() {
         let small = [("morlog.log_bytes", "48 KB"), ("morlog.scan_interval_cycles", "2000")];
         let config = tiny_config(&[&small[..], settings].concat());
         let mut simulation = crate::common::simulation(&config, "morlog", &CELLS, 4, 240, 5);
-        graven::lab::checker::attach(&mut simulation);
-        let mut random = Pcg64::seed_from_u64(7);
-        let (mut cycle, mut crashes) = (0, 0);
-        loop {
-            cycle += random.random_range(1..1500);
-            if simulation.advance(cycle).unwrap_or_else(|e| panic!("{name}: {e}")) {
-                break;
-            }
-            crashes += 1;
-            let mut crash = simulation.crash();
-            crash.recover();
-            let once = crash.image.newest(0);
-            let again = crash.recover();
-            assert_eq!(crash.image.newest(0), once, "{name}: recovery is not idempotent");
-            assert_eq!((again.words_redone, again.words_undone), (0, 0), "{name}");
-            graven::lab::checker::check(&crash)
-                .unwrap_or_else(|e| panic!("{name}, cycle {cycle}: {e}"));
-            crash.check_structures().unwrap_or_else(|e| panic!("{name}, cycle {cycle}: {e}"));
-        }
-        assert!(crashes > 50, "{name}: only {crashes} crashes");
+        let crashes = crash_often(&mut simulation, 7, 1500);
+        assert!(crashes.broken.is_empty(), "{name}: {:#?}", crashes.broken);
+        assert_eq!(crashes.recovered_again, 0, "{name}: the log is empty after recovery");
+        assert!(crashes.number > 50, "{name}: only {} crashes", crashes.number);
         let c = simulation.counts();
         assert!(c["log_groups_truncated"] > 300, "{name}: {}", c["log_groups_truncated"]);
         simulation.run().unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -9,7 +9,7 @@ use crate::common::campaign::{Campaign, demand, demand_of_programs};
 use crate::common::registry;
 use crate::common::script::{compute, evict, load, script_on, settle, store, transaction};
 use crate::common::shared_lines::SHARED_LINES;
-use crate::common::{CELLS, preset, refusal, simulation, tiny_config};
+use crate::common::{CELLS, finished, preset, refusal, simulation, tiny_config};
 use crate::common::{Statistics, statistics};
 use graven::config::{Config, ControllerConfig};
 use graven::design::MutantSet;
@@ -168,9 +168,7 @@ fn machine(settings: &[(&str, &str)]) -> Config {
 }
 
 fn stats(design: &str, settings: &[(&str, &str)], threads: &[&[Op]]) -> Statistics {
-    let mut simulation = script_on(&machine(settings), design, threads);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    statistics(&simulation)
+    statistics(&finished(script_on(&machine(settings), design, threads)))
 }
 
 fn counters(settings: &[(&str, &str)], threads: &[&[Op]]) -> Counts {
@@ -462,9 +460,7 @@ fn it_stands_where_the_table_of_approaches_puts_it() {
     let run = |design: &str| {
         let mut config = registry().machine("hoop").expect("the preset loads");
         config.set("workload.footprint_bytes", "256 KB").expect("in range");
-        let mut simulation = simulation(&config, design, &CELLS, 4, 200, 1);
-        simulation.run().unwrap_or_else(|e| panic!("{e}"));
-        simulation.counts()
+        finished(simulation(&config, design, &CELLS, 4, 200, 1)).counts()
     };
     let (redo, ideal, lad) = (run("opt-redo"), run("ideal"), run("lad"));
     assert!(redo["stall_commit_cycles"] > 0 && ideal["stall_commit_cycles"] == 0);

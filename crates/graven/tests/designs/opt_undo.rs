@@ -10,7 +10,7 @@ use crate::common::find;
 use crate::common::registry;
 use crate::common::script::{compute, load, script_on, store};
 use crate::common::shared_lines::SHARED_LINES;
-use crate::common::{CELLS, preset, refusal, tiny_config};
+use crate::common::{CELLS, finished, preset, refusal, tiny_config};
 use crate::common::{Statistics, statistics};
 use graven::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig, PmConfig};
 use graven::design::MutantSet;
@@ -175,9 +175,7 @@ fn machine(settings: &[(&str, &str)]) -> Config {
 const IN_CELLS: [(&str, &str); 2] = [("controller.adr", "false"), ("pm.buffer_lines", "0")];
 
 fn run_on(design: &str, config: &Config, ops: &[Op]) -> Statistics {
-    let mut simulation = script_on(config, design, &[ops]);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    statistics(&simulation)
+    statistics(&finished(script_on(config, design, &[ops])))
 }
 
 fn run(settings: &[(&str, &str)], ops: &[Op]) -> Statistics {

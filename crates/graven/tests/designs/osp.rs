@@ -8,7 +8,7 @@ use crate::common::find;
 use crate::common::registry;
 use crate::common::script::{compute, load, script_on, store};
 use crate::common::shared_lines::SHARED_LINES;
-use crate::common::{CELLS, preset, refusal, tiny_config};
+use crate::common::{CELLS, finished, preset, refusal, tiny_config};
 use crate::common::{Statistics, statistics};
 use graven::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig};
 use graven::design::MutantSet;
@@ -34,9 +34,7 @@ fn config(settings: &[(&str, &str)]) -> Config {
 }
 
 fn run(settings: &[(&str, &str)], threads: &[&[Op]]) -> Simulation {
-    let mut simulation = script_on(&config(settings), "osp", threads);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    simulation
+    finished(script_on(&config(settings), "osp", threads))
 }
 
 fn stats(settings: &[(&str, &str)], threads: &[&[Op]]) -> Statistics {

@@ -8,7 +8,7 @@ use crate::common::campaign::{Campaign, demand_of_programs};
 use crate::common::registry;
 use crate::common::script::{compute, evict, load, script_on, settle, store, transaction};
 use crate::common::shared_lines::SHARED_LINES;
-use crate::common::{CELLS, preset, refusal, simulation, tiny_config};
+use crate::common::{CELLS, finished, preset, refusal, simulation, tiny_config};
 use crate::common::{Statistics, statistics};
 use graven::config::{
     Config, ControllerConfig, CoreConfig, CoreModel, Interleave, L1Config, L2Config, LlcConfig,
@@ -129,9 +129,7 @@ fn machine(settings: &[(&str, &str)]) -> Config {
 }
 
 fn stats(design: &str, settings: &[(&str, &str)], program: &[Op]) -> Statistics {
-    let mut simulation = script_on(&machine(settings), design, &[program]);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    statistics(&simulation)
+    statistics(&finished(script_on(&machine(settings), design, &[program])))
 }
 
 fn counters(design: &str, settings: &[(&str, &str)], program: &[Op]) -> Counts {
@@ -411,9 +409,7 @@ fn an_overflow_writes_fewer_blocks_than_that_of_lad() {
     let run = |design: &str| {
         let mut config = machine(&[("lad.overflow_log", "transaction")]);
         config.set("controller.adr_entries", "4").expect("in range");
-        let mut simulation = simulation(&config, design, &CELLS, 4, 200, 1);
-        simulation.run().unwrap_or_else(|e| panic!("{e}"));
-        simulation.counts()
+        finished(simulation(&config, design, &CELLS, 4, 200, 1)).counts()
     };
     let (blom, lad) = (run("blom"), run("lad"));
     assert!(blom["adr_overflows"] > 0 && lad["log_entries"] > 0);

@@ -9,7 +9,7 @@
 
 use crate::common::registry;
 use crate::common::script::{compute, evict, script_on, settle, store, transaction};
-use crate::common::{CELLS, preset, simulation, tiny_config};
+use crate::common::{CELLS, finished, preset, simulation, tiny_config};
 use graven::comparison::MachineFile;
 use graven::config::Config;
 use graven::design::DesignContext;
@@ -137,9 +137,7 @@ fn after(settings: &[(&str, &str)], operations: &[Op]) -> Seen {
 
 /// The counters at the end of a run.
 fn counted(settings: &[(&str, &str)], threads: &[&[Op]]) -> Counts {
-    let mut simulation = script_on(&machine(settings), "silo", threads);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    simulation.counts()
+    finished(script_on(&machine(settings), "silo", threads)).counts()
 }
 
 // ---- log buffers (§III-B, §III-C, §III-F, Tables I and II) ---------------------------------------
@@ -209,8 +207,8 @@ fn an_overflow_takes_the_oldest_entries_of_a_buffer_of_20() {
     let cycles = |latency: &str| {
         let settings =
             [("silo.log_buffer_latency_cycles", latency), ("silo.acknowledged_after", "access")];
-        let mut simulation = script_on(&machine(&settings), "silo", &[&transaction(&[(A, 1)])]);
-        simulation.run().unwrap_or_else(|e| panic!("{e}"));
+        let simulation =
+            finished(script_on(&machine(&settings), "silo", &[&transaction(&[(A, 1)])]));
         simulation.stats().commit_latency.max()
     };
     let default = registry().machine("silo").expect("the preset loads").to_json();
@@ -226,8 +224,7 @@ fn a_commit_takes_two_messages_whatever_it_has_stored() {
         let program = [stores(count), vec![Op::TxEnd]].concat();
         for (after, cycles) in [("notice", 8 + 8), ("access", 8 + 8 + 8)] {
             let config = machine(&[("silo.acknowledged_after", after)]);
-            let mut simulation = script_on(&config, "silo", &[&program]);
-            simulation.run().unwrap_or_else(|e| panic!("{e}"));
+            let simulation = finished(script_on(&config, "silo", &[&program]));
             assert_eq!(simulation.stats().commit_latency.max(), cycles, "{count} words");
         }
     }

@@ -8,17 +8,17 @@ use crate::common::registry;
 use std::cell::RefCell;
 
 use crate::common::script::{cycles_of, load, load_after, run, script_with, store};
-use crate::common::tiny_config;
+use crate::common::{finished, programs, spec_of, test_workload, tiny_config};
 use graven::config::Config;
 use graven::design::{
     Code, Design, DesignInfo, Fill, NoEvent, OpAction, Port, SoftwareDesign, Unused, plug,
 };
 use graven::ids::ThreadId;
-use graven::memory::{Addr, Image, LineAddr, LineData};
-use graven::program::{Load, Memory, Op, Program, Ptr, spawn};
-use graven::sim::{CrashOptions, SimError, Simulation, Spec};
+use graven::memory::{Addr, LineAddr, LineData};
+use graven::program::{Load, Memory, Op, Ptr, spawn};
+use graven::sim::{SimError, Simulation};
 use graven::time::Cycle;
-use graven::workload::{BrokenInvariant, Workload};
+use graven::workload::WorkloadInfo;
 
 /// A step of the code.
 #[derive(Clone, Copy)]
@@ -181,8 +181,7 @@ fn stores_of_the_code_are_in_memory_and_not_in_any_transaction() {
         let code = [Step::Store(node(3), 77), Step::Store(node(3) + 8, 78)];
         CODE.set(code.to_vec());
         let program = [Op::TxBegin, load(PM), store(PM, 5), Op::TxEnd];
-        let mut simulation = script_with(&config(core), &WITH_CODE, &[&program]);
-        simulation.run().unwrap_or_else(|e| panic!("{e}"));
+        let simulation = finished(script_with(&config(core), &WITH_CODE, &[&program]));
         let memory = simulation.machine().architectural();
         let words = [node(3), node(3) + 8, PM].map(|at| memory.load(Addr(at)));
         assert_eq!(words, [77, 78, 5], "{core}");
@@ -194,59 +193,36 @@ fn stores_of_the_code_are_in_memory_and_not_in_any_transaction() {
 /// A list whose nodes lie in any order; longer than a core remembers loads.
 const NODES: u64 = 600;
 
-static LIST: graven::workload::WorkloadInfo = graven::workload::WorkloadInfo {
-    name: "list",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "a walk along a list",
-    build: |_| Ok(Box::new(List)),
-};
-
-struct List;
+static LIST: WorkloadInfo = test_workload("list", "a walk along a list", |request| {
+    programs(
+        request,
+        |_, image| {
+            for n in 0..NODES {
+                image.store(list_node(n), if n + 1 < NODES { list_node(n + 1).0 } else { 0 });
+                image.store(list_node(n).plus(8), n * n);
+            }
+        },
+        |_, _thread| {
+            spawn(|memory| {
+                let (mut at, mut sum) = (Ptr::known(list_node(0)), 0);
+                while !at.is_null() {
+                    sum += memory.load(at.word(1));
+                    at = memory.load_ptr(at);
+                }
+                memory.tx_begin();
+                memory.store(Ptr::known(Addr(4096)), sum);
+                memory.tx_end();
+            })
+        },
+    )
+});
 
 fn list_node(n: u64) -> Addr {
     Addr(PM + n * 389 % NODES * 64)
 }
 
-impl Workload for List {
-    fn populate(&self, image: &mut Image) {
-        for n in 0..NODES {
-            image.store(list_node(n), if n + 1 < NODES { list_node(n + 1).0 } else { 0 });
-            image.store(list_node(n).plus(8), n * n);
-        }
-    }
-
-    fn program(&self, _thread: u32) -> Box<dyn Program> {
-        spawn(|memory| {
-            let (mut at, mut sum) = (Ptr::known(list_node(0)), 0);
-            while !at.is_null() {
-                sum += memory.load(at.word(1));
-                at = memory.load_ptr(at);
-            }
-            memory.tx_begin();
-            memory.store(Ptr::known(Addr(4096)), sum);
-            memory.tx_end();
-        })
-    }
-
-    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
-        Ok(())
-    }
-}
-
 fn walk(design: &'static DesignInfo, core: &str) -> Simulation {
-    let (config, workload, crash_options) = (config(core), &LIST, CrashOptions::default());
-    let spec = Spec {
-        config,
-        design,
-        workload,
-        threads: 1,
-        transactions: 1,
-        seed: 0,
-        crash_options,
-        programs: None,
-    };
+    let spec = spec_of(&config(core), design, &LIST, 1, 1, 0);
     let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
     simulation

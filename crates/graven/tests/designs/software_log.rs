@@ -23,11 +23,8 @@ const SLOTS: u64 = HEAD + 64;
 const TORN: u64 = 1 << 63;
 
 fn config(settings: &[(&str, &str)]) -> Config {
-    let mut config = tiny_config(&[("controller.adr", "false"), ("pm.buffer_lines", "0")]);
-    for (key, value) in settings {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    config
+    let slow = [("controller.adr", "false"), ("pm.buffer_lines", "0")];
+    tiny_config(&[&slow, settings].concat())
 }
 
 fn run(config: &Config, design: &str, threads: &[&[Op]]) -> (Simulation, Counts) {

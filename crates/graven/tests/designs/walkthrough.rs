@@ -3,7 +3,6 @@
 //! Bug class: the guide to the interface shows code that does not compile, or that loses data.
 
 use crate::common::registry;
-use graven::config::validate;
 
 // --- listing begins ---
 use std::collections::BTreeSet;
@@ -274,12 +273,10 @@ fn recover(
 
 use crate::common::campaign::Campaign;
 use crate::common::shared_lines::SHARED_LINES;
-use crate::common::{CELLS, tiny_config};
+use crate::common::{CELLS, spec_of, tiny_config};
 use graven::config::Config;
 use graven::design::MutantSet;
-use graven::sim::{CrashOptions, Simulation, Spec};
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64;
+use graven::sim::Simulation;
 
 fn simulation(
     config: &Config,
@@ -287,18 +284,7 @@ fn simulation(
     workload: &'static graven::workload::WorkloadInfo,
     seed: u64,
 ) -> Simulation {
-    validate(config).unwrap_or_else(|e| panic!("{e}"));
-    let config = config.clone();
-    let spec = Spec {
-        config,
-        design,
-        workload,
-        threads: 4,
-        transactions: 80,
-        seed,
-        crash_options: CrashOptions::default(),
-        programs: None,
-    };
+    let spec = spec_of(config, design, workload, 4, 80, seed);
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -308,27 +294,7 @@ fn crash_often(new: impl Fn() -> Simulation) -> Vec<String> {
     whole.run().unwrap_or_else(|e| panic!("{e}"));
     let step_max = whole.stats().counters.cycles / 50;
     let mut simulation = new();
-    graven::lab::checker::attach(&mut simulation);
-    let mut random = Pcg64::seed_from_u64(1);
-    let (mut broken, mut cycle) = (Vec::new(), 0);
-    loop {
-        cycle += random.random_range(1..step_max);
-        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
-            return broken;
-        }
-        let mut crash = simulation.crash();
-        crash.recover();
-        if let Err(verdict) = graven::lab::checker::check(&crash) {
-            broken.push(format!("cycle {cycle}: {verdict}"));
-        } else if let Err(violation) = crash.check_structures() {
-            broken.push(format!("cycle {cycle}: {violation}"));
-        }
-        let once = crash.image.newest(0);
-        crash.recover();
-        if crash.image.newest(0) != once {
-            broken.push(format!("cycle {cycle}: a second recovery changed the image"));
-        }
-    }
+    crate::common::crash_often(&mut simulation, 1, step_max).broken
 }
 
 /// Caches that hold a line for a few misses, and domains, queues and cores of several kinds.

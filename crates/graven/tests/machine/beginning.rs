@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use crate::common::registry;
+use crate::common::{find, machine, registry, spec_of, test_workload};
 use graven::memory::Image;
 use graven::program::Program;
 use graven::sim::{Beginning, Programs, Simulation, Spec};
@@ -32,26 +32,19 @@ impl Workload for Counted {
     }
 }
 
-static COUNTED: WorkloadInfo = WorkloadInfo {
-    name: "counted",
-    group: "micro",
-    summary: "",
-    sections: &[],
-    settings: &[],
-    build: |request| {
-        let hash = registry().find_workload("hash")?;
-        Ok(Box::new(Counted((hash.build)(request)?)))
-    },
-};
+static COUNTED: WorkloadInfo = test_workload("counted", "", |request| {
+    let hash = registry().find_workload("hash")?;
+    Ok(Box::new(Counted((hash.build)(request)?)))
+});
 
 fn spec(design: &str, seed: u64, settings: &[(&str, &str)]) -> Spec {
-    let mut config = registry().machine("silo").expect("the preset loads");
-    let all = [("workload.footprint_bytes", "1 MB"), ("workload.remove_percent", "40")];
-    for (key, value) in [&all[..], &[("workload.insert_percent", "40")], settings].concat() {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    let design = registry().find_design(design).unwrap_or_else(|e| panic!("{e}"));
-    Spec::new(config, design, &COUNTED, Some(4), Some(400), seed).unwrap_or_else(|e| panic!("{e}"))
+    let all = [
+        ("workload.footprint_bytes", "1 MB"),
+        ("workload.remove_percent", "40"),
+        ("workload.insert_percent", "40"),
+    ];
+    let design = find(design).unwrap_or_else(|e| panic!("{e}"));
+    spec_of(&machine("silo", &[&all, settings].concat()), design, &COUNTED, 4, 400, seed)
 }
 
 fn begun(spec: &Spec, beginning: Option<Arc<Beginning>>) -> Simulation {

@@ -2,45 +2,28 @@
 //!
 //! Bug class: cores take a line from each other before any of them has stored to it, for ever.
 
-use crate::common::{simulation, tiny_config};
-use graven::memory::Image;
-use graven::program::{Memory, Program, Ptr, spawn};
-use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
+use crate::common::{programs, simulation, test_workload, tiny_config};
+use graven::program::{Memory, Ptr, spawn};
+use graven::workload::WorkloadInfo;
 
 /// Every thread stores to a word of its own in one line, over and over, and computes nothing.
-static ONE_LINE: WorkloadInfo = WorkloadInfo {
-    name: "one line",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "all threads store to words of one line",
-    build: |request| Ok(Box::new(OneLine { request: request.clone() })),
-};
+static ONE_LINE: WorkloadInfo =
+    test_workload("one line", "all threads store to words of one line", |request| {
+        programs(
+            request,
+            |request, image| _ = image.store(request.start, 0),
+            |request, thread| {
+                let own = Ptr::known(request.start).word(thread.into());
+                spawn(move |memory| {
+                    memory.tx_begin();
+                    (1..=STORES).for_each(|value| memory.store(own, value));
+                    memory.tx_end();
+                })
+            },
+        )
+    });
 
 const STORES: u64 = 200;
-
-struct OneLine {
-    request: Request,
-}
-
-impl Workload for OneLine {
-    fn populate(&self, image: &mut Image) {
-        image.store(self.request.start, 0);
-    }
-
-    fn program(&self, thread: u32) -> Box<dyn Program> {
-        let own = Ptr::known(self.request.start).word(thread.into());
-        spawn(move |memory| {
-            memory.tx_begin();
-            (1..=STORES).for_each(|value| memory.store(own, value));
-            memory.tx_end();
-        })
-    }
-
-    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
-        Ok(())
-    }
-}
 
 #[test]
 fn every_thread_gets_the_line_in_the_end() {

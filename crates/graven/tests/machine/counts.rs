@@ -5,7 +5,7 @@
 use crate::common::memory::quiet;
 use crate::common::script::{load, script, store};
 use crate::common::shared_lines::{SHARED_LINES, THREADS};
-use crate::common::{preset, registry, simulation, tiny_config};
+use crate::common::{finished, preset, registry, simulation, tiny_config};
 use graven::config::Config;
 use graven::design::MutantSet;
 use graven::memory::LINE_BYTES;
@@ -20,8 +20,7 @@ fn config(model: &str, settings: &[(&str, &str)]) -> Config {
 }
 
 fn counters(config: &Config, threads: &[&[Op]]) -> Counters {
-    let mut simulation = script(config, threads);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let simulation = finished(script(config, threads));
     simulation.stats().counters.clone()
 }
 

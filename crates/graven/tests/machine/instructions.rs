@@ -3,6 +3,7 @@
 //! Bug class: a fence lets something go past it that it must hold, or holds what it need not; a write-back is sent
 //! twice, or not waited for because an eviction came first; what lies in the write-combining buffer survives.
 
+use crate::common::finished;
 use crate::common::registry;
 use crate::common::script::{compute, evict, load, script, store};
 use crate::common::tiny_config;
@@ -37,11 +38,8 @@ fn uncached_line(addr: u64) -> impl Iterator<Item = Op> {
 
 /// Without ADR, so that a write takes its time to be durable.
 fn config(settings: &[(&str, &str)]) -> Config {
-    let mut config = tiny_config(&[("controller.adr", "false"), ("pm.buffer_lines", "0")]);
-    for (key, value) in settings {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    config
+    let slow = [("controller.adr", "false"), ("pm.buffer_lines", "0")];
+    tiny_config(&[&slow, settings].concat())
 }
 
 /// Which of two words is durable first.
@@ -75,8 +73,7 @@ fn durable_at(config: &Config, words: [u64; 2], threads: &[&[Op]]) -> ([Option<u
 
 /// Runs a program; the counters as they are when its last write is durable or lost.
 fn counters(config: &Config, threads: &[&[Op]]) -> Counters {
-    let mut simulation = script(config, threads);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let simulation = finished(script(config, threads));
     simulation.stats().counters.clone()
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::common::memory::ROUND;
-use crate::common::registry;
+use crate::common::{machine, registry};
 use graven::config::Config;
 use graven::memory::{Addr, Image};
 use graven::recovery::{Executed, execute};
@@ -29,11 +29,7 @@ fn config(settings: &[(&str, &str)]) -> Config {
         ("controller.bypass_cycles", "7"),
         ("recovery.record_instructions", "8"),
     ];
-    let mut config = registry().machine("silo").expect("a preset");
-    for (key, value) in ROUND.iter().chain(&own).chain(settings) {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    config
+    machine("silo", &[&ROUND[..], &own, settings].concat())
 }
 
 const OUT_OF_ORDER: [(&str, &str); 1] = [("core.model", "out-of-order")];

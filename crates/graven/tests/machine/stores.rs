@@ -5,7 +5,7 @@
 
 use crate::common::registry;
 use crate::common::script::{load, script, store};
-use crate::common::tiny_config;
+use crate::common::{changed, finished, tiny_config};
 use graven::config::Config;
 use graven::design::MutantSet;
 use graven::program::Op;
@@ -20,8 +20,7 @@ fn config(write_distances: bool) -> Config {
 }
 
 fn counters(config: &Config, threads: &[&[Op]]) -> Counters {
-    let mut simulation = script(config, threads);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let simulation = finished(script(config, threads));
     simulation.stats().counters.clone()
 }
 
@@ -66,8 +65,7 @@ fn stored_bytes_are_those_of_different_words() {
     let mut program = program();
     program.extend([Op::TxBegin, load(A), Op::TxEnd]);
     for (followed, expected) in [(true, (2, 33 * 8, 17 * 8)), (false, (0, 0, 0))] {
-        let mut simulation = script(&config(followed), &[&program]);
-        simulation.run().unwrap_or_else(|e| panic!("{e}"));
+        let simulation = finished(script(&config(followed), &[&program]));
         let stats = simulation.stats();
         assert_eq!(stats.counters.committed_transactions, 3);
         let stored = &stats.stored_bytes;
@@ -136,12 +134,9 @@ fn clean_bytes_and_bits_are_those_that_kept_their_value() {
 /// A store that the design holds is counted once, when it is performed.
 #[test]
 fn every_design_counts_the_same_stores() {
-    let mut config = config(true);
-    for (key, value) in
-        [("workload.footprint_bytes", "1 MB"), ("workload.operations_per_transaction", "4")]
-    {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
+    let small =
+        [("workload.footprint_bytes", "1 MB"), ("workload.operations_per_transaction", "4")];
+    let config = changed(config(true), &small);
     // Literal readings may lose data in an orderly shutdown, even.
     let repaired = registry().designs().iter().filter(|d| d.inherent == MutantSet::NONE);
     let counts = repaired.map(|design| {

@@ -52,13 +52,14 @@ fn differences() -> Vec<String> {
         let machine = registry().machine(entry.cost.machine).unwrap_or_else(|e| panic!("{e}"));
         let sheet = Sheet::of(registry(), entry, machine).unwrap_or_else(|e| panic!("{e}"));
         for (item, verdict) in sheet.items.iter().zip(&sheet.verdicts) {
-            let Some(printed) = item.printed.filter(|_| *verdict == Some(Verdict::Differs)) else {
+            let Some(printed) = &item.printed else { continue };
+            if *verdict != Some(Verdict::Differs) {
                 continue;
-            };
+            }
             let (name, value) = (format!("`{}`", item.name), number_text(item.value()));
-            let place = format!("{} {}", printed.paper.name, printed.at);
-            let unit = item.unit.name();
-            out.push(row([&name, design, unit, &value, printed.text, &place, item.note]));
+            let place = format!("{} {}", printed.paper, printed.at);
+            let note = item.note.as_deref().unwrap_or_default();
+            out.push(row([&name, design, &item.unit, &value, &printed.text, &place, note]));
         }
     }
     out

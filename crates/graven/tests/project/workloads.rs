@@ -4,8 +4,7 @@
 //! Bug class: a workload that ends on one machine, with one number of threads or one size of elements,
 //! and deadlocks, loses a transaction or leaves its structures broken on another.
 
-use crate::common::SMALL_DATABASES;
-use crate::common::registry;
+use crate::common::{SMALL_DATABASES, changed, machine, registry};
 use graven::comparison::MachineFile;
 use graven::config::Config;
 use graven::memory::{Addr, Image};
@@ -17,10 +16,7 @@ const TRANSACTIONS: u64 = 240;
 /// The final data of a run, after an orderly shutdown.
 fn run(design: &str, workload: &str, threads: u32, settings: &[(&str, &str)]) -> u64 {
     let what = format!("{design} on {workload}, {threads} threads, {settings:?}");
-    let mut config = registry().machine("fwb").expect("the preset loads");
-    for (key, value) in SMALL_DATABASES.iter().chain(settings) {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
+    let config = machine("fwb", &[&SMALL_DATABASES, settings].concat());
     let spec = registry()
         .spec(config, design, workload, Some(threads.into()), Some(TRANSACTIONS), 1)
         .unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -66,10 +62,8 @@ fn a_workload_looks_at_the_shared_parameters_and_its_own_sections_only() {
     for workload in registry().workloads() {
         let mut config = registry().machine("silo").expect("the preset loads");
         config.adopt(workload.name, workload.settings);
-        for (key, value) in SMALL_DATABASES.iter().chain(&[("workload.footprint_bytes", "256 KB")])
-        {
-            config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-        }
+        let small = ("workload.footprint_bytes", "256 KB");
+        let config = changed(config, &[&SMALL_DATABASES[..], &[small]].concat());
         let own: Vec<&str> = workload.sections.iter().map(|make| make().name()).collect();
         let allowed = |name: &str| name == "workload" || own.contains(&name);
         let sections = config.sections().filter(|section| allowed(section.name()));
