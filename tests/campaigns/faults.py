@@ -14,6 +14,7 @@ from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, w
 
 from graven.api.options import sound_designs
 from graven.cli.faults import cell
+from graven.laboratory.adversary import Schedules
 from graven.laboratory.faults import Fate, FaultReport, survey
 
 TABLE = Path(__file__).parent / "faults.csv"
@@ -56,7 +57,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--stored", action="store_true", help="run nothing")
     if not parser.parse_args().stored:
-        result = survey(sound_designs(), SCHEDULES)
+        result = survey(sound_designs(), Schedules(SCHEDULES))
         if result.interrupted or result.failures:
             return 1
         write_rows(TABLE, COLUMNS, rows_of(result.reports))

@@ -285,9 +285,9 @@ def _make_store(folder: Path) -> None:
 
 
 def _plan():  # type: ignore[no-untyped-def]  # noqa: ANN202 - imported when it is needed
-    from graven.laboratory.adversary import AdversaryRequest
+    from graven.laboratory.adversary import AdversaryRequest, Schedules
 
-    return AdversaryRequest(("silo",), 2)
+    return AdversaryRequest(("silo",), Schedules(2))
 
 
 def read_program_trace(path: Path) -> object:

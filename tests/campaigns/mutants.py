@@ -31,6 +31,7 @@ from tests.campaigns.tables import (
 
 from graven.api.options import sound_designs
 from graven.basics.numbers import exact
+from graven.laboratory.adversary import Schedules
 from graven.laboratory.mutants import (
     OWN,
     SMALL_BOUND,
@@ -59,7 +60,7 @@ COLUMNS = ("design", "class", "mutant", "schedules", "killed_by")
 
 def trials_of(design: str) -> list[Trial]:
     """Tries all mutants of a design."""
-    tried = try_mutants(design, mutants_of(design), SCHEDULES)
+    tried = try_mutants(design, mutants_of(design), Schedules(SCHEDULES))
     if tried.interrupted or tried.failures:
         raise SystemExit(f"{design}: {tried.failures}")
     checked = check_mutants(shown(tried.reports), SMALL_BOUND)

@@ -26,7 +26,7 @@ from tests.campaigns.tables import (
 
 from graven.api.options import sound_designs
 from graven.basics.numbers import exact
-from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest
+from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Schedules
 from graven.laboratory.reports import AdversaryReport
 from graven.laboratory.state_file import StateFile
 from graven.running.progress import Display
@@ -82,7 +82,7 @@ def main() -> int:
     rows = read_rows(TABLE)
     for design in sound_designs():
         state = StateFile(state_file(f"soak-{design}"))
-        request = AdversaryRequest((design,), MORE.get(design, SCHEDULES))
+        request = AdversaryRequest((design,), Schedules(MORE.get(design, SCHEDULES)))
         campaign = AdversaryCampaign.prepare(request, state.read())
         print(design, file=sys.stderr)
         with Display("schedules") as display:

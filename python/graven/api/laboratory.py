@@ -119,16 +119,16 @@ def crash(
     job = checked_job(design, workload_text(workload), machine, threads, transactions, seed, pairs)
     if shares is not None and not isinstance(shares, Shares):
         raise ConfigError(f"shares: {shares!r} is not a graven.Shares")
-    command = None if verify is None else arguments.text("verify", verify)
+    command = arguments.text_or_none("verify", verify)
     seconds = None if verify_seconds is None else seconds_of(verify_seconds)
     shown_by = observer(observe)
     how = CrashJob(
         job,
-        None if mutant is None else arguments.text("mutant", mutant),
+        arguments.text_or_none("mutant", mutant),
         arguments.integer("every", every),
         shares or Shares(),
         lives_of(
-            None if lives is None else arguments.integer("lives", lives, 0, arguments.LIVES_MAX),
+            arguments.integer_or_none("lives", lives, 0, arguments.LIVES_MAX),
             command,
             CrashJob.lives,
         ),
@@ -136,8 +136,8 @@ def crash(
         arguments.integer("violations", violations, 1, arguments.VIOLATIONS_MAX),
         command,
         seconds,
-        None if keep is None else str(arguments.path("keep", keep)),
-        None if at is None else arguments.integer("at", at, 0),
+        arguments.path_or_none("keep", keep),
+        arguments.integer_or_none("at", at, 0),
     )
     return _only(
         CrashCampaign.prepare([how]).run(
@@ -191,7 +191,7 @@ def adversary(
         >>> graven.adversary("silo", schedules=5, first_seed=6, draws={"threads": 2})
         <AdversaryReport: silo, 5 schedules: kept, 2,590 power failures>
     """
-    from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest
+    from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Schedules
 
     pairs = tuple(setting_texts(settings, overrides).items())
     bounds = {
@@ -200,14 +200,17 @@ def adversary(
     }
     workers = arguments.integer_or_none("jobs", jobs)
     shown_by = observer(observe)
-    plan = AdversaryRequest(
-        (arguments.text("design", design),),
+    asked = Schedules(
         arguments.integer("schedules", schedules, 1, arguments.SCHEDULES_MAX),
         arguments.integer("first_seed", first_seed, 0, arguments.FIRST_SEED_MAX),
-        None if mutant is None else arguments.text("mutant", mutant),
+        tuple(bounds.items()),
+    )
+    plan = AdversaryRequest(
+        (arguments.text("design", design),),
+        asked,
+        arguments.text_or_none("mutant", mutant),
         pairs,
         arguments.integer("violations", violations, 1, arguments.VIOLATIONS_MAX),
-        tuple(bounds.items()),
     )
     return _only(AdversaryCampaign.prepare(plan).run(workers=workers, observe=shown_by))
 

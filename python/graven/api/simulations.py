@@ -18,10 +18,10 @@ from graven._engine import Cancelled, ConfigError, TraceError
 from graven.api.options import (
     Folder,
     Names,
+    Plan,
     Variants,
     Variations,
     checked_job,
-    choose,
     executor_of,
     keeper_of,
     observer,
@@ -35,10 +35,9 @@ from graven.engine.machine import DEFAULT, Machine
 from graven.engine.variants import given
 from graven.results.comparison import Comparison
 from graven.results.record import MemoryRecord, Record, parse_memory_record
-from graven.results.recovery import is_asked, shown, with_recovery
-from graven.results.region import with_region
+from graven.results.recovery import with_recovery
 from graven.running.experiment import Experiment, Result, run_one
-from graven.running.job import chosen, is_binary
+from graven.running.job import is_binary
 from graven.running.pool import Observer, failures_text, kind_of
 from graven.running.work import Keep, Local
 
@@ -300,30 +299,26 @@ def compare(
     """
     found = Machine.find(machine)
     failures = arguments.integer_or_none("recovery", recovery, 1, arguments.RECOVERIES_MAX)
-    texts = with_recovery(setting_texts(settings, overrides), failures)
     executor = executor_of(on, jobs)
     shown_by = observer(observe)
-    choice = choose(
+    plan = Plan.of(
         arguments.names("designs", designs),
         arguments.names("workloads", workloads),
         found,
-        texts,
+        setting_texts(settings, overrides),
         vary,
         threads=arguments.counts("threads", threads),
         transactions=arguments.integer_or_none("transactions", transactions),
         metrics=arguments.names("metrics", metrics),
         variants=given(variants),
+        from_start=arguments.flag("from_start", from_start),
+        recovery=failures,
     )
-    varied = [item.key for item in choice.vary]
-    whole = arguments.flag("from_start", from_start)
-    texts = with_region(texts, found, varied, from_start=whole)
-    metrics_shown = shown(choice.metrics, asked=is_asked(texts, varied, found))
-    plan = chosen(choice, found, seeds=arguments.seeds(seeds, seed), settings=texts)
-    result = Experiment.prepare(plan).run(
+    result = Experiment.prepare(plan.jobs(arguments.seeds(seeds, seed))).run(
         keep=keeper_of(store, fresh=fresh), executor=executor, observe=shown_by
     )
     comparison = Comparison(
-        result.records, choice.baseline, metrics_shown, machine=found, settings=texts
+        result.records, plan.choice.baseline, plan.metrics, machine=found, settings=plan.settings
     )
     _raise_unless_whole(result, comparison)
     return comparison

@@ -274,7 +274,7 @@ def replay(
     pairs = [list(pair) for pair in setting_texts(settings, overrides).items()]
     where = None if machine is None else Machine.find(machine).spec()
     trace = arguments.path("trace", trace)
-    name = None if design is None else arguments.text("design", design)
+    name = arguments.text_or_none("design", design)
     spec = {"trace": trace, "design": name, "machine": where, "set": pairs}
     with _named(trace):
         text = _run(trace, _engine.TraceReplay(json.dumps(spec)), observe)

@@ -114,6 +114,11 @@ def text(name: str, value: object) -> str:
     return str(value)
 
 
+def text_or_none(name: str, value: object) -> str | None:
+    """The same, or nothing."""
+    return None if value is None else text(name, value)
+
+
 def setting_text(value: object) -> str:
     """A value of a configuration key as the text that `--set` takes."""
     value = value.value if isinstance(value, Enum) else value

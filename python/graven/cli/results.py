@@ -82,23 +82,18 @@ def _filters(command: F) -> F:
         default="all",
         show_default=True,
         metavar="BUILD|current|all",
-        help="Of one build of the engine only.",
+        help="Only results of one build of the engine.",
     )(command)
     for name in reversed(FILTERS):
-        command = click.option(f"--{name}", metavar="NAME", help=f"Of this {name} only.")(command)
+        command = click.option(f"--{name}", metavar="NAME", help=f"Only results of this {name}.")(
+            command
+        )
     return command
 
 
 @results.command("list")
 @_filters
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="No more than the N newest; 0 is all.",
-)
+@options.number("--limit", "No more than the N newest; 0 is all.", least=0, default=50)
 @options.store
 @options.form("table", "csv", "json")
 def list_(limit: int, folder: Path, form: str, which: str, **filters: str | None) -> int:

@@ -33,39 +33,52 @@ from graven.running.work import HERE, Executor, Keep
 
 
 @dataclass(frozen=True)
-class AdversaryRequest:
-    """What is asked of the adversary.
+class Schedules:
+    """Consecutive schedules of the adversary.
 
     Attributes:
-        designs: Designs, each with all schedules.
-        seeds: Schedules for each.
+        number: Schedules of each design, or of each mutant.
         first_seed: Seed of the first.
-        mutant: A mutant of the designs that is put in force.
-        settings: Configuration on top of what is drawn, by `SECTION.KEY`.
-        violations: A design's campaign ends after so many.
         draws: Bounds of what is drawn, by name, where they are not the default.
     """
 
-    designs: tuple[str, ...]
-    seeds: int
+    number: int
     first_seed: int = 1
+    draws: tuple[tuple[str, int], ...] = ()
+
+    def spec(self) -> dict[str, Any]:
+        """Returns the part of a specification that the engine takes for them."""
+        draws = [list(bound) for bound in self.draws]
+        return {"seeds": self.number, "first_seed": self.first_seed, "draw": draws}
+
+
+@dataclass(frozen=True)
+class AdversaryRequest:
+    """Designs that the adversary is to try, and with which schedules.
+
+    Attributes:
+        designs: Designs, each with all schedules.
+        schedules: The schedules.
+        mutant: A mutant of the designs that is put in force.
+        settings: Configuration on top of what is drawn, by `SECTION.KEY`.
+        violations: Violations after which a design's campaign ends.
+    """
+
+    designs: tuple[str, ...]
+    schedules: Schedules
     mutant: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
     violations: int = 1
-    draws: tuple[tuple[str, int], ...] = ()
 
-    def spec_json(self) -> str:
-        """As the engine takes it."""
-        spec = {
+    def spec(self) -> dict[str, Any]:
+        """Returns the specification that the engine takes."""
+        return {
             "designs": list(self.designs),
-            "seeds": self.seeds,
-            "first_seed": self.first_seed,
+            **self.schedules.spec(),
             "mutant": self.mutant,
             "set": [list(setting) for setting in self.settings],
             "violations": self.violations,
-            "draw": [list(bound) for bound in self.draws],
         }
-        return json.dumps(spec)
 
 
 ADDRESSES_PERCENT = 200
@@ -130,11 +143,11 @@ class Blocks:
 
     Attributes:
         plan: What is asked for.
-        blocks: First seed and number of schedules of each block, the same for each design.
+        blocks: Schedules of each block, the same for each design.
     """
 
     plan: AdversaryRequest
-    blocks: tuple[tuple[int, int], ...]
+    blocks: tuple[Schedules, ...]
 
     @staticmethod
     def of(plan: AdversaryRequest) -> Blocks:
@@ -146,19 +159,25 @@ class Blocks:
         if plan.violations != 1:
             raise ConfigError("--violations: more than one of a design are found on one host alone")
         AdversaryCampaign.prepare(plan)
-        end = plan.first_seed + plan.seeds
-        firsts = range(plan.first_seed, end, BLOCK)
-        return Blocks(plan, tuple((first, min(BLOCK, end - first)) for first in firsts))
+        asked = plan.schedules
+        end = asked.first_seed + asked.number
+        firsts = range(asked.first_seed, end, BLOCK)
+        return Blocks(
+            plan,
+            tuple(
+                replace(asked, number=min(BLOCK, end - first), first_seed=first) for first in firsts
+            ),
+        )
 
     def asked(self) -> list[Asked]:
         """All blocks of all designs."""
         found = []
         for design in self.plan.designs:
-            for first, count in self.blocks:
-                one = replace(self.plan, designs=(design,), first_seed=first, seeds=count)
-                spec = one.spec_json()
-                label = f"{design}, schedules from {first}"
-                found.append(Asked(KIND, label, Deferred(partial(Block, spec)), json.loads(spec)))
+            for block in self.blocks:
+                spec = replace(self.plan, designs=(design,), schedules=block).spec()
+                task = Deferred(partial(Block, json.dumps(spec)))
+                label = f"{design}, schedules from {block.first_seed}"
+                found.append(Asked(KIND, label, task, spec))
         return found
 
     def run(
@@ -195,7 +214,7 @@ class Blocks:
             total["refusal"] = total["refusal"] or report["refusal"]
             total["violations"] = report["violations"]
             total["next_seed"] = report["next_seed"]
-        return total | {"seeds": self.plan.seeds, "seconds": round(total["seconds"], 3)}
+        return total | {"seeds": self.plan.schedules.number, "seconds": round(total["seconds"], 3)}
 
 
 def _fitting(workers: int, need: int) -> int:
@@ -239,7 +258,7 @@ class AdversaryCampaign:
         Raises:
             ConfigError: the engine refuses something, or the state is of another campaign.
         """
-        return AdversaryCampaign(_engine.AdversaryCampaign(plan.spec_json(), state))
+        return AdversaryCampaign(_engine.AdversaryCampaign(json.dumps(plan.spec()), state))
 
     def state(self) -> str:
         """All that is needed to go on, as a document."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from graven import _engine
 from graven.basics.arguments import RECOVERY_DEPTH_MAX, integer
 from graven.laboratory.checker import believe
-from graven.laboratory.reports import (
-    CrashReport,
-    parse_crash_report,
-)
+from graven.laboratory.reports import CrashReport, parse_crash_report
 from graven.running.job import Job, is_trace
 from graven.running.pool import Failure, Observer, Snapshot
-from graven.running.work import HERE, Executor, Keep, Work, run_all
+from graven.running.work import HERE, Executor, Keep, Ran, Work, run_all
 
 R = TypeVar("R")
 
@@ -185,6 +182,12 @@ class CampaignResult(Generic[R]):
     found: int = 0
     """Number of runs that had a result before."""
 
+    @staticmethod
+    def of(ran: Ran, report: Callable[[int, str], R]) -> CampaignResult[R]:
+        """Makes a `report` of each result, of its position and text."""
+        reports = tuple(report(at, text) for at, text in ran.texts.items())
+        return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
+
 
 @dataclass(frozen=True)
 class CrashCampaign:
@@ -218,11 +221,9 @@ class CrashCampaign:
         ]
         watch = judging(observe, self.campaigns)
         ran = run_all(work, keep=keep, executor=executor, observe=watch)
-        reports = tuple(
-            self.jobs[index].report(text, ran.host_s[index] or 0.0)
-            for index, text in ran.texts.items()
+        return CampaignResult.of(
+            ran, lambda at, text: self.jobs[at].report(text, ran.host_s[at] or 0.0)
         )
-        return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
 
 
 def judging(observe: Observer | None, campaigns: Sequence[_engine.Campaign]) -> Observer | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from graven.laboratory.adversary import Schedules
 from graven.laboratory.crashes import CampaignResult
 from graven.running.pool import Observer
 from graven.running.requests import campaign, run_asked
@@ -58,10 +59,8 @@ class FaultReport:
 
 def survey(
     designs: Sequence[str],
-    schedules: int,
+    schedules: Schedules,
     *,
-    first_seed: int = 1,
-    draws: Sequence[tuple[str, int]] = (),
     keep: Keep | None = None,
     workers: int | None = None,
     observe: Observer | None = None,
@@ -69,10 +68,8 @@ def survey(
     """Has power fail with faults in schedules of the adversary.
 
     Args:
-        designs: Of which.
-        schedules: For each design.
-        first_seed: Seed of the first schedule.
-        draws: Bounds of what is drawn, by name, where they are not the default.
+        designs: Names of designs.
+        schedules: Schedules of each.
         keep: Finds results, and keeps new ones.
         workers: Designs at a time; one per host core if not given.
         observe: Called with the progress several times a second.
@@ -80,18 +77,9 @@ def survey(
     Raises:
         ConfigError: a design or bound that does not exist.
     """
-    asked = []
-    for design in designs:
-        spec = {
-            "design": design,
-            "draw": [list(bound) for bound in draws],
-            "first_seed": first_seed,
-            "seeds": schedules,
-        }
-        asked.append(campaign("faults", design, spec))
+    asked = [campaign("faults", name, {"design": name, **schedules.spec()}) for name in designs]
     ran = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
-    reports = tuple(_parse(text) for text in ran.texts.values())
-    return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
+    return CampaignResult.of(ran, lambda _, text: _parse(text))
 
 
 def _parse(text: str) -> FaultReport:

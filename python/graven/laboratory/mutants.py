@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graven import _engine
+from graven.laboratory.adversary import Schedules
 from graven.laboratory.check import Bound, Check
 from graven.laboratory.crashes import CampaignResult
 from graven.laboratory.programs import Program, run_programs
@@ -112,10 +113,8 @@ def mutants_of(design: str) -> list[Mutant]:
 def try_mutants(
     design: str,
     mutants: Sequence[Mutant],
-    schedules: int,
+    schedules: Schedules,
     *,
-    first_seed: int = 1,
-    draws: Sequence[tuple[str, int]] = (),
     keep: Keep | None = None,
     workers: int | None = None,
     observe: Observer | None = None,
@@ -123,11 +122,9 @@ def try_mutants(
     """Gives each mutant to the adversary until it is killed.
 
     Args:
-        design: Whose they are.
-        mutants: Which.
-        schedules: For each at most.
-        first_seed: Seed of the first schedule.
-        draws: Bounds of what is drawn, by name, where they are not the default.
+        design: Name of the design.
+        mutants: Some of its mutants.
+        schedules: Schedules of each mutant, at most.
         keep: Finds results, and keeps new ones.
         workers: Mutants at a time; one per host core if not given.
         observe: Called with the progress several times a second.
@@ -135,19 +132,10 @@ def try_mutants(
     Raises:
         ConfigError: a design, mutant or bound that does not exist.
     """
-    asked = []
-    for mutant in mutants:
-        spec = {
-            "design": design,
-            "mutant": mutant.name,
-            "draw": [list(bound) for bound in draws],
-            "first_seed": first_seed,
-            "seeds": schedules,
-        }
-        asked.append(campaign("mutant", mutant.name, spec))
+    common = {"design": design, **schedules.spec()}
+    asked = [campaign("mutant", one.name, {**common, "mutant": one.name}) for one in mutants]
     ran = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
-    trials = tuple(_parse(text) for text in ran.texts.values())
-    return CampaignResult(trials, ran.failures, ran.interrupted, ran.found)
+    return CampaignResult.of(ran, lambda _, text: _parse(text))
 
 
 def check_mutants(

@@ -11,14 +11,8 @@ from pathlib import Path
 
 from graven import _engine
 from graven._engine import ConfigError
-from graven.laboratory.crashes import (
-    CampaignResult,
-    judging,
-)
-from graven.laboratory.reports import (
-    LitmusReport,
-    parse_litmus_report,
-)
+from graven.laboratory.crashes import CampaignResult, judging
+from graven.laboratory.reports import LitmusReport, parse_litmus_report
 from graven.running.pool import Observer
 from graven.running.requests import Asked, run_asked
 from graven.running.work import Keep, Local
@@ -126,7 +120,4 @@ def run_programs(
     campaigns = [item.task for item in programs if isinstance(item.task, _engine.Campaign)]
     watch = judging(observe, campaigns)
     ran = run_asked(programs, keep=keep, executor=Local(workers), observe=watch)
-    reports = tuple(
-        parse_litmus_report(text, programs[index].label) for index, text in ran.texts.items()
-    )
-    return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
+    return CampaignResult.of(ran, lambda at, text: parse_litmus_report(text, programs[at].label))

@@ -143,7 +143,7 @@ class Keeper:
 
 def request_of_schedules(plan: AdversaryRequest) -> Request:
     """What a campaign of the adversary asks for."""
-    return _asked(SCHEDULES, json.loads(plan.spec_json()))
+    return _asked(SCHEDULES, plan.spec())
 
 
 def _has_to_run(job: Kept) -> bool:
