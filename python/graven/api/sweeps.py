@@ -34,7 +34,7 @@ from graven.results.region import with_region
 from graven.running.experiment import CHECKED_WHOLE, best_of_aliases, counted_simulations, record_of
 from graven.running.job import Job, chosen, covering
 from graven.running.pool import Deferred, Observer, failures_text, kind_of
-from graven.running.work import HERE, Ended, Executor, Work
+from graven.running.work import HERE, Ended, Executor, Todo, Work
 from graven.store.keeper import Keeper, digest
 
 SEEN_SECONDS = 60.0
@@ -168,7 +168,7 @@ class Sweep:
 
         if left:
             work = [Work(label_of(job), job, Deferred(partial(task_of, job))) for job in self.jobs]
-            ended = executor.run(work, left, keep=keep, sink=sink, observe=observe)
+            ended = executor.run(Todo(work, left, keep, sink, observe))
             self._await_results(keep, left, came)
         return Completed(len(self.simulations) - len(left), came, ended)
 

@@ -25,6 +25,7 @@ from graven.results.recovery import POINTS
 from graven.running.job import Job, is_trace
 from graven.running.pool import memory_need
 from graven.running.requests import Asked
+from graven.running.work import Todo
 
 PACES = "paces.csv"
 
@@ -131,8 +132,13 @@ def seconds(job: Job | CrashJob | Asked) -> float:
     return pace.start_s + transactions * pace.crash_us / 1e6 / job.every
 
 
+def of_all(todo: Todo) -> list[float]:
+    """Seconds of each job that is left."""
+    return [seconds(todo.work[at].job) for at in todo.left]
+
+
 def _unsaid(job: Job) -> int:
-    """How many transactions a simulation has of which no number is given."""
+    """Transactions of a simulation for which no number is given."""
     is_steady = dict(job.settings).get(KIND) == STEADY
     return REGION_TRANSACTIONS if is_steady else TRANSACTIONS
 

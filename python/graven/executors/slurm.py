@@ -36,8 +36,8 @@ from graven.basics import output
 from graven.executors import estimates, units
 from graven.executors.dispatch import STRAGGLER_FACTOR, TRIES
 from graven.executors.units import Shared, Unit
-from graven.running.pool import Failure, Observer, Snapshot
-from graven.running.work import Ended, Keep, Sink, Work
+from graven.running.pool import Failure, Snapshot
+from graven.running.work import Ended, Todo
 from graven.store import Store
 from graven.store.keeper import Keeper
 
@@ -156,15 +156,7 @@ class Slurm:
     look_seconds: float = LOOK_SECONDS
     chunk_seconds: float = CHUNK_SECONDS
 
-    def run(
-        self,
-        work: Sequence[Work],
-        left: Sequence[int],
-        *,
-        keep: Keep | None,
-        sink: Sink,
-        observe: Observer | None,
-    ) -> Ended:
+    def run(self, todo: Todo) -> Ended:
         """Does what is left of some work.
 
         Raises:
@@ -177,6 +169,7 @@ class Slurm:
                     f"--on slurm: there is no `{name}` here; Slurm's commands are needed "
                     "(Debian: slurm-client)"
                 )
+        keep = todo.keep
         if not isinstance(keep, Keeper):
             raise ConfigError("--on slurm: results come by way of the store; not with --no-store")
         if keep.fresh:
@@ -185,11 +178,9 @@ class Slurm:
                 "another --store"
             )
         waiting: dict[str, list[int]] = {}
-        for at in left:
-            waiting.setdefault(Unit.of(work[at]).request.digest, []).append(at)
-        return _Run(
-            keep.store, work, waiting, sink, observe, self.look_seconds, self.chunk_seconds
-        ).all()
+        for at in todo.left:
+            waiting.setdefault(Unit.of(todo.work[at]).request.digest, []).append(at)
+        return _Run(self, keep.store, todo, waiting).all()
 
 
 @dataclass
@@ -200,13 +191,10 @@ class _Run:
         waiting: Positions of jobs that have no result yet, by digest.
     """
 
+    slurm: Slurm
     store: Store
-    work: Sequence[Work]
+    todo: Todo
     waiting: dict[str, list[int]]
-    sink: Sink
-    observe: Observer | None
-    look_seconds: float
-    chunk_seconds: float
     _chunks: list[Chunk] = field(default_factory=list)
     _queued: list[list[str]] = field(default_factory=list)
     _arrays: set[str] = field(default_factory=set)
@@ -223,7 +211,7 @@ class _Run:
         self._folder = (self.store.folder / JOBS).absolute()
         self._total = len(self.waiting)
         self._costs = {
-            digest: estimates.seconds(self.work[places[0]].job)
+            digest: estimates.seconds(self.todo.work[places[0]].job)
             for digest, places in self.waiting.items()
         }
         self._cost = sum(self._costs.values())
@@ -235,7 +223,7 @@ class _Run:
         try:
             while self.waiting:
                 self._submit()
-                time.sleep(self.look_seconds)
+                time.sleep(self.slurm.look_seconds)
                 self._look()
                 self._tell()
                 if time.monotonic() - self._answered > SILENT_SECONDS:
@@ -249,11 +237,8 @@ class _Run:
         return Ended(tuple(self._failures))
 
     def _silent(self) -> Failure:
-        message = (
-            f"Slurm has not answered for {SILENT_SECONDS / 60:.0f} min ({self._why}); "
-            f"{len(self.waiting):,} simulations were not done; the same command goes on"
-        )
-        return Failure("Slurm", message, ConnectionError(message))
+        why = f"Slurm has not answered for {SILENT_SECONDS / 60:.0f} min ({self._why});"
+        return units.gone("Slurm", why, len(self.waiting))
 
     # ---- chunks -----------------------------------------------------------------------------
 
@@ -263,7 +248,7 @@ class _Run:
         for digest in digests:
             by_memory.setdefault((self._memory(digest) or 0).bit_length(), []).append(digest)
         cost = sum(self._costs[digest] for each in by_memory.values() for digest in each)
-        target = min(self.chunk_seconds, max(CHUNK_SECONDS_LEAST, cost / CHUNKS_LEAST))
+        target = min(self.slurm.chunk_seconds, max(CHUNK_SECONDS_LEAST, cost / CHUNKS_LEAST))
         chunks: list[list[str]] = []
         for each in by_memory.values():
             chunk: list[str] = []
@@ -282,7 +267,7 @@ class _Run:
         return sum(self._costs[digest] for digest in digests)
 
     def _memory(self, digest: str) -> int | None:
-        return estimates.memory_bytes(self.work[self.waiting[digest][0]].job)
+        return estimates.memory_bytes(self.todo.work[self.waiting[digest][0]].job)
 
     # ---- to Slurm ---------------------------------------------------------------------------
 
@@ -310,7 +295,7 @@ class _Run:
         folder = self._folder / name
         (folder / "logs").mkdir(parents=True)
         for number, digests in enumerate(chunks):
-            sent = [Unit.of(self.work[self.waiting[digest][0]]) for digest in digests]
+            sent = [Unit.of(self.todo.work[self.waiting[digest][0]]) for digest in digests]
             lines = "".join(f"{unit.line()}\n" for unit in sent)
             output.write(folder / f"{number}.jsonl", lines.encode(), durable=False)
         about = {"store": Shared.of(self.store).__dict__, "chunks": chunks}
@@ -358,7 +343,7 @@ class _Run:
                 self._fail(digest, f"Slurm refuses it: {error}")
         else:
             self._queued += chunks
-            time.sleep(self.look_seconds)
+            time.sleep(self.slurm.look_seconds)
 
     # ---- from the store and the queue -------------------------------------------------------
 
@@ -415,7 +400,7 @@ class _Run:
                 self._seconds += record.host_s
             self._cost_done += self._costs[digest]
             for at in self.waiting.pop(digest):
-                self.sink(at, record.result, record.host_s)
+                self.todo.sink(at, record.result, record.host_s)
 
     def _take_failures(self) -> None:
         for name in {chunk.array for chunk in self._chunks}:
@@ -427,7 +412,9 @@ class _Run:
     def _fail(self, digest: str, message: str) -> None:
         places = self.waiting.pop(digest, [])
         self._cost_done += self._costs.get(digest, 0.0) if places else 0.0
-        self._failures += [units.failure_of(Unit.of(self.work[at]), message) for at in places[:1]]
+        self._failures += [
+            units.failure_of(Unit.of(self.todo.work[at]), message) for at in places[:1]
+        ]
 
     def _left_of(self, chunk: Chunk) -> list[str]:
         return [digest for digest in chunk.digests if digest in self.waiting]
@@ -519,15 +506,15 @@ class _Run:
                 self._folder.rmdir()
 
     def _tell(self) -> None:
-        if self.observe is None:
+        if self.todo.observe is None:
             return
         running = sum(chunk.running_since is not None for chunk in self._chunks)
         waiting = len(self._chunks) - running + len(self._queued)
         obstacle = f" ({self._obstacle})" if waiting and self._obstacle else ""
         labels = (f"{running} jobs of Slurm running, {waiting} waiting{obstacle}",)
-        if time.monotonic() - self._answered > 5 * self.look_seconds:
+        if time.monotonic() - self._answered > 5 * self.slurm.look_seconds:
             labels = (f"Slurm does not answer: {self._why}",)
-        self.observe(
+        self.todo.observe(
             Snapshot(
                 self._total - len(self.waiting),
                 self._total,

@@ -226,6 +226,12 @@ def stop(run: str) -> None:
         task.cancel()
 
 
+def gone(what: str, why: str, missing: int) -> Failure:
+    """The failure of jobs whose cluster is gone."""
+    message = f"{why} {missing:,} simulations were not done; the same command goes on"
+    return Failure(what, message, ConnectionError(message))
+
+
 def failure_of(unit: Unit, message: str) -> Failure:
     """A job that did not end well, with its configuration."""
     return Failure(unit.label, message, _engine.SimulationError(message))

@@ -18,7 +18,7 @@ from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError
 from graven.laboratory.crashes import CampaignResult
 from graven.laboratory.reports import AdversaryReport, parse_adversary_report
-from graven.running.host_memory import Budget, refusal
+from graven.running.host_memory import limit, refusal
 from graven.running.pool import (
     GRACE_SECONDS,
     POLL_SECONDS,
@@ -81,8 +81,8 @@ class AdversaryRequest:
         }
 
 
-ADDRESSES_PERCENT = 200
-"""Addresses that a worker takes, in use or not, in percent of the memory that it needs."""
+ADDRESSES = 2
+"""Addresses that a worker takes, in use or not, over the memory that it needs."""
 
 BLOCK = 500
 """Schedules of a design that are run together on another host."""
@@ -218,20 +218,18 @@ class Blocks:
 
 
 def _fitting(workers: int, need: int) -> int:
-    """So many workers that need so many bytes each, or as many as the host has memory for.
+    """Workers that need `need` bytes each: as many as asked for, or as the host has memory for.
 
     Raises:
-        ConfigError: there is none for one.
+        ConfigError: the host has not memory for one.
     """
-    budget, lacking = Budget(), None
-    addresses = need * ADDRESSES_PERCENT // 100
-    for count in range(workers, 0, -1):
-        lacking = budget.lacks(count * need, 0, addresses=count * addresses)
-        if lacking is None:
-            return count
-    assert lacking is not None, "there is a worker"
-    least = addresses if lacking.of_address_space else need
-    raise ConfigError(refusal(least, lacking, what="a schedule of the adversary needs", smaller=""))
+    most = limit()
+    if most is None:
+        return workers
+    each = need * ADDRESSES if most.of_address_space else need
+    if each > most.bytes:
+        raise ConfigError(refusal(each, most, what="a schedule of the adversary needs", smaller=""))
+    return min(workers, most.bytes // max(each, 1))
 
 
 class AdversaryCampaign:

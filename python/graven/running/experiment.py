@@ -17,23 +17,9 @@ from typing import Any
 from graven.basics.numbers import exact
 from graven.basics.output import growing
 from graven.results.record import Record, parse_record
-from graven.running.job import (
-    Job,
-    covering,
-)
-from graven.running.pool import (
-    Deferred,
-    Failure,
-    Observer,
-)
-from graven.running.work import (
-    HERE,
-    Executor,
-    Keep,
-    Local,
-    Work,
-    run_all,
-)
+from graven.running.job import Job, covering
+from graven.running.pool import Deferred, Failure, Observer
+from graven.running.work import HERE, Executor, Keep, Local, Work, run_all
 
 
 @dataclass(frozen=True)

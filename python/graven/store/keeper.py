@@ -155,9 +155,9 @@ def _has_to_run(job: Kept) -> bool:
     return bool(job.files)
 
 
-class _Kept:
+class _Kept(Timed):
     def __init__(self, task: Task, store: Store, request: Request, *, anew: bool) -> None:
-        self._task = Timed(task)
+        super().__init__(task)
         self._store, self._request, self._anew = store, request, anew
         self._is_cancelled = False
 
@@ -166,18 +166,12 @@ class _Kept:
         there = self._store.get(self._request.digest)
         if there is not None and not self._anew:
             return there
-        text = self._task.run()
+        text = super().run()
         # What was cut short may have less in it: a program that could have been made smaller.
         if one_line(text) != there and not self._is_cancelled:
-            self._store.put(self._request, text, self._task.host_s)
+            self._store.put(self._request, text, self.host_s)
         return text
 
     def cancel(self) -> None:
         self._is_cancelled = True
-        self._task.cancel()
-
-    def progress(self) -> tuple[int, int]:
-        return self._task.progress()
-
-    def memory_bytes(self) -> int:
-        return self._task.memory_bytes()
+        super().cancel()
