@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 import tomllib
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from graven._engine import ConfigError
 from graven.api.options import Folder, choose, executor_of, keeper_of, observer
@@ -23,7 +23,6 @@ from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SEED_MAX, VIO
 from graven.basics.errors import StoreError
 from graven.basics.toml import Table
 from graven.engine.machine import DEFAULT, Machine
-from graven.engine.selection import Variation
 from graven.engine.variants import Variant, checked
 from graven.executors import estimates
 from graven.executors.shards import Shard
@@ -40,8 +39,6 @@ from graven.store.keeper import Keeper, digest
 SEEN_SECONDS = 60.0
 """How long a shared file system may take to show what another host has written."""
 
-
-T = TypeVar("T", bound=Hashable)
 
 Sized = Job | CrashJob
 """What a sweep is of."""
@@ -235,12 +232,12 @@ class Stored:
 
 @dataclass(frozen=True)
 class Completed:
-    """How running a sweep went.
+    """End of a sweep.
 
     Attributes:
-        found: Results that were there.
-        came: Results that have come.
-        ended: What failed, and whether it was interrupted.
+        found: Number of results that were in the store.
+        came: Number of results that have come.
+        ended: Jobs that failed, and whether it was interrupted.
     """
 
     found: int
@@ -279,8 +276,8 @@ def _part(table: Table, folder: Path) -> list[Sized]:
         raise table.refusal("threads", "whole numbers, at least 1")
     transactions = table.count("transactions")
     seeds = _seeds(table)
-    settings = dict(_settings(table))
-    vary = _variations(table)
+    settings = dict(table.settings())
+    vary = table.variations()
     points = _points(table)
     variants = _variants(table)
     crash = table.table("crash")
@@ -296,7 +293,7 @@ def _part(table: Table, folder: Path) -> list[Sized]:
             None if workloads is None else [_from(folder, name, ".gvt") for name in workloads],
             machine,
             settings,
-            None if vary is None else {item.key: list(item.values) for item in vary},
+            vary,
             threads=threads,
             transactions=transactions,
             variants=variants,
@@ -341,59 +338,19 @@ def _seeds(table: Table) -> tuple[int, ...]:
         seeds = (1 if given is None else given,)
     if any(type(seed) is not int or not 0 <= seed <= SEED_MAX for seed in seeds):
         raise table.refusal("seeds" if table.has("seeds") else "seed", f"from 0 to {SEED_MAX}")
-    return _each_once(table, "seeds", seeds)
-
-
-def _each_once(table: Table, key: str, values: Sequence[T]) -> tuple[T, ...]:
-    """Values of a list, as they stand there.
-
-    Raises:
-        ConfigError: one stands there twice.
-    """
-    if len(set(values)) < len(values):
-        raise table.refusal(key, "each value once")
-    return tuple(values)
-
-
-def _text(table: Table, key: str, value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, str | int | float):
-        raise table.refusal(key, "a text, a number, true or false")
-    return str(value)
-
-
-def _settings(table: Table) -> tuple[tuple[str, str], ...]:
-    found = table.table("set")
-    return tuple((key, _text(found, key, value)) for key, value in found.items()) if found else ()
+    table.check_each_once("seeds", seeds)
+    return seeds
 
 
 def _variants(table: Table) -> dict[str, Variant]:
     """Variants: a table for each, with its `design`, and what it sets in a table `set`."""
-    found = table.table("variants")
     variants: dict[str, Variant] = {}
-    for name, given in found.items() if found else ():
-        if not isinstance(given, dict):
-            raise table.refusal("variants", "tables, [variants.NAME], each with a `design`")
-        own = Table(given, f"{table.where}, variants.{name}")
-        design = own.text("design")
-        settings = _settings(own)
+    wanted = "tables, [variants.NAME], each with a `design`"
+    for name, own in table.inner("variants").named(wanted):
+        variant = Variant(own.text("design"), dict(own.settings()))
         own.end()
-        variants[name] = checked(name, Variant(design, dict(settings)))
+        variants[name] = checked(name, variant)
     return variants
-
-
-def _variations(table: Table) -> tuple[Variation, ...] | None:
-    found = table.table("vary")
-    if found is None:
-        return None
-    varied = []
-    for key, values in found.items():
-        if not isinstance(values, list) or not values:
-            raise found.refusal(key, "a list of at least one value")
-        texts = [_text(found, key, value) for value in values]
-        varied.append(Variation(key, _each_once(found, key, texts), found.where))
-    return tuple(varied)
 
 
 def _points(table: Table) -> list[Point]:
@@ -410,7 +367,7 @@ def _points(table: Table) -> list[Point]:
             raise table.refusal("points", "a list of tables, each with values of the same keys")
         where = f"{table.where}, points"
         own = Table(point, where)
-        points.append(tuple((key, _text(own, key, point[key]), where) for key in keys))
+        points.append(tuple((key, own.setting(key, point[key]), where) for key in keys))
     return points
 
 
@@ -432,34 +389,21 @@ def _as_usual(machine: Machine, settings: dict[str, str], points: list[Point]) -
 
 def _crash(table: Table) -> CrashJob:
     """How runs are crashed; of a job that is not said yet."""
-    shares = Shares()
-    for key in KEYS_OF_CRASH:
-        if table.has(key):
-            shares = replace(shares, **{key: _whole(table, key, 0)})
-    if table.has("recovery_depth"):
-        depth = _whole(table, "recovery_depth", 1, RECOVERY_DEPTH_MAX)
-        shares = replace(shares, recovery_depth=depth)
-    how = CrashJob(
+    shares = {key: table.count(key, 0) for key in KEYS_OF_CRASH}
+    shares["recovery_depth"] = table.count("recovery_depth", 1, RECOVERY_DEPTH_MAX)
+    how: dict[str, Any] = {
+        "every": table.count("every"),
+        "lives": table.count("lives", 0, LIVES_MAX),
+        "violations": table.count("violations", 1, VIOLATIONS_MAX),
+    }
+    job = CrashJob(
         Job("", "", Machine(DEFAULT)),
         table.optional_text("mutant"),
-        _whole(table, "every", 1) if table.has("every") else 1,
-        shares,
-        _whole(table, "lives", 0, LIVES_MAX) if table.has("lives") else CrashJob.lives,
-        table.flag("garbage", default=False),
-        _whole(table, "violations", 1, VIOLATIONS_MAX) if table.has("violations") else 1,
+        shares=Shares(**{key: value for key, value in shares.items() if value is not None}),
+        garbage=table.flag("garbage", default=False),
     )
-    for key in (*KEYS_OF_CRASH, "recovery_depth", "every", "lives", "violations"):
-        table.any(key)
     table.end()
-    return how
-
-
-def _whole(table: Table, key: str, least: int, most: int | None = None) -> int:
-    value = table.any(key)
-    if type(value) is not int or value < least or (most is not None and value > most):
-        allowed = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise table.refusal(key, f"a whole number, {allowed}")
-    return value
+    return replace(job, **{key: value for key, value in how.items() if value is not None})
 
 
 @arguments.in_python

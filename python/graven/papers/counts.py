@@ -91,15 +91,8 @@ def three_counts(found: Iterable[Verdict]) -> list[Count]:
     """The measured figures by default, by the paper's method, and under any reading."""
     measured = [v for v in found if v.kind == MEASURED and v.claim.restates is None]
     counts = []
-    for name in COUNTED:
-        chosen = [
-            {
-                COUNTED[0]: verdict.default,
-                COUNTED[1]: verdict.authors,
-                COUNTED[2]: verdict.best,
-            }[name]
-            for verdict in measured
-        ]
+    of_each = ([getattr(v, name) for v in measured] for name in ("default", "authors", "best"))
+    for name, chosen in zip(COUNTED, of_each, strict=True):
         known = [item for item in chosen if item is not None]
         verdicts = [item.verdict for item in known]
         outcomes = {name: n for name in OUTCOMES if (n := verdicts.count(name))}

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from graven.basics.arguments import setting_text
 from graven.engine.catalogue import catalogue
 from graven.engine.machine import Machine
 from graven.papers.data import Measure, Paper, Study
 from graven.papers.measures import same
-from graven.papers.parts import Part, text
+from graven.papers.parts import Part
 from graven.papers.programs import jobs as jobs_with_programs
 from graven.papers.readings import Reading
 from graven.results.record import KIND, STEADY
@@ -272,7 +273,7 @@ def _value(key: str, job: Job, machine: str) -> str | None:
     of_design = [one.partition("=")[2] for one in named if one.partition("=")[0] == key]
     of_machine = known.machine(machine).value(key)
     if of_machine is not None:
-        return None if of_design else text(of_machine)
+        return None if of_design else setting_text(of_machine)
     if of_design:
         return of_design[0]
     own = known.design(job.design).parameters
