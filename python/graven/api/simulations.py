@@ -18,7 +18,6 @@ from graven._engine import Cancelled, ConfigError, TraceError
 from graven.api.options import (
     Folder,
     Names,
-    Plan,
     Variants,
     Variations,
     checked_job,
@@ -28,6 +27,7 @@ from graven.api.options import (
     setting_texts,
     workload_text,
 )
+from graven.api.plans import Plan
 from graven.basics import arguments
 from graven.basics.numbers import counted
 from graven.basics.output import apart, check

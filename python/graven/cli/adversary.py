@@ -12,12 +12,11 @@ from graven import _engine
 from graven.basics.errors import OutputError
 from graven.basics.numbers import exact
 from graven.cli import options
-from graven.cli.campaigns import ROOM, Done, Task, carry_out
+from graven.cli.campaigns import Done, Task, carry_out
 from graven.cli.files import Writer
-from graven.cli.storing import InFile, State, UnderWay, say_found
+from graven.cli.storing import State, UnderWay, say_found, state_file
 from graven.cli.terminal import note
 from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks, Schedules
-from graven.laboratory.state_file import StateFile
 from graven.running.pool import Observer, Snapshot
 from graven.running.work import Executor, Local
 from graven.store.keeper import Keeper
@@ -75,8 +74,8 @@ def adversary(
     keep = None if state is not None else keeping.keeper(0)
     task: Task
     if isinstance(executor, Local):
-        kept = None if state is None else InFile(StateFile(state), ROOM)
-        task = _Schedules.prepare(plan, kept if keep is None else UnderWay(keep, plan))
+        kept = state_file(state) if keep is None else UnderWay(keep, plan)
+        task = _Schedules.prepare(plan, kept)
     else:
         task = _Blocks(Blocks.of(plan), keep)
     return carry_out(
@@ -124,7 +123,8 @@ class _Schedules(Task):
         try:
             campaign = AdversaryCampaign.prepare(plan, text)
         except _engine.ConfigError as error:
-            state.refused(error)
+            if (refusal := state.refused(error)) is not None:
+                raise refusal from None
             return found
         found = _Schedules(campaign, state, _judged(campaign))
         note(f"{state.where}: {found.done} were done")

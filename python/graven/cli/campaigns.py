@@ -12,7 +12,7 @@ import click
 from graven.basics import output
 from graven.basics.folders import RESULTS
 from graven.basics.numbers import exact, scaled
-from graven.cli.storing import conclude, show, watched
+from graven.cli.storing import ROOM, conclude, show, watched
 from graven.cli.terminal import REFUSED, note, refusing, results_console
 from graven.cli.verdicts import print_campaigns
 from graven.laboratory.checker import Kept
@@ -20,9 +20,6 @@ from graven.laboratory.reports import Campaign
 from graven.running.pool import Failure, Observer
 from graven.running.work import Executor
 from graven.store.keeper import Keeper
-
-ROOM = 4 << 20
-"""Room to ask for before a campaign, for a program or a state."""
 
 
 @dataclass(frozen=True)

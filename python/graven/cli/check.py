@@ -12,17 +12,13 @@ from rich.console import Console
 from graven.basics.numbers import exact
 from graven.cli import options
 from graven.cli.files import Writer
-from graven.cli.storing import conclude, say_found, show, watched
+from graven.cli.storing import conclude, say_found, show, state_file, watched
 from graven.cli.tables import numbers, plain_table, whole
-from graven.cli.terminal import note, refusing, results_console
+from graven.cli.terminal import note, results_console
 from graven.laboratory.check import Bound, Check, Checked, LifeBound, go_on_from
-from graven.laboratory.state_file import StateFile
 from graven.running.work import Executor
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-ROOM = 4 << 20
-"""Room to ask for before a check, for a state."""
 
 HELP = """Execute every program up to a size, crash it in every way, and judge each recovery.
 
@@ -132,10 +128,8 @@ def check(
 ) -> int:
     """Prepares, runs, prints."""
     plan = Check.prepare(options.sound(designs), bound, mutant=mutant, settings=settings)
-    kept = None if state is None else StateFile(state)
+    kept = state_file(state)
     if kept is not None:
-        with refusing("--state: "):
-            kept.check(ROOM)
         go_on_from(plan, kept)
     keep = None if kept is not None else keeping.keeper(plan.part_count)
     save = None if kept is None else kept.write

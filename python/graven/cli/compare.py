@@ -10,7 +10,7 @@ import click
 
 from graven._engine import ConfigError
 from graven.api.loading import load
-from graven.api.options import Plan
+from graven.api.plans import Plan
 from graven.basics import output
 from graven.cli import options
 from graven.cli.files import Writer, Written

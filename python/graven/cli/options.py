@@ -31,7 +31,7 @@ from graven.engine.variants import OPTION, Variant, all_parsed
 from graven.running.job import Job, is_trace
 
 if TYPE_CHECKING:
-    from graven.api.options import Plan
+    from graven.api.plans import Plan
     from graven.laboratory.adversary import Schedules
     from graven.running.work import Executor
     from graven.store.keeper import Keeper
@@ -145,16 +145,15 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 # ---- machines ----------------------------------------------------------------------------------
 
 
-def machine(command: F) -> F:
-    """`--machine`."""
-    return click.option(
-        "--machine",
-        default=DEFAULT,
-        show_default=True,
-        metavar="PRESET|FILE",
-        shell_complete=completions.machine,
-        help="A preset (`graven list machines`), or a TOML file: FOLDER/NAME or NAME.toml.",
-    )(command)
+machine = click.option(
+    "--machine",
+    default=DEFAULT,
+    show_default=True,
+    metavar="PRESET|FILE",
+    shell_complete=completions.machine,
+    help="A preset (`graven list machines`), or a TOML file: FOLDER/NAME or NAME.toml.",
+)
+"""`--machine`."""
 
 
 def optional_machine(default: str) -> Callable[[F], F]:
@@ -307,41 +306,28 @@ def check_baseline(baseline: str | None, designs: Sequence[str]) -> None:
 # ---- configuration -----------------------------------------------------------------------------
 
 
-def settings(command: F) -> F:
-    """`--set`."""
-    form = "SECTION.KEY=VALUE, as in pm.write_ns=300"
-    return click.option(
-        "--set",
-        "settings",
-        metavar="SECTION.KEY=VALUE",
-        shell_complete=completions.key,
-        help="Change a configuration value (`graven list parameters`); repeatable.",
-        **several(lambda texts: dict(pairs("--set", texts, form))),
-    )(command)
+settings = click.option(
+    "--set",
+    "settings",
+    metavar="SECTION.KEY=VALUE",
+    shell_complete=completions.key,
+    help="Change a configuration value (`graven list parameters`); repeatable.",
+    **several(
+        lambda texts: dict(pairs("--set", texts, "SECTION.KEY=VALUE, as in pm.write_ns=300"))
+    ),
+)
+"""`--set`."""
 
 
-def variants(command: F) -> F:
-    """`--design-as`."""
-    return click.option(
-        OPTION,
-        "variants",
-        metavar="NAME=DESIGN[,SECTION.KEY=VALUE...]",
-        shell_complete=completions.design,
-        help="Add a design with settings of its own, under NAME; repeatable.",
-        **several(all_parsed),
-    )(command)
-
-
-def vary(command: F) -> F:
-    """`--vary`."""
-    return click.option(
-        "--vary",
-        metavar="SECTION.KEY=V1,V2[,...]",
-        shell_complete=completions.key,
-        help="Compare several values of a configuration key; may be repeated, and then all "
-        "combinations are compared.  [default: the machine's]",
-        **several(_varied),
-    )(command)
+variants = click.option(
+    OPTION,
+    "variants",
+    metavar="NAME=DESIGN[,SECTION.KEY=VALUE...]",
+    shell_complete=completions.design,
+    help="Add a design with settings of its own, under NAME; repeatable.",
+    **several(all_parsed),
+)
+"""`--design-as`."""
 
 
 def _varied(texts: Sequence[str]) -> dict[str, list[str]] | None:
@@ -360,27 +346,36 @@ def _varied(texts: Sequence[str]) -> dict[str, list[str]] | None:
     return found or None
 
 
-def recovery(command: F) -> F:
-    """`--recovery`."""
-    return number(
-        "--recovery",
-        "Power fails N times, evenly spaced over a run; the recovery after each is timed on "
-        "the machine (recovery_ms and others). It doubles the time that a run takes here. "
-        "recovery.at_cycle and recovery.at_percent, with --set, place a single failure.",
-        most=RECOVERIES_MAX,
-    )(command)
+vary = click.option(
+    "--vary",
+    metavar="SECTION.KEY=V1,V2[,...]",
+    shell_complete=completions.key,
+    help="Compare several values of a configuration key; may be repeated, and then all "
+    "combinations are compared.  [default: the machine's]",
+    **several(_varied),
+)
+"""`--vary`."""
 
 
-def from_start(command: F) -> F:
-    """`--from-start`."""
-    return click.option(
-        "--from-start",
-        is_flag=True,
-        help="Measure whole runs, from empty caches on. Otherwise a region in steady state of each "
-        "is measured: transactions without time fill the caches, a warm-up follows, and then "
-        "windows until throughput, media writes, latency and write energy are known within 5 % "
-        "(keys region.*).",
-    )(command)
+recovery = number(
+    "--recovery",
+    "Power fails N times, evenly spaced over a run; the recovery after each is timed on "
+    "the machine (recovery_ms and others). It doubles the time that a run takes here. "
+    "recovery.at_cycle and recovery.at_percent, with --set, place a single failure.",
+    most=RECOVERIES_MAX,
+)
+"""`--recovery`."""
+
+
+from_start = click.option(
+    "--from-start",
+    is_flag=True,
+    help="Measure whole runs, from empty caches on. Otherwise a region in steady state of each "
+    "is measured: transactions without time fill the caches, a warm-up follows, and then "
+    "windows until throughput, media writes, latency and write energy are known within 5 % "
+    "(keys region.*).",
+)
+"""`--from-start`."""
 
 
 # ---- sizes -------------------------------------------------------------------------------------
@@ -393,9 +388,8 @@ def transactions(
     return number("--transactions", f"{what}, over all its threads.  [default: {default}]")
 
 
-def threads(command: F) -> F:
-    """`--threads`, one number."""
-    return number("--threads", "Program threads.  [default: one per core]")(command)
+threads = number("--threads", "Program threads.  [default: one per core]")
+"""`--threads`, one number."""
 
 
 def _thread_counts(text: str) -> tuple[int, ...]:
@@ -425,22 +419,18 @@ def _seeds(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def seed(command: F) -> F:
-    """`--seed`."""
-    return number("--seed", "Seed of everything random.", least=0, most=SEED_MAX, default=1)(
-        command
-    )
+seed = number("--seed", "Seed of everything random.", least=0, most=SEED_MAX, default=1)
+"""`--seed`."""
 
 
-def seeds(command: F) -> F:
-    """`--seeds`, beside `--seed`."""
-    return click.option(
-        "--seeds",
-        type=Read("seeds", _seeds),
-        metavar="N|N,N...",
-        help="N seeds from 1 on, or several seeds: every number is a mean over them, with half of "
-        "its 95 % confidence interval; ratios are paired by seed.",
-    )(command)
+seeds = click.option(
+    "--seeds",
+    type=Read("seeds", _seeds),
+    metavar="N|N,N...",
+    help="N seeds from 1 on, or several seeds: every number is a mean over them, with half of "
+    "its 95 % confidence interval; ratios are paired by seed.",
+)
+"""`--seeds`, beside `--seed`."""
 
 
 # ---- simulations -------------------------------------------------------------------------------
@@ -459,19 +449,18 @@ def _job(
     return Job(design, workload, where, threads, transactions, seed, tuple(settings.items()))
 
 
-def one_run(command: F) -> F:
-    """One simulation as a `job`: design, workload, machine, size, seed and settings."""
-    return as_one(
-        "job",
-        _job,
-        design("See `graven list designs`."),
-        workload("See `graven list workloads`; or a trace (.gvt)."),
-        machine,
-        threads,
-        transactions(),
-        seed,
-        settings,
-    )(command)
+one_run = as_one(
+    "job",
+    _job,
+    design("See `graven list designs`."),
+    workload("See `graven list workloads`; or a trace (.gvt)."),
+    machine,
+    threads,
+    transactions(),
+    seed,
+    settings,
+)
+"""One simulation as a `job`: design, workload, machine, size, seed and settings."""
 
 
 @dataclass(frozen=True)
@@ -496,7 +485,7 @@ class Comparing:
         Raises:
             ConfigError: something is refused.
         """
-        from graven.api.options import Plan
+        from graven.api.plans import Plan
 
         return Plan.of(
             self.designs,
@@ -554,13 +543,12 @@ def comparing(*, designs_: str, workloads_: str, threads_: str, size: str) -> Ca
 # ---- the laboratory ----------------------------------------------------------------------------
 
 
-def mutant(command: F) -> F:
-    """`--mutant`."""
-    return click.option(
-        "--mutant",
-        metavar="NAME",
-        help="Give one design a fault (`graven list mutants`), which must be found.",
-    )(command)
+mutant = click.option(
+    "--mutant",
+    metavar="NAME",
+    help="Give one design a fault (`graven list mutants`), which must be found.",
+)
+"""`--mutant`."""
 
 
 def violations(what: str) -> Callable[[F], F]:
@@ -620,24 +608,23 @@ def _draws(texts: Sequence[str]) -> tuple[tuple[str, int], ...]:
 # ---- papers ------------------------------------------------------------------------------------
 
 
-def reproduction(command: F) -> F:
-    """`--quick`, `--stored` and `--out`: sizes, whether to run, and where results are kept."""
-    return together(
-        click.option(
-            "--quick",
-            is_flag=True,
-            help="Smaller sizes and one seed: minutes instead of an hour or two.",
-        ),
-        click.option("--stored", is_flag=True, help="Run nothing: show what is stored."),
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path, file_okay=False),
-            default=REPRODUCED,
-            show_default=True,
-            metavar="FOLDER",
-            help="Folder for results and reports.",
-        ),
-    )(command)
+reproduction = together(
+    click.option(
+        "--quick",
+        is_flag=True,
+        help="Smaller sizes and one seed: minutes instead of an hour or two.",
+    ),
+    click.option("--stored", is_flag=True, help="Run nothing: show what is stored."),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=REPRODUCED,
+        show_default=True,
+        metavar="FOLDER",
+        help="Folder for results and reports.",
+    ),
+)
+"""`--quick`, `--stored` and `--out`: sizes, whether to run, and where results are kept."""
 
 
 def readings(*modes: str) -> Callable[[F], F]:
@@ -688,18 +675,17 @@ def statistics(command: F) -> F:
     return form("table", "json", "csv")(every(command))
 
 
-def store(command: F) -> F:
-    """`--store`."""
-    return click.option(
-        "--store",
-        "folder",
-        type=click.Path(path_type=Path, file_okay=False),
-        default=DEFAULT_STORE,
-        envvar=STORE_VARIABLE,
-        show_default=True,
-        metavar="FOLDER",
-        help=f"Folder where results are kept and found ({STORE_VARIABLE}).",
-    )(command)
+store = click.option(
+    "--store",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_STORE,
+    envvar=STORE_VARIABLE,
+    show_default=True,
+    metavar="FOLDER",
+    help=f"Folder where results are kept and found ({STORE_VARIABLE}).",
+)
+"""`--store`."""
 
 
 @dataclass(frozen=True)
@@ -722,15 +708,14 @@ class Keeping:
         return None if self.no_store else keeper(self.folder, fresh=self.fresh, results=results)
 
 
-def keeping(command: F) -> F:
-    """`--store`, `--no-store` and `--fresh`, as `keeping`."""
-    return as_one(
-        "keeping",
-        Keeping,
-        store,
-        click.option("--no-store", is_flag=True, help="Neither look for results nor keep any."),
-        click.option("--fresh", is_flag=True, help="Run again what has a result there, too."),
-    )(command)
+keeping = as_one(
+    "keeping",
+    Keeping,
+    store,
+    click.option("--no-store", is_flag=True, help="Neither look for results nor keep any."),
+    click.option("--fresh", is_flag=True, help="Run again what has a result there, too."),
+)
+"""`--store`, `--no-store` and `--fresh`, as `keeping`."""
 
 
 def executor_of(on: str, jobs: int | None) -> Executor:

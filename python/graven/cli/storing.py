@@ -16,16 +16,19 @@ from graven import _engine
 from graven.basics import output, signals
 from graven.basics.errors import OutputRefusedError
 from graven.cli.terminal import complain, note, refusing
-from graven.laboratory.state_file import StateFile
 from graven.results import formats
 from graven.running.pool import Failure, failures_text
 from graven.running.progress import Display
 
 if TYPE_CHECKING:
     from graven.laboratory.adversary import AdversaryRequest
+    from graven.laboratory.state_file import StateFile
     from graven.running.pool import Observer, Snapshot
     from graven.store import Request
     from graven.store.keeper import Keeper
+
+ROOM = 4 << 20
+"""Bytes to ask for before a campaign, for a program or a state."""
 
 
 def keeper(folder: Path, *, fresh: bool, results: int) -> Keeper:
@@ -71,6 +74,22 @@ def watched(keep: Keeper | None, noun: str = "simulations") -> Iterator[Observer
             yield observe
 
 
+def state_file(where: Path | None) -> StateFile | None:
+    """Opens the file of `--state`, for which there has to be room.
+
+    Raises:
+        Refusal: it cannot be written.
+    """
+    from graven.laboratory.state_file import StateFile
+
+    if where is None:
+        return None
+    found = StateFile(where)
+    with refusing("--state: "):
+        found.check(ROOM)
+    return found
+
+
 def say_found(found: int, total: int) -> None:
     """Says how many results were there before."""
     if found:
@@ -111,7 +130,7 @@ def conclude(
 
 
 class State(Protocol):
-    """Place of what a campaign has done, from which it continues."""
+    """Place of what a campaign has done, from which it continues: a `StateFile`, or the store."""
 
     @property
     def where(self) -> Path:
@@ -120,42 +139,11 @@ class State(Protocol):
     def read(self) -> str | None:
         """Returns what was kept last, if anything was."""
 
-    def refused(self, error: _engine.ConfigError) -> None:
-        """Handles that the engine does not continue from what was kept.
+    def refused(self, why: object) -> _engine.ConfigError | None:
+        """Returns what to raise if the engine does not continue from it; nothing to begin anew."""
 
-        Raises:
-            ConfigError: that has to be mended first.
-        """
-
-    def write(self, text: str) -> None:
-        """Keeps a text in place of the last."""
-
-
-@dataclass(frozen=True)
-class InFile:
-    """A file of the user's, for which there has to be `room`, in bytes."""
-
-    file: StateFile
-    room: int
-
-    @property
-    def where(self) -> Path:
-        """The file."""
-        return self.file.where
-
-    def read(self) -> str | None:
-        """Returns what was kept last, if anything was."""
-        with refusing("--state: "):
-            self.file.check(self.room)
-        return self.file.read()
-
-    def refused(self, error: _engine.ConfigError) -> None:
-        """Refuses the file: only the user knows whether it is of use."""
-        raise self.file.refused(error) from None
-
-    def write(self, text: str) -> None:
-        """Replaces the file."""
-        self.file.write(text)
+    def write(self, state: str) -> None:
+        """Keeps a state in place of the last."""
 
 
 @dataclass(frozen=True)
@@ -180,10 +168,10 @@ class UnderWay:
         """Returns what was kept last, if anything was."""
         return None if self.keep.fresh else self.keep.store.state(self._request)
 
-    def refused(self, error: _engine.ConfigError) -> None:
+    def refused(self, why: object) -> None:
         """Says that what was kept is of no use; it will be replaced."""
-        note(f"{self.where}: what was under way is of no use: {error}; it begins anew")
+        note(f"{self.where}: what was under way is of no use: {why}; it begins anew")
 
-    def write(self, text: str) -> None:
-        """Keeps a text in place of the last."""
-        self.keep.store.keep_state(self._request, text)
+    def write(self, state: str) -> None:
+        """Keeps a state in place of the last."""
+        self.keep.store.keep_state(self._request, state)

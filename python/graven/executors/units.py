@@ -62,7 +62,7 @@ class Unit:
                 f"{work.label}: what leaves files, or is checked by a command, runs on this host "
                 "alone (--on local)"
             )
-        spec = json.loads(job.spec_json())
+        spec = job.spec()
         if is_trace(run.workload):
             spec["workload"] = str(Path(run.workload).absolute())
         return Unit(work.label, request_of(job), json.dumps(spec), fresh)

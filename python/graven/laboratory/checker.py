@@ -91,7 +91,7 @@ def believe(jobs: Iterable[CrashJob]) -> None:
 
 
 def _tried(job: CrashJob) -> Mapping[str, Any]:
-    trial = _engine.Campaign("trial", job.spec_json())
+    trial = _engine.Campaign("trial", json.dumps(job.spec()))
     outcome = Pool([(f"a trial of {job.verify}", trial)], workers=1).run(None)
     if outcome.interrupted:
         raise KeyboardInterrupt

@@ -96,8 +96,8 @@ class CrashJob:
     keep: str | None = None
     at: int | None = None
 
-    def spec_json(self) -> str:
-        """As the engine takes it."""
+    def spec(self) -> dict[str, Any]:
+        """Returns the specification that the engine takes."""
         job, shares = self.job, self.shares
         spec: dict[str, Any] = {
             "design": job.design,
@@ -125,8 +125,7 @@ class CrashJob:
             "keep": self.keep,
             "at": self.at,
         }
-        spec |= {key: value for key, value in checked.items() if value is not None}
-        return json.dumps(spec)
+        return spec | {key: value for key, value in checked.items() if value is not None}
 
     def _set(self) -> tuple[tuple[str, str], ...]:
         """All that is set; of a variant, with what it sets itself."""
@@ -147,7 +146,7 @@ class CrashJob:
         if self.job.own:
             # It names the variant where it refuses what the variant sets.
             self.job.simulation()
-        return _engine.Campaign("run", self.spec_json())
+        return _engine.Campaign("run", json.dumps(self.spec()))
 
     def report(self, text: str, seconds: float) -> CrashReport:
         """Reads the engine's report of the run."""

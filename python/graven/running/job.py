@@ -137,8 +137,8 @@ class Job:
         nothing: dict[str, Any] = dict.fromkeys((*FILES, "timeline_transactions"))
         return replace(self, **nothing)
 
-    def spec_json(self) -> str:
-        """As the engine takes it."""
+    def spec(self) -> dict[str, Any]:
+        """Returns the specification that the engine takes."""
         timeline = {"file": self.timeline, "transactions": self.timeline_transactions}
         spec: dict[str, Any] = {
             "design": self.design,
@@ -156,7 +156,7 @@ class Job:
         }
         if self.request_trace is not None:
             spec["binary_requests"] = self.binary_requests
-        return json.dumps(spec)
+        return spec
 
     @property
     def _own_as_varied(self) -> list[tuple[str, str, str]]:
@@ -169,7 +169,7 @@ class Job:
         Raises:
             ConfigError: the engine refuses it.
         """
-        return _engine.Simulation(self.spec_json())
+        return _engine.Simulation(json.dumps(self.spec()))
 
 
 def matrix(

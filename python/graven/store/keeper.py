@@ -8,7 +8,6 @@ result files do not belong to it, nor where a program trace is: what it holds do
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,8 +44,8 @@ def request_of(job: Kept) -> Request:
 def _request(job: Job | CrashJob, trace: str | None, build: str) -> Request:
     kind = SIMULATION if isinstance(job, Job) else CRASH
     named = _named(job) if isinstance(job, Job) else replace(job, job=_named(job.job))
-    spec: dict[str, Any] = json.loads(named.spec_json())
-    asked = {"version": _engine.__version__, "build": build, "spec": _without_nothing(spec)}
+    spec = _without_nothing(named.spec())
+    asked = {"version": _engine.__version__, "build": build, "spec": spec}
     if trace is not None:
         asked["trace_sha256"] = trace
     return Request(kind, asked)
