@@ -66,10 +66,10 @@ def crash(
         mutant: A mutant of the design that is put in force.
         every: Power fails at every n-th crash point only.
         shares: How often the more expensive failure modes are checked.
-        lives: After some recoveries the workload begins again on what is there, and is crashed,
-            too; so many times in a row at most. One if not given, none with `verify`.
+        lives: Most times in a row that the workload begins again after a recovery, on what is left,
+            and is crashed, too. One if not given, none with `verify`.
         garbage: Whether the log region holds noise at first.
-        violations: The run stops after so many.
+        violations: Violations after which the run stops.
         verify: Of a captured program: a command that checks the recovered files, wherever
             structures are walked (`shares`); `{image}` is the first file, `{folder}` where all are.
             It must pass on the files with which the trace begins, and on those after a run in which
@@ -79,7 +79,7 @@ def crash(
         at: Power fails at this crash point only, and only plainly.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
-        fresh: Whether to run even if the result is there.
+        fresh: True to run even if the store has the result.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -167,7 +167,7 @@ def adversary(
         schedules: The number of schedules.
         first_seed: Seed of the first; the others follow.
         mutant: A mutant of the design that is put in force.
-        violations: No more schedules are run after so many.
+        violations: Violations after which no more schedules are run.
         draws: Bounds of what is drawn, by name (`graven list draws`), where they are not the
             default.
         jobs: Host threads; the host's cores if not given. The report does not depend on it.
@@ -232,7 +232,7 @@ def litmus(
         design: Names of designs, instead of those that the program names.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
-        fresh: Whether to run even if the result is there.
+        fresh: True to run even if the store has the result.
 
     Raises:
         ConfigError: the program was refused; the message says where and why.

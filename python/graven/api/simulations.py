@@ -110,7 +110,7 @@ def run(
             the order in which those of all threads begin; two of each thread in the middle of the
             run if not given.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
-        fresh: Whether to simulate even if the result is there.
+        fresh: True to simulate even if the store has the result.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -206,7 +206,7 @@ def compare(
         transactions: Transactions over all threads that are measured of one simulation; if neither
             is given, as many as precision asks for, and 10,000 of whole runs.
         seed: Seed of everything random.
-        seeds: Several seeds, or so many from 1 on: every number is a mean over them then, with half
+        seeds: Several seeds, or N for those from 1 to N: every number is a mean over them, with half
             of its 95 % confidence interval, and ratios are paired by seed.
         vary: Several values of configuration keys; all their combinations are compared.
         variants: Designs of your own making, by name: a `Variant`, or a design and what it sets.
@@ -223,7 +223,7 @@ def compare(
         observe: Called with the progress several times a second.
         store: A folder where each result is kept as it comes, and found if it is asked for again;
             or nothing.
-        fresh: Whether to simulate even what is there.
+        fresh: True to simulate even what the store has.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -346,7 +346,7 @@ def memory(
             are counted.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
-        fresh: Whether to replay even if the result is there.
+        fresh: True to replay even if the store has the result.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 

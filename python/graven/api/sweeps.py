@@ -37,11 +37,11 @@ from graven.running.work import HERE, Ended, Executor, Todo, Work
 from graven.store.keeper import Keeper, digest
 
 SEEN_SECONDS = 60.0
-"""How long a shared file system may take to show what another host has written."""
+"""Longest time that a shared file system takes to show what another host has written."""
 
 
 Sized = Job | CrashJob
-"""What a sweep is of."""
+"""Jobs of a sweep."""
 
 
 KEYS_OF_CRASH = ("torn", "in_flight", "recovery", "structures")
@@ -49,7 +49,7 @@ KEYS_OF_CRASH = ("torn", "in_flight", "recovery", "structures")
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a file says is to run.
+    """Jobs that a file asks for.
 
     Attributes:
         name: The file's name.
@@ -124,7 +124,7 @@ class Sweep:
                 raise ConfigError(f"{self.name}: {label_of(job)}: {error}") from None
 
     def costs(self) -> list[float]:
-        """How long each job is expected to take, in seconds."""
+        """Seconds that each job is expected to take."""
         return [estimates.seconds(job) for job in self.jobs]
 
     def part(self, shard: Shard) -> Sweep:
@@ -201,7 +201,7 @@ class Sweep:
 
     @property
     def is_crash(self) -> bool:
-        """Whether there are runs that are crashed."""
+        """True if it has runs that are crashed."""
         return any(isinstance(job, CrashJob) for job in self.jobs)
 
 
@@ -251,7 +251,7 @@ def _asked(job: Sized) -> Sized:
 
 
 def label_of(job: Sized) -> str:
-    """How progress and failures call a job: with all that is set, and the seed if it is not 1."""
+    """Name of a job in progress and failures: all that is set, and the seed if it is not 1."""
     run = job if isinstance(job, Job) else job.job
     settings = "".join(f", {key} = {value}" for key, value in run.settings)
     seed = "" if run.seed == 1 else f", seed {run.seed}"
@@ -388,7 +388,7 @@ def _as_usual(machine: Machine, settings: dict[str, str], points: list[Point]) -
 
 
 def _crash(table: Table) -> CrashJob:
-    """How runs are crashed; of a job that is not said yet."""
+    """A template of runs that are crashed, without the job itself."""
     shares = {key: table.count(key, 0) for key in KEYS_OF_CRASH}
     shares["recovery_depth"] = table.count("recovery_depth", 1, RECOVERY_DEPTH_MAX)
     how: dict[str, Any] = {
@@ -424,7 +424,7 @@ def sweep(
         on: Where simulations run: `local`, `local:N`, `dask://HOST:PORT`, `slurm`.
         observe: Called with the progress several times a second.
         store: A folder where each result is kept as it comes, and found if it is asked for again.
-        fresh: Whether to run even what is there.
+        fresh: True to run even what the store has.
 
     Returns:
         The results in the order of the file: records, or reports of runs that were crashed.

@@ -37,7 +37,7 @@ CALLED = {
     "draw": "draws",
     "design-as": "variants",
 }
-"""What Python calls what has another name at the command line."""
+"""Python's names of arguments that have another name at the command line."""
 
 _OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]*)(?P<colon>:?)")
 
@@ -75,7 +75,7 @@ SEEDS_MAX = 1000
 
 
 def seeds(value: object, one: object) -> tuple[int, ...]:
-    """Seeds: several, so many from 1 on if it is a number, or if it is nothing the one given.
+    """Seeds: several, those from 1 to N if it is a number, or without them the one given.
 
     Raises:
         ConfigError: it is something else, there is none, or both are given.
@@ -241,7 +241,7 @@ def known(what: str, name: str, names: Iterable[str]) -> ConfigError:
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """What a name may be meant for, or which there are, as the end of a message has it."""
+    """Names that one may be meant for, or all that are known, as the end of a message."""
     import difflib
 
     names = list(names)

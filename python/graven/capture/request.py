@@ -288,7 +288,7 @@ class Request:
         """Functions that are followed, with their roles.
 
         Raises:
-            ConfigError: what is said of transactions contradicts itself, or a name is none.
+            ConfigError: transactions contradict each other, or a name is none.
         """
         if self.critical_sections and self.all_transactions:
             raise ConfigError(

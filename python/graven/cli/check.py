@@ -22,8 +22,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 HELP = """Execute every program up to a size, crash it in every way, and judge each recovery.
 
-Programs: all, up to symmetry, with so many threads, transactions, stores, and words on so many
-lines; words of several threads are handed over under a lock. Schedules: the usual run, and all that
+Programs: all, up to symmetry, within bounds of threads, transactions, stores, lines and words of
+them; words of several threads are handed over under a lock. Schedules: the usual run, and all that
 depart from it at most so often: a dirty line is evicted, a write is late, a thread waits, memory
 chooses another order. Power failures: at every change of the durable state, with any part of the
 newest write, any set of writes under way that their order allows, and after any write of recovery,
@@ -34,12 +34,12 @@ and not judged again (docs/explanation/laboratory.md says why that is sound).
 Examples:
   graven check silo --transactions 2              seconds
   graven check silo                               the default bound: minutes
-  graven check all                                all sound designs; goes on where it was
+  graven check all                                all sound designs; continues where it was
   graven check all --state check.json             the same, kept in a file of its own
   graven check lad --mutant uncommitted-saved        what a bug looks like, as a least program
 
 Programs are executed sixteen at a time, and what these come to is kept in the store as it comes:
-the same command goes on where it was, and with a design more it executes that one's.
+the same command continues where it was, and with a design more it executes that one's.
 
 The exit code is 0 if all guarantees were kept, 1 if not, 2 for refused input, 130 if interrupted.
 """

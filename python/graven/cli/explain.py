@@ -48,7 +48,7 @@ Examples:
 
 Of results that are here, writes FOLDER/quick/explain or FOLDER/full/explain: CLAIM.json, and a
 drawing as CLAIM.svg and CLAIM.png. Results are shared with `graven reproduce`; after an interrupt,
-the same command goes on.
+the same command continues.
 """
 
 

@@ -91,7 +91,7 @@ class Read(click.ParamType[T], Generic[T]):
 
 
 def several(read: Callable[[Any], object]) -> Mapping[str, Any]:
-    """How click takes an option that is repeatable, and whose texts a function reads together."""
+    """Arguments of click for a repeatable option, whose texts a function reads together."""
     return {"multiple": True, "callback": lambda _context, _parameter, texts: read(texts)}
 
 
@@ -690,7 +690,7 @@ store = click.option(
 
 @dataclass(frozen=True)
 class Keeping:
-    """Which store results are kept in, if in any, and whether those in it are used."""
+    """The store that results are kept in, if in any, and whether those in it are used."""
 
     folder: Path
     no_store: bool

@@ -52,8 +52,8 @@ shows what moves one claim. --reading "real programs" runs captured programs in 
 where claims are about what programs are like; that decides no verdict.
 
 Results are kept in FOLDER as they come, under the digest of what was simulated: after an interrupt,
-the same command goes on where it was, and figures that share simulations share results. Sizes are
-the papers', with three seeds for every number; --quick is for minutes, has one seed, and says
+the same command continues, and figures that share simulations share results. Sizes are the
+papers', with three seeds for every number; --quick is for minutes, has one seed, and says
 less.
 
 \b

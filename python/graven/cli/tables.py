@@ -45,7 +45,7 @@ def numbers(*names: str) -> list[Column]:
 
 
 def folded(*names: str) -> list[Column]:
-    """Columns in which a word that is longer than the column goes on in the next line."""
+    """Columns in which a word that is longer than the column is broken."""
     return [Column(name, overflow="fold") for name in names]
 
 

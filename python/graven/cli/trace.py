@@ -269,10 +269,14 @@ def _print_capture(header: Mapping[str, Any]) -> None:
     1,
     "Make a transaction of every N stores of a ChampSim trace.  [default: none]",
 )
-@_number("--instructions", 1, "Take so many instructions of each ChampSim trace.  [default: all]")
+@_number("--instructions", 1, "Instructions that are taken of each ChampSim trace.  [default: all]")
 @_number("--thread", 0, "The thread that is written for ChampSim, from 0.  [default: 0]")
-@_number("--first-transaction", 0, "Its first transaction that is written, from 0.  [default: 0]")
-@_number("--transactions", 1, "How many transactions are written.  [default: all that follow]")
+@_number(
+    "--first-transaction",
+    0,
+    "First transaction of the thread that is written, from 0.  [default: 0]",
+)
+@_number("--transactions", 1, "Transactions that are written.  [default: all that follow]")
 def convert(
     sources: tuple[Path, ...],
     out: Path,

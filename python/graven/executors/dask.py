@@ -1,4 +1,4 @@
-"""A cluster of Dask that is there: `--on dask://HOST:PORT`.
+"""A running cluster of Dask: `--on dask://HOST:PORT`.
 
 Jobs go to the scheduler a few at a time, as many as its workers can have begun soon: what a worker
 that dies takes with it is little, and the order stays with us. A worker that sees the store keeps
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 ANSWER_SECONDS = 10.0
-"""How long the scheduler may take to answer at first, and a worker to hand a result over."""
+"""Longest time until the scheduler answers at first, and a worker hands a result over."""
 
 LOOK_SECONDS = 1.0
-"""How often the cluster is asked which workers it has."""
+"""Time between two questions to the cluster for its workers."""
 
 AHEAD = 2
 """Jobs of each of a worker's threads that are with the cluster: one runs, and the others wait."""
 
 SHOWN = 4
-"""How many running jobs progress names."""
+"""Running jobs that progress names, at most."""
 
 
 def _distributed() -> Any:  # noqa: ANN401 - a module that may not be there

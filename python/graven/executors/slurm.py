@@ -11,7 +11,7 @@ the queue under that name is running or waiting; what is not, and has left simul
 result, is gone, and these are submitted again, each by itself. An array that another process had
 submitted for the same simulations, and that is still in the queue, is waited for.
 
-Partition, account, time limit and so on are said by Slurm's own variables: `SBATCH_PARTITION`,
+Slurm's own variables name partition, account, time limit and so on: `SBATCH_PARTITION`,
 `SBATCH_ACCOUNT`, `SBATCH_TIMELIMIT`.
 """
 
@@ -45,16 +45,16 @@ JOBS = "jobs"
 """The folder of a store that has what was submitted, a folder for each array."""
 
 PREFIX = "graven-"
-"""How the names of arrays begin."""
+"""Beginning of the names of arrays."""
 
 CHUNK_SECONDS = 300.0
-"""How long an element of an array is expected to take, if there is enough to do."""
+"""Expected time of an element of an array, if there is enough to do."""
 
 CHUNKS_LEAST = 64
-"""So many chunks are made, even if each is shorter then: nodes have something to do."""
+"""Least number of chunks, even if each is shorter then: nodes have something to do."""
 
 CHUNK_SECONDS_LEAST = 10.0
-"""How long an element is expected to take at least: Slurm and Python take a second to start one."""
+"""Least expected time of an element: Slurm and Python take a second to start one."""
 
 ELEMENTS_MOST = 2_000
 """Elements of arrays that are in the queue at a time."""
@@ -63,26 +63,26 @@ OVERHEAD_BYTES = 256 << 20
 """Memory of an element besides what the simulation needs."""
 
 LOOK_SECONDS = 2.0
-"""How often the queue and the store are looked at."""
+"""Time between two looks at the queue and the store."""
 
 GONE_LOOKS = 3
-"""An element that so many looks in a row have not found in the queue is gone."""
+"""Looks in a row that do not find an element in the queue until it counts as gone."""
 
 SILENT_SECONDS = 900.0
-"""How long Slurm may not answer before it is given up."""
+"""Time without an answer of Slurm after which it is given up."""
 
 STRAGGLER_SECONDS = 600.0
 """An element that has run for less is no straggler."""
 
 COMMAND_SECONDS = 60.0
-"""How long a command of Slurm may take."""
+"""Longest time that a command of Slurm takes."""
 
 
 HELD = "HELD"
 """The state of an element that Slurm holds back after it could not launch it."""
 
 HELD_REASONS = ("launch failed requeued held", "job requeued in held state")
-"""How Slurm says so; one that a person holds is left to that person."""
+"""Slurm's words for that; an element that a person holds is left to that person."""
 
 ORDINARY_REASONS = ("None", "Priority", "Resources", "BeginTime", "Cleaning", "")
 """Why elements wait when all is well: others are first, or nodes are busy."""
@@ -90,7 +90,7 @@ ORDINARY_REASONS = ("None", "Priority", "Resources", "BeginTime", "Cleaning", ""
 
 @dataclass(frozen=True)
 class Element:
-    """What the queue says of an element.
+    """An element in the queue.
 
     Attributes:
         state: As Slurm names it, or `HELD`.
@@ -148,9 +148,8 @@ class Slurm:
     """The Slurm whose commands are in the path.
 
     Attributes:
-        look_seconds: How often the queue and the store are looked at.
-        chunk_seconds: How long an element of an array is expected to take at most, unless it is of
-            one simulation.
+        look_seconds: Time between two looks at the queue and the store.
+        chunk_seconds: Most expected time of an element of an array, unless it is of one simulation.
     """
 
     look_seconds: float = LOOK_SECONDS
@@ -566,6 +565,6 @@ def _array_size() -> int:
 
 
 def element_of_this_process() -> int | None:
-    """Which element of an array this process is, if it is one."""
+    """Number of the element of an array that this process is, if it is one."""
     given = os.environ.get("SLURM_ARRAY_TASK_ID", "")
     return int(given) if given.isdecimal() else None

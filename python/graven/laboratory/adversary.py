@@ -1,7 +1,7 @@
 """The adversary's schedules: a thin front of the engine's campaigns.
 
-The engine has the threads, adds chunks up in their order, and can go on from a state: the result is
-the same whatever the number of threads and however often a campaign was interrupted. Here it is
+The engine has the threads, adds chunks up in their order, and can continue from a state: the result
+is the same whatever the number of threads and however often a campaign was interrupted. Here it is
 started and awaited, so that an interrupt (Ctrl-C) keeps what is done.
 """
 
@@ -88,7 +88,7 @@ BLOCK = 500
 """Schedules of a design that are run together on another host."""
 
 KIND = "schedule block"
-"""What a store calls the result of such a block."""
+"""Kind of the result of such a block in a store."""
 
 
 class Block:
@@ -251,7 +251,7 @@ class AdversaryCampaign:
 
         Args:
             plan: What is asked for.
-            state: What `state` gave, to go on from there.
+            state: A state that `state` gave, to continue from there.
 
         Raises:
             ConfigError: the engine refuses something, or the state is of another campaign.
@@ -259,12 +259,12 @@ class AdversaryCampaign:
         return AdversaryCampaign(_engine.AdversaryCampaign(json.dumps(plan.spec()), state))
 
     def state(self) -> str:
-        """All that is needed to go on, as a document."""
+        """All that is needed to continue, as a document."""
         return self._engine.state()
 
     @property
     def reports(self) -> tuple[AdversaryReport, ...]:
-        """What is known so far, by design; of one that has just begun, nothing."""
+        """Reports so far, by design; of one that has just begun, nothing."""
         return tuple(parse_adversary_report(raw) for raw in json.loads(self._engine.reports()))
 
     @property

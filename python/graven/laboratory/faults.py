@@ -1,4 +1,4 @@
-"""What becomes of designs when their machine does not work as it should at a power failure."""
+"""Fates of designs whose machine does not work as it should at a power failure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from graven.running.work import Keep, Local
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of power failures with a kind of fault that changed what survived.
+    """Outcomes of power failures with a kind of fault that changed what survived.
 
     Attributes:
         fault: `lost-drain-1` and `lost-drain-4`: the newest accepted writes are not drained;
             `stuck-bank`: those to a bank are not; `poisoned-log` and `poisoned-data`: a word has
             an uncorrectable error.
-        kept: The guarantee was kept, and nobody noticed.
+        kept: The guarantee was kept, and nothing reported the fault.
         reported: The error is reported to who reads the word: recovery, or the program later.
-        lost: The guarantee is broken, and nobody notices.
+        lost: The guarantee is broken, and nothing reports it.
     """
 
     fault: str
@@ -40,10 +40,10 @@ class Fate:
 
 @dataclass(frozen=True)
 class FaultReport:
-    """What became of a design.
+    """Fates of a design.
 
     Attributes:
-        design: Which.
+        design: Name of the design.
         schedules: Schedules of the adversary that ran.
         fates: By kind of fault.
     """

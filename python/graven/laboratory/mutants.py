@@ -22,16 +22,16 @@ from graven.running.requests import campaign, run_asked
 from graven.running.work import Keep, Local
 
 SMALL_PROGRAMS = "small programs"
-"""What kills a mutant that the adversary has not killed."""
+"""Killer of a mutant that the adversary has not killed."""
 
 LITMUS_PROGRAM = "litmus program"
-"""What kills one of which a program of a library asks."""
+"""Killer of one that a program of a library is for."""
 
 OWN = "own"
 """The class of a design's own mutants, as tables have it."""
 
 SMALL_BOUND = Bound(transactions=2, departures=1)
-"""Of the small programs that survivors meet."""
+"""Bound of the small programs that survivors meet."""
 
 WAYS = (
     "plain", "torn", "in-flight", "recovery", "later life", "run", "assertion",
@@ -45,7 +45,7 @@ class Mutant:
     """A change for the worse.
 
     Attributes:
-        name: What `graven crash --mutant` takes.
+        name: Name that `graven crash --mutant` takes.
         class_: `order`, `dependency`, `width`, `mask` or `recovery`; none of the design's own.
     """
 
@@ -71,11 +71,11 @@ class Kill:
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a mutant.
+    """Fate of a mutant.
 
     Attributes:
-        design: Whose it is.
-        mutant: Which.
+        design: Name of its design.
+        mutant: The mutant.
         schedules: Schedules that it ran.
         refused: Those among them that it refused.
         kill: Its end; none if it survived.

@@ -46,12 +46,12 @@ class Program:
 
     @property
     def name(self) -> str:
-        """What it is called, without its ending."""
+        """Name without its ending."""
         return self.file.removesuffix(".litmus")
 
     @property
     def title(self) -> str:
-        """What it says of itself."""
+        """Title in its text."""
         found = re.search(r'^title\s+"?(.*?)"?$', self.text, re.MULTILINE)
         return found[1] if found is not None else ""
 

@@ -45,7 +45,7 @@ class Part:
         return replace(own, workloads=tuple(name for name in self.workloads if name in workloads))
 
     def differs(self, other: Part) -> bool:
-        """Whether a key that both vary has no value of both, at full size nor at the quick one."""
+        """Tells whether a key that both vary has no common value, at either size."""
         return all(
             any(
                 mine.key == theirs.key and not set(mine.values) & set(theirs.values)
@@ -56,7 +56,7 @@ class Part:
         )
 
     def varied(self, of_all: Sequence[Variation]) -> tuple[Variation, ...]:
-        """What is varied here, in the order of the experiment."""
+        """Keys that are varied here, in the order of the experiment."""
         own = {item.key: item for item in self.vary}
         return tuple(own.get(item.key, item) for item in of_all)
 

@@ -21,16 +21,16 @@ from graven.capture.recipes import recipes
 
 @dataclass(frozen=True)
 class Question:
-    """What a paper's text allows more than one reading of.
+    """A question to which a paper's text allows more than one reading.
 
     Attributes:
-        name: What readings call it.
+        name: Name in readings.
         asks: The question, as a person asks it.
         default: The default choice.
         quote: The sentence or the row of a table for it, as printed; `None` if it is assumed.
-        where: Where that stands.
-        assumed: Why it was chosen, where nothing is printed for it.
-        known_before: Whether results of the other choices were known when it was chosen.
+        where: Place of that in the paper.
+        assumed: Reason for the choice, where nothing is printed for it.
+        known_before: True if results of the other choices were known when it was chosen.
     """
 
     name: str
@@ -47,19 +47,19 @@ class Reading:
     """A choice that is not the default, with the sentence that allows it.
 
     Attributes:
-        name: What verdicts and the command line call it.
+        name: Name in verdicts and at the command line.
         question: The question that it answers.
         what: It, in one sentence.
         quote: The sentence or the row of a table that allows it, as printed.
-        where: Where that stands.
+        where: Place of that in the paper.
         settings: SECTION.KEY and value, for all designs; a design's own key for that design alone.
         metrics: Statistics that take the place of others in claims and figures.
         studies: The experiments that it is about; `None` for all. One that sets or varies one of
             its keys is left alone.
         workloads: The workloads that it is about; `None` for all.
-        authors: Whether it belongs to the combination that the methodology describes.
-        known_before: Whether its outcome was known before it was written down.
-        quick: Whether it is tried at quick sizes, too, when all readings are, and not by its name
+        authors: True if it belongs to the combination that the methodology describes.
+        known_before: True if its outcome was known before it was written down.
+        quick: True if it is tried at quick sizes, too, when all readings are, and not by its name
             alone or for one claim.
         programs: Recipes of real programs that run in place of the paper's; mostly none.
         in_place_of: By workload, the programs of which its numbers are then.
@@ -87,7 +87,7 @@ class Reading:
 
     @property
     def changes(self) -> str:
-        """What it sets, for a person."""
+        """All that it sets, for a person."""
         pairs = [f"{key} = {value}" for key, value in self.settings]
         others = [f"{new} for {old}" for old, new in self.metrics.items()]
         programs = [f"programs: {', '.join(self.programs)}"] if self.programs else []

@@ -21,17 +21,17 @@ _KNOWN = (
 """Errors whose text says what went wrong."""
 
 POLL_SECONDS = 0.1
-"""How often a waiting experiment looks at its simulations; also the longest wait after Ctrl-C."""
+"""Time between two looks at simulations that run; also the longest wait after Ctrl-C."""
 
 EARLY_SECONDS = 60.0
-"""How long the pace of less than a hundredth of an experiment says nothing."""
+"""Time for which the pace of less than a hundredth of an experiment tells nothing."""
 
 GRACE_SECONDS = 2.0
-"""How long a cancelled simulation may take to stop before it is left behind."""
+"""Longest time that a cancelled simulation takes to stop before it is left behind."""
 
 
 class Task(Protocol):
-    """What the engine runs: a simulation, a replay of a trace, a campaign of the laboratory."""
+    """Work of the engine: a simulation, a replay of a trace, a campaign of the laboratory."""
 
     def run(self) -> str:
         """Runs to the end."""
@@ -64,10 +64,10 @@ def failures_text(failures: Sequence[Failure]) -> str:
 
 
 def kind_of(failures: Sequence[Failure], *others: type[Exception]) -> type[Exception]:
-    """What is raised for failures: the kind that all are of, or `SimulationError`.
+    """The error that is raised for failures: the kind that all are of, or `SimulationError`.
 
     Args:
-        failures: What did not end well.
+        failures: Tasks that did not end well.
         others: Kinds that are raised as they are, beside those of files and stores.
     """
     kinds: tuple[type[Exception], ...] = (OutputError, StoreError, *others)
@@ -79,17 +79,17 @@ def kind_of(failures: Sequence[Failure], *others: type[Exception]) -> type[Excep
 
 @dataclass(frozen=True)
 class Snapshot:
-    """How far an experiment is.
+    """Progress of an experiment.
 
     Attributes:
         done: Tasks that are done, in the units that the experiment counts in.
         total: All of them.
-        fraction: How much is done, with a share of what is running.
-        running: What is running.
-        elapsed_seconds: Since it began or went on.
-        fraction_before: How much was done then.
+        fraction: Share that is done, with a part of what is running.
+        running: Labels of the tasks that run.
+        elapsed_seconds: Time since it began or continued.
+        fraction_before: Share that was done then.
         checked: Power failures checked since then, where power fails.
-        minimising: How many of those running have a violation, whose program they minimise.
+        minimising: Number of those running that have a violation, whose program they minimise.
     """
 
     done: int
@@ -115,7 +115,7 @@ Observer = Callable[[Snapshot], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an experiment: texts by position, failures, and whether it was interrupted."""
+    """Result of an experiment: texts by position, failures, and whether it was interrupted."""
 
     texts: Mapping[int, str]
     failures: tuple[Failure, ...]

@@ -1,4 +1,4 @@
-"""What is asked of the engine by a specification alone, besides simulations and crashed runs.
+"""Requests to the engine by a specification alone, besides simulations and crashed runs.
 
 These are parts of a check, litmus programs, mutants, faults, and replays of request traces. The
 specification has all that a result depends on, but for the engine itself, so that a result is
@@ -22,9 +22,9 @@ class Asked:
     """Something that the engine has checked and that has not run yet.
 
     Attributes:
-        kind: What a store calls its result.
-        label: How progress and failures call it.
-        task: What the engine runs.
+        kind: Kind of its result in a store.
+        label: Name in progress and failures.
+        task: The task for the engine.
         spec: All that the result depends on; `design`, `workload`, `machine`, `set` and the like
             are what they are for simulations.
     """

@@ -1,6 +1,6 @@
-"""What a result depends on, and tasks that keep theirs.
+"""Requests under which results are kept, and tasks that keep theirs.
 
-What is asked for has the specification as the engine takes it, the version, and the build: a digest
+A request has the specification as the engine takes it, the version, and the build: a digest
 of the engine's sources, and of a module with designs of one's own the module itself. Names of
 result files do not belong to it, nor where a program trace is: what it holds does.
 """
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 SIMULATION, CRASH, SCHEDULES = "simulation", "crash", "schedules"
 
 Kept: TypeAlias = "Job | CrashJob | Asked"
-"""What has a result that is kept."""
+"""Jobs whose results are kept."""
 
 
 def request_of(job: Kept) -> Request:
-    """What a simulation, a run that is crashed, or anything else asks for."""
+    """The request of a simulation, a run that is crashed, or anything else."""
     if isinstance(job, Asked):
         return _asked(job.kind, job.spec)
     return _request(job, _trace_of(job if isinstance(job, Job) else job.job), build())
@@ -69,7 +69,7 @@ def _without_nothing(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(job: Kept) -> str:
-    """What a result is found by: the same for the same result."""
+    """The digest that a result is found by: the same for the same result."""
     return request_of(job).digest
 
 
@@ -97,7 +97,7 @@ def _content(path: Path, _changed_ns: int, _size: int) -> str:
 
 
 def build() -> str:
-    """What distinguishes the engine in use from others of the same version."""
+    """A text that distinguishes the engine in use from others of the same version."""
     module = sys.modules.get(STOCK, _engine)
     if module.__name__ == STOCK or not module.__file__:
         return _engine.build()
@@ -112,7 +112,7 @@ class Keeper:
 
     Attributes:
         store: Where results are.
-        fresh: Whether what is there is run again.
+        fresh: True to run again what the store has.
     """
 
     def __init__(self, store: Store, *, fresh: bool = False) -> None:
@@ -120,28 +120,28 @@ class Keeper:
         self.fresh = fresh
 
     def found(self, job: Kept) -> tuple[str, float | None] | None:
-        """The result of a job, if it is there, and how long it took, in seconds."""
+        """The result of a job, if the store has it, and the seconds that it took."""
         if self.fresh or _has_to_run(job):
             return None
         record = self.store.record(digest(job))
         return None if record is None else (record.result, record.host_s)
 
     def has(self, job: Kept) -> bool:
-        """Whether the result of a job is there, by what is known of the store."""
+        """Tells whether the store has the result of a job, by its index."""
         return not (self.fresh or _has_to_run(job)) and self.store.has(digest(job))
 
     def keep(self, request: Request, text: str, host_s: float | None) -> None:
-        """Keeps a result that was made elsewhere, unless it is there."""
+        """Keeps a result that was made elsewhere, unless the store has it."""
         if self.store.get(request.digest) != one_line(text):
             self.store.put(request, text, host_s)
 
     def kept(self, job: Kept, task: Task) -> Task:
-        """A task that keeps its result as soon as it is there."""
+        """A task that keeps its result as soon as it has one."""
         return _Kept(task, self.store, request_of(job), anew=self.fresh or _has_to_run(job))
 
 
 def request_of_schedules(plan: AdversaryRequest) -> Request:
-    """What a campaign of the adversary asks for."""
+    """The request of a campaign of the adversary."""
     return _asked(SCHEDULES, plan.spec())
 
 
