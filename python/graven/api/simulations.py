@@ -206,7 +206,7 @@ def compare(
         transactions: Transactions over all threads that are measured of one simulation; if neither
             is given, as many as precision asks for, and 10,000 of whole runs.
         seed: Seed of everything random.
-        seeds: Several seeds, or N for those from 1 to N: every number is a mean over them, with half
+        seeds: Several seeds, or N for 1 to N: every number is a mean over them, with half
             of its 95 % confidence interval, and ratios are paired by seed.
         vary: Several values of configuration keys; all their combinations are compared.
         variants: Designs of your own making, by name: a `Variant`, or a design and what it sets.

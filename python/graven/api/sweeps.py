@@ -148,11 +148,7 @@ class Sweep:
         return counted_simulations(len(self.simulations), len(self.jobs))
 
     def complete(
-        self,
-        keep: Keeper,
-        *,
-        executor: Executor = HERE,
-        observe: Observer | None = None,
+        self, keep: Keeper, *, executor: Executor = HERE, observe: Observer | None = None
     ) -> Completed:
         """Runs what has no result; results are in the store, and only there."""
         left = [at for at in self.simulations if not keep.has(self.jobs[at])]

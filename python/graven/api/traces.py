@@ -387,11 +387,7 @@ def export_champsim(
         >>> graven.export_champsim("hash.gvt", "hash.champsim.xz", thread=1, transactions=10)
         870
     """
-    given = {
-        "thread": thread,
-        "first_transaction": first_transaction,
-        "transactions": transactions,
-    }
+    given = {"thread": thread, "first_transaction": first_transaction, "transactions": transactions}
     numbers = {
         name: arguments.integer_or_none(name, value, 0, NUMBER_MAX) for name, value in given.items()
     }

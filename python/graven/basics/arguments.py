@@ -31,12 +31,7 @@ VIOLATIONS_MAX = 1000
 
 COUNT_MAX = (1 << 63) - 1
 
-CALLED = {
-    "set": "settings",
-    "sample": "every",
-    "draw": "draws",
-    "design-as": "variants",
-}
+CALLED = {"set": "settings", "sample": "every", "draw": "draws", "design-as": "variants"}
 """Python's names of arguments that have another name at the command line."""
 
 _OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]*)(?P<colon>:?)")

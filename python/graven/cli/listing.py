@@ -157,11 +157,7 @@ def _sections(console: Console, *, verbose: bool) -> None:
 
 
 def _parameters(
-    console: Console,
-    heading: Text,
-    parameters: Sequence[Parameter],
-    *,
-    with_allowed: bool = True,
+    console: Console, heading: Text, parameters: Sequence[Parameter], *, with_allowed: bool = True
 ) -> None:
     if not parameters:
         return

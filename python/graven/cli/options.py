@@ -528,8 +528,7 @@ def comparing(*, designs_: str, workloads_: str, threads_: str, size: str) -> Ca
             f"[default: {threads_}]",
         ),
         transactions(
-            f"{size}; 10000 of whole runs",
-            what="Transactions that are measured of one simulation",
+            f"{size}; 10000 of whole runs", what="Transactions that are measured of one simulation"
         ),
         seed,
         seeds,
@@ -654,12 +653,7 @@ def _split(texts: Sequence[str]) -> tuple[str, ...]:
 def form(*forms: str, text: str = "Format of standard output.") -> Callable[[F], F]:
     """`--format` as the parameter `form`; the first is the default."""
     return click.option(
-        "--format",
-        "form",
-        type=click.Choice(forms),
-        default=forms[0],
-        show_default=True,
-        help=text,
+        "--format", "form", type=click.Choice(forms), default=forms[0], show_default=True, help=text
     )
 
 

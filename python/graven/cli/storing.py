@@ -106,11 +106,7 @@ def show(form: str, items: Sequence[Any], table: Callable[[], None]) -> None:
 
 
 def conclude(
-    failures: Sequence[Failure],
-    interruption: str | None,
-    *,
-    is_kept: bool,
-    is_fine: bool = True,
+    failures: Sequence[Failure], interruption: str | None, *, is_kept: bool, is_fine: bool = True
 ) -> int:
     """Complains of what failed, says what an interrupt has left, and returns the exit code.
 

@@ -132,12 +132,7 @@ def _metric_table(
 
 
 def _ratios(
-    normalised: Normalised,
-    metric: Metric,
-    workloads: list[str],
-    threads: int,
-    *,
-    with_mean: bool,
+    normalised: Normalised, metric: Metric, workloads: list[str], threads: int, *, with_mean: bool
 ) -> dict[str, list[Interval | None]]:
     rows: dict[str, list[Interval | None]] = {}
     for design in normalised.comparison.designs:
@@ -190,11 +185,7 @@ def grouped_table(
 
 
 def print_statistics(
-    console: Console,
-    stats: Mapping[str, Value],
-    *,
-    design: str | None = None,
-    every: bool = True,
+    console: Console, stats: Mapping[str, Value], *, design: str | None = None, every: bool = True
 ) -> None:
     """Statistics under their headings: what the design itself counts, then the catalogue's order.
 

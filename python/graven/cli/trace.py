@@ -245,10 +245,7 @@ def _print_capture(header: Mapping[str, Any]) -> None:
 
 @trace.command(help=CONVERT, short_help="Convert from and to ChampSim's, or of requests.")
 @click.argument(
-    "sources",
-    nargs=-1,
-    required=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    "sources", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
 )
 @click.option(
     "--to",

@@ -317,11 +317,7 @@ class Catalogue:
         """The workloads, each with the parameters that all have in front of its own."""
         shared = [section.parameters for section in self.sections if section.name == "workload"]
         return tuple(
-            _made(
-                Workload,
-                item,
-                parameters=tuple(chain(*shared, _parameters(item["parameters"]))),
-            )
+            _made(Workload, item, parameters=tuple(chain(*shared, _parameters(item["parameters"]))))
             for item in self.raw["workloads"]
         )
 

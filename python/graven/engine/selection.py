@@ -51,11 +51,7 @@ class Selection:
 
     def lines(self) -> list[str]:
         """Lines for a person, one for each key."""
-        lists = {
-            "designs": self.designs,
-            "workloads": self.workloads,
-            "metrics": self.metrics,
-        }
+        lists = {"designs": self.designs, "workloads": self.workloads, "metrics": self.metrics}
         lines = [f"{what}: {', '.join(names)}" for what, names in lists.items() if names]
         if self.threads is not None:
             lines.append(f"threads: {', '.join(map(str, self.threads))}")

@@ -39,10 +39,7 @@ NO_LIVES = (
 )
 """Note where a checker sets the default of later lives to none."""
 
-WHEN = {
-    "before": "with which the trace begins",
-    "after": "after a run in which power did not fail",
-}
+WHEN = {"before": "with which the trace begins", "after": "after a run in which power did not fail"}
 """Files that are good, by the engine's word."""
 
 

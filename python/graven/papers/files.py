@@ -390,12 +390,7 @@ def _measure(table: Table, known: Paper, of: str | None = None) -> Measure:
                 + ", ".join(study.designs)
             )
     return Measure(
-        names,
-        table.text("metric"),
-        designs,
-        over or {},
-        at,
-        table.choice("mean", MEANS, MEANS[0]),
+        names, table.text("metric"), designs, over or {}, at, table.choice("mean", MEANS, MEANS[0])
     )
 
 

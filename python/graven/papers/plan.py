@@ -223,12 +223,7 @@ def _default(paper: Paper, study: Study) -> Planned:
 
 
 def _under(
-    paper: Paper,
-    study: Study,
-    default: Planned,
-    name: str,
-    kind: str,
-    readings: Sequence[Reading],
+    paper: Paper, study: Study, default: Planned, name: str, kind: str, readings: Sequence[Reading]
 ) -> Alternative:
     """The same simulations with what some readings set."""
     owners = {key: _owners(key) for reading in readings for key in reading.keys}

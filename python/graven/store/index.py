@@ -275,8 +275,7 @@ class Index:
     def _enter(connection: sqlite3.Connection, rows: Iterable[Sequence[object]]) -> None:
         places = ", ".join("?" for _ in COLUMNS)
         connection.executemany(
-            f"INSERT OR IGNORE INTO records ({', '.join(COLUMNS)}) VALUES ({places})",
-            rows,
+            f"INSERT OR IGNORE INTO records ({', '.join(COLUMNS)}) VALUES ({places})", rows
         )
 
     @staticmethod
