@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from graven import _engine
@@ -338,16 +338,8 @@ def _of_all(observe: Observer | None, done: int, total: int) -> Observer | None:
 
     def told(snapshot: Snapshot) -> None:
         fraction = (done + snapshot.fraction * snapshot.total) / total
-        observe(
-            Snapshot(
-                done + snapshot.done,
-                total,
-                fraction,
-                snapshot.running,
-                snapshot.elapsed_seconds,
-                fraction_before=done / total,
-            )
-        )
+        whole = replace(snapshot, done=done + snapshot.done, total=total, fraction=fraction)
+        observe(replace(whole, fraction_before=done / total))
 
     return told
 

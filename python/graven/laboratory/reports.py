@@ -407,12 +407,9 @@ def parse_crash_report(text: str, **known: Any) -> CrashReport:  # noqa: ANN401 
     return CrashReport(**_known(CrashReport, json.loads(text)) | known)
 
 
-def parse_adversary_report(
-    raw: Mapping[str, Any],
-    **known: Any,  # noqa: ANN401 - fields
-) -> AdversaryReport:
-    """Reads the engine's object of some schedules; the same for `known`."""
-    return AdversaryReport(**_known(AdversaryReport, raw) | known)
+def parse_adversary_report(raw: Mapping[str, Any]) -> AdversaryReport:
+    """Reads the engine's object of some schedules."""
+    return AdversaryReport(**_known(AdversaryReport, raw))
 
 
 def parse_litmus_report(text: str, file: str) -> LitmusReport:
