@@ -34,6 +34,7 @@ from graven.laboratory.crashes import CrashCampaign, CrashJob, Shares
 from graven.running.experiment import Experiment
 from graven.running.job import Job, matrix
 from graven.running.progress import Display
+from graven.running.work import How
 
 HERE = Path(__file__).parent
 CAPTURED, COMPARED, CRASHED = (
@@ -118,7 +119,7 @@ def compared_rows(names: Sequence[str], display: Display) -> list[Row]:
     traces = {name: str(trace_of(name)) for name in names}
     for machine in MACHINES:
         jobs = matrix(DESIGNS, list(traces.values()), Machine.find(machine), settings=SETTINGS)
-        result = Experiment.prepare(jobs).run(observe=display)
+        result = Experiment.prepare(jobs).run(How(observe=display))
         if result.interrupted:
             raise KeyboardInterrupt
         found = {(r.workload, r.design): r for r in result.records}
@@ -161,7 +162,7 @@ def crashed_rows(
         )
         for design, repair in repairs.items()
     ]
-    result = CrashCampaign.prepare(jobs).run(observe=display)
+    result = CrashCampaign.prepare(jobs).run(How(observe=display))
     if result.interrupted or result.failures:
         raise SystemExit(f"{name}: {result.failures}")
     rows = []

@@ -20,7 +20,7 @@ from graven.api.options import (
 from graven.basics import arguments
 from graven.engine.machine import DEFAULT
 from graven.running.pool import Observer, failures_text, kind_of
-from graven.running.work import Local
+from graven.running.work import How, Local
 
 if TYPE_CHECKING:
     from graven.laboratory.crashes import CampaignResult, Shares
@@ -139,11 +139,8 @@ def crash(
         arguments.path_or_none("keep", keep),
         arguments.integer_or_none("at", at, 0),
     )
-    return _only(
-        CrashCampaign.prepare([how]).run(
-            keep=keeper_of(store, fresh=fresh), executor=Local(1), observe=shown_by
-        )
-    )
+    keeper = keeper_of(store, fresh=fresh)
+    return _only(CrashCampaign.prepare([how]).run(How(keeper, Local(1), shown_by)))
 
 
 @arguments.in_python
@@ -278,7 +275,7 @@ def litmus(
     designs = [] if names is None else design_names(names)
     asked = found.asked(designs)
     keep = keeper_of(store, fresh=fresh)
-    return _only(run_programs([asked], keep=keep, workers=1, observe=shown_by))
+    return _only(run_programs([asked], How(keep, Local(1), shown_by)))
 
 
 def _only(checked: CampaignResult[R]) -> R:

@@ -39,7 +39,7 @@ from graven.results.recovery import with_recovery
 from graven.running.experiment import Experiment, Result, run_one
 from graven.running.job import is_binary
 from graven.running.pool import Observer, failures_text, kind_of
-from graven.running.work import Keep, Local
+from graven.running.work import How, Keep, Local
 
 
 class Interrupted(KeyboardInterrupt):
@@ -315,7 +315,7 @@ def compare(
         recovery=failures,
     )
     result = Experiment.prepare(plan.jobs(arguments.seeds(seeds, seed))).run(
-        keep=keeper_of(store, fresh=fresh), executor=executor, observe=shown_by
+        How(keeper_of(store, fresh=fresh), executor, shown_by)
     )
     comparison = Comparison(
         result.records, plan.choice.baseline, plan.metrics, machine=found, settings=plan.settings
@@ -412,7 +412,7 @@ def replay_requests(
 
             spec["trace_sha256"] = content_of(path)
         asked = [Asked("memory", trace, replay, spec)]
-        ran = run_asked(asked, keep=keep, executor=Local(1), observe=observe)
+        ran = run_asked(asked, How(keep, Local(1), observe))
     if ran.interrupted:
         raise KeyboardInterrupt
     for failure in ran.failures:

@@ -33,7 +33,7 @@ from graven.results.region import with_region
 from graven.running.experiment import CHECKED_WHOLE, best_of_aliases, counted_simulations, record_of
 from graven.running.job import Job, chosen, covering
 from graven.running.pool import Deferred, Observer, failures_text, kind_of
-from graven.running.work import HERE, Ended, Executor, Todo, Work
+from graven.running.work import Ended, Executor, Todo, Work
 from graven.store.keeper import Keeper, digest
 
 SEEN_SECONDS = 60.0
@@ -147,9 +147,7 @@ class Sweep:
         """The number of simulations, and that of results which are another's."""
         return counted_simulations(len(self.simulations), len(self.jobs))
 
-    def complete(
-        self, keep: Keeper, *, executor: Executor = HERE, observe: Observer | None = None
-    ) -> Completed:
+    def complete(self, keep: Keeper, executor: Executor, observe: Observer | None) -> Completed:
         """Runs what has no result; results are in the store, and only there."""
         left = [at for at in self.simulations if not keep.has(self.jobs[at])]
         ended = Ended()
@@ -161,7 +159,7 @@ class Sweep:
 
         if left:
             work = [Work(label_of(job), job, Deferred(partial(task_of, job))) for job in self.jobs]
-            ended = executor.run(Todo(work, left, keep, sink, observe))
+            ended = executor.run(Todo(work, left, sink, keep, observe))
             self._await_results(keep, left, came)
         return Completed(len(self.simulations) - len(left), came, ended)
 
@@ -469,7 +467,7 @@ def sweep(
     if not isinstance(keep, Keeper):
         raise ConfigError("store: a sweep keeps its results in one; None is not allowed")
     found.check()
-    done = found.complete(keep, executor=executor, observe=shown_by)
+    done = found.complete(keep, executor, shown_by)
     if done.ended.interrupted:
         raise KeyboardInterrupt
     if done.ended.failures:

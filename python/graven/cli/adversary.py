@@ -18,7 +18,7 @@ from graven.cli.storing import State, UnderWay, say_found, state_file
 from graven.cli.terminal import note
 from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks, Schedules
 from graven.running.pool import Observer, Snapshot
-from graven.running.work import Executor, Local
+from graven.running.work import Executor, How, Local
 from graven.store.keeper import Keeper
 
 SAVE_SECONDS = 5.0
@@ -97,7 +97,7 @@ class _Blocks(Task):
 
     def run(self, executor: Executor, display: Observer) -> Done:
         total = len(self.blocks.plan.designs) * len(self.blocks.blocks)
-        checked = self.blocks.run(keep=self.keep, executor=executor, observe=display)
+        checked = self.blocks.run(How(self.keep, executor, display))
         say_found(checked.found, total)
         done = f"{len(checked.reports)} designs have reports"
         return Done(checked.reports, checked.failures, 0, done if checked.interrupted else None)

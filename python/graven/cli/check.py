@@ -16,7 +16,7 @@ from graven.cli.storing import conclude, say_found, show, state_file, watched
 from graven.cli.tables import numbers, plain_table, whole
 from graven.cli.terminal import note, results_console
 from graven.laboratory.check import Bound, Check, Checked, LifeBound, go_on_from
-from graven.running.work import Executor
+from graven.running.work import Executor, How
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -134,7 +134,7 @@ def check(
     keep = None if kept is not None else keeping.keeper(plan.part_count)
     save = None if kept is None else kept.write
     with watched(keep, "parts") as display:
-        failures, interrupted = plan.run(keep=keep, executor=executor, observe=display, save=save)
+        failures, interrupted = plan.run(How(keep, executor, display), save)
     say_found(plan.found, plan.part_count)
     results = plan.results
     show(form, results, lambda: _print(results_console(), bound, results))

@@ -20,7 +20,7 @@ from graven.results import formats
 from graven.results.combining import combine
 from graven.results.comparison import Comparison, Normalised
 from graven.running.experiment import Experiment
-from graven.running.work import Executor
+from graven.running.work import Executor, How
 
 DEFAULT_REPORT = Path("report.html")
 
@@ -132,7 +132,7 @@ def compare(
     keep = keeping.keeper(total)
 
     with watched(keep) as display:
-        result = experiment.run(keep=keep, executor=executor, observe=display)
+        result = experiment.run(How(keep, executor, display))
     say_found(result.found, total)
     if total < len(experiment.jobs):
         note(f"simulations: {experiment.counted}; a design that does not read a key runs once")

@@ -24,7 +24,7 @@ from graven.laboratory.crashes import TRANSACTIONS, CrashCampaign, CrashJob, Sha
 from graven.laboratory.reports import CrashReport
 from graven.running.job import matrix
 from graven.running.pool import Observer
-from graven.running.work import Executor
+from graven.running.work import Executor, How
 from graven.store.keeper import Keeper
 
 VERIFY_EVERY = 61
@@ -230,7 +230,7 @@ class _Runs(Task):
 
     def run(self, executor: Executor, display: Observer) -> Done:
         total = len(self.campaign.jobs)
-        checked = self.campaign.run(keep=self.keep, executor=executor, observe=display)
+        checked = self.campaign.run(How(self.keep, executor, display))
         say_found(checked.found, total)
         done = f"{len(checked.reports)} of {total} runs had finished"
         count = sum(campaign.checked() for campaign in self.campaign.campaigns)

@@ -13,6 +13,7 @@ from graven.cli.tables import numbers, plain_table, whole
 from graven.cli.terminal import results_console
 from graven.laboratory.adversary import Schedules
 from graven.laboratory.faults import Fate, FaultReport, survey
+from graven.running.work import How, Local
 
 HELP = """Have power fail while the machine does not work as it should, and say what becomes of it.
 
@@ -46,7 +47,7 @@ def faults(
     names = options.sound(designs)
     keep = keeping.keeper(len(names))
     with watched(keep, "designs") as display:
-        result = survey(names, schedules, keep=keep, workers=jobs, observe=display)
+        result = survey(names, schedules, How(keep, Local(jobs), display))
     say_found(result.found, len(names))
     show(form, result.reports, lambda: _print(results_console(), result.reports))
     done = f"{len(result.reports)} of {len(names)} designs were done"

@@ -14,6 +14,7 @@ from graven.cli.storing import conclude, say_found, show, watched
 from graven.cli.terminal import REFUSED, complain, results_console
 from graven.cli.verdicts import print_litmus
 from graven.laboratory.programs import Program, program_files, run_programs
+from graven.running.work import How, Local
 
 HELP = """Run litmus programs: what they do, where power fails, and what may be there afterwards.
 
@@ -75,7 +76,7 @@ def litmus(
         return REFUSED
     keep = keeping.keeper(len(checked))
     with watched(keep, "programs") as display:
-        results = run_programs(checked, keep=keep, workers=jobs, observe=display)
+        results = run_programs(checked, How(keep, Local(jobs), display))
     say_found(results.found, len(checked))
     if timeline is None and names:
         timeline = True

@@ -28,6 +28,7 @@ from graven.laboratory.mutants import (
     try_mutants,
 )
 from graven.laboratory.programs import Program, program_files
+from graven.running.work import How, Local
 
 HELP = """Give mutants of a design to the adversary, and print which it kills, and by what.
 
@@ -93,16 +94,15 @@ def mutants(
     library = [] if programs is None else list(map(Program.read, program_files([programs])))
     keep = keeping.keeper(len(found))
     with watched(keep, "mutants") as display:
-        result = try_mutants(design, found, schedules, keep=keep, workers=jobs, observe=display)
+        result = try_mutants(design, found, schedules, How(keep, Local(jobs), display))
     say_found(result.found, len(found))
     if library and not result.interrupted:
-        shown = show_mutants(result.reports, library, keep=keep, workers=jobs)
+        shown = show_mutants(result.reports, library, How(keep, Local(jobs)))
         result = _with_failures_of(result, shown)
     if check and not result.interrupted:
         with watched(keep, "survivors") as display:
-            checked = check_mutants(
-                result.reports, SMALL_BOUND, keep=keep, workers=jobs, observe=display
-            )
+            how = How(keep, Local(jobs), display)
+            checked = check_mutants(result.reports, SMALL_BOUND, how)
         result = _with_failures_of(result, checked)
     trials = result.reports
     show(form, trials, lambda: _print(results_console(), design, trials))

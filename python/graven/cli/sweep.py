@@ -102,7 +102,7 @@ def sweep(
         _say_plan(whole, mine, part, keep)
         return 0
     with watched(keep) as display:
-        done = mine.complete(keep, executor=executor, observe=display)
+        done = mine.complete(keep, executor, display)
     total = len(mine.simulations)
     say_found(done.found, total)
     have = f"{exact(done.found + done.came)} of {exact(total)} have results in {folder}"

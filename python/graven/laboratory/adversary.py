@@ -29,7 +29,7 @@ from graven.running.pool import (
     host_cores,
 )
 from graven.running.requests import Asked, run_asked
-from graven.running.work import HERE, Executor, Keep
+from graven.running.work import HERE, How
 
 
 @dataclass(frozen=True)
@@ -180,15 +180,9 @@ class Blocks:
                 found.append(Asked(KIND, label, task, spec))
         return found
 
-    def run(
-        self,
-        *,
-        keep: Keep | None = None,
-        executor: Executor = HERE,
-        observe: Observer | None = None,
-    ) -> CampaignResult[AdversaryReport]:
+    def run(self, how: How = HERE) -> CampaignResult[AdversaryReport]:
         """Runs those without a result; of what fails or is missing, later blocks do not count."""
-        ran = run_asked(self.asked(), keep=keep, executor=executor, observe=observe)
+        ran = run_asked(self.asked(), how)
         number = len(self.blocks)
         reports = []
         for at, _ in enumerate(self.plan.designs):

@@ -14,9 +14,9 @@ from typing import Any
 
 from graven import _engine
 from graven.laboratory.state_file import StateFile
-from graven.running.pool import Failure, Observer, Snapshot, host_cores
+from graven.running.pool import Failure, Snapshot, host_cores
 from graven.running.requests import Asked, campaign, run_asked
-from graven.running.work import HERE, Executor, Keep, Local
+from graven.running.work import HERE, How, Local
 
 PROGRAMS_OF_PART = 16
 """Programs that are executed together."""
@@ -268,12 +268,7 @@ class Check:
                     yield design, first, min(PROGRAMS_OF_PART, self.programs[design] - first)
 
     def run(
-        self,
-        *,
-        keep: Keep | None = None,
-        executor: Executor = HERE,
-        observe: Observer | None = None,
-        save: Callable[[str], None] | None = None,
+        self, how: How = HERE, save: Callable[[str], None] | None = None
     ) -> tuple[tuple[Failure, ...], bool]:
         """Runs what is left; a design with a violation is left alone then.
 
@@ -281,8 +276,8 @@ class Check:
             What failed in the engine, and whether it was interrupted.
         """
         count = BATCH_ELSEWHERE
-        if isinstance(executor, Local):
-            count = PARTS_OF_WORKER * (executor.workers or host_cores())
+        if isinstance(how.executor, Local):
+            count = PARTS_OF_WORKER * (how.executor.workers or host_cores())
         total = self.part_count
         failures: list[Failure] = []
         while not failures and (left := list(self._left())):
@@ -290,8 +285,7 @@ class Check:
             asked = [
                 self._part(design, first, number, label=design) for design, first, number in batch
             ]
-            watch = _of_all(observe, total - len(left), total)
-            outcome = run_asked(asked, keep=keep, executor=executor, observe=watch)
+            outcome = run_asked(asked, _of_all(how, total - len(left), total))
             self.found += outcome.found
             for index, text in outcome.texts.items():
                 design, first, _ = batch[index]
@@ -331,17 +325,18 @@ class Check:
         )
 
 
-def _of_all(observe: Observer | None, done: int, total: int) -> Observer | None:
-    """Tells an observer of a batch how far all is."""
+def _of_all(how: How, done: int, total: int) -> How:
+    """Lets the observer of a batch learn how far all is."""
+    observe = how.observe
     if observe is None:
-        return None
+        return how
 
     def told(snapshot: Snapshot) -> None:
         fraction = (done + snapshot.fraction * snapshot.total) / total
         whole = replace(snapshot, done=done + snapshot.done, total=total, fraction=fraction)
         observe(replace(whole, fraction_before=done / total))
 
-    return told
+    return replace(how, observe=told)
 
 
 def _parts_of(design: str, parts: object) -> dict[int, dict[str, Any]]:

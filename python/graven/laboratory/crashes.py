@@ -12,8 +12,8 @@ from graven.basics.arguments import RECOVERY_DEPTH_MAX, integer
 from graven.laboratory.checker import believe
 from graven.laboratory.reports import CrashReport, parse_crash_report
 from graven.running.job import Job, is_trace
-from graven.running.pool import Failure, Observer, Snapshot
-from graven.running.work import HERE, Executor, Keep, Ran, Work, run_all
+from graven.running.pool import Failure, Snapshot
+from graven.running.work import HERE, How, Ran, Work, run_all
 
 R = TypeVar("R")
 
@@ -206,33 +206,25 @@ class CrashCampaign:
         believe(jobs)
         return CrashCampaign(tuple(jobs), campaigns)
 
-    def run(
-        self,
-        *,
-        keep: Keep | None = None,
-        executor: Executor = HERE,
-        observe: Observer | None = None,
-    ) -> CampaignResult[CrashReport]:
+    def run(self, how: How = HERE) -> CampaignResult[CrashReport]:
         """Runs those without a result; never raises for one that failed or was interrupted."""
-        work = [
-            Work(job.job.label, job, campaign)
-            for job, campaign in zip(self.jobs, self.campaigns, strict=True)
-        ]
-        watch = judging(observe, self.campaigns)
-        ran = run_all(work, keep=keep, executor=executor, observe=watch)
+        pairs = zip(self.jobs, self.campaigns, strict=True)
+        work = [Work(job.job.label, job, campaign) for job, campaign in pairs]
+        ran = run_all(work, judging(how, self.campaigns))
         return CampaignResult.of(
             ran, lambda at, text: self.jobs[at].report(text, ran.host_s[at] or 0.0)
         )
 
 
-def judging(observe: Observer | None, campaigns: Sequence[_engine.Campaign]) -> Observer | None:
-    """An observer that also learns how many power failures were checked, and what is minimised."""
+def judging(how: How, campaigns: Sequence[_engine.Campaign]) -> How:
+    """Lets the observer also learn how many power failures were checked, and what is minimised."""
+    observe = how.observe
     if observe is None:
-        return None
+        return how
 
     def watch(snapshot: Snapshot) -> None:
         checked = sum(campaign.checked() for campaign in campaigns)
         minimising = sum(campaign.minimising() for campaign in campaigns)
         observe(replace(snapshot, checked=checked, minimising=minimising))
 
-    return watch
+    return replace(how, observe=watch)

@@ -9,9 +9,8 @@ from typing import Any
 
 from graven.laboratory.adversary import Schedules
 from graven.laboratory.crashes import CampaignResult
-from graven.running.pool import Observer
 from graven.running.requests import campaign, run_asked
-from graven.running.work import Keep, Local
+from graven.running.work import HERE, How
 
 
 @dataclass(frozen=True)
@@ -58,28 +57,20 @@ class FaultReport:
 
 
 def survey(
-    designs: Sequence[str],
-    schedules: Schedules,
-    *,
-    keep: Keep | None = None,
-    workers: int | None = None,
-    observe: Observer | None = None,
+    designs: Sequence[str], schedules: Schedules, how: How = HERE
 ) -> CampaignResult[FaultReport]:
     """Has power fail with faults in schedules of the adversary.
 
     Args:
         designs: Names of designs.
         schedules: Schedules of each.
-        keep: Finds results, and keeps new ones.
-        workers: Designs at a time; one per host core if not given.
-        observe: Called with the progress several times a second.
+        how: How they are run.
 
     Raises:
         ConfigError: a design or bound that does not exist.
     """
     asked = [campaign("faults", name, {"design": name, **schedules.spec()}) for name in designs]
-    ran = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
-    return CampaignResult.of(ran, lambda _, text: _parse(text))
+    return CampaignResult.of(run_asked(asked, how), lambda _, text: _parse(text))
 
 
 def _parse(text: str) -> FaultReport:

@@ -17,9 +17,8 @@ from graven.laboratory.adversary import Schedules
 from graven.laboratory.check import Bound, Check
 from graven.laboratory.crashes import CampaignResult
 from graven.laboratory.programs import Program, run_programs
-from graven.running.pool import Observer
 from graven.running.requests import campaign, run_asked
-from graven.running.work import Keep, Local
+from graven.running.work import HERE, How
 
 SMALL_PROGRAMS = "small programs"
 """Killer of a mutant that the adversary has not killed."""
@@ -111,13 +110,7 @@ def mutants_of(design: str) -> list[Mutant]:
 
 
 def try_mutants(
-    design: str,
-    mutants: Sequence[Mutant],
-    schedules: Schedules,
-    *,
-    keep: Keep | None = None,
-    workers: int | None = None,
-    observe: Observer | None = None,
+    design: str, mutants: Sequence[Mutant], schedules: Schedules, how: How = HERE
 ) -> CampaignResult[Trial]:
     """Gives each mutant to the adversary until it is killed.
 
@@ -125,27 +118,17 @@ def try_mutants(
         design: Name of the design.
         mutants: Some of its mutants.
         schedules: Schedules of each mutant, at most.
-        keep: Finds results, and keeps new ones.
-        workers: Mutants at a time; one per host core if not given.
-        observe: Called with the progress several times a second.
+        how: How they are run.
 
     Raises:
         ConfigError: a design, mutant or bound that does not exist.
     """
     common = {"design": design, **schedules.spec()}
     asked = [campaign("mutant", one.name, {**common, "mutant": one.name}) for one in mutants]
-    ran = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
-    return CampaignResult.of(ran, lambda _, text: _parse(text))
+    return CampaignResult.of(run_asked(asked, how), lambda _, text: _parse(text))
 
 
-def check_mutants(
-    trials: Sequence[Trial],
-    bound: Bound,
-    *,
-    keep: Keep | None = None,
-    workers: int | None = None,
-    observe: Observer | None = None,
-) -> CampaignResult[Trial]:
+def check_mutants(trials: Sequence[Trial], bound: Bound, how: How = HERE) -> CampaignResult[Trial]:
     """Executes all programs of a bound on each mutant that survived.
 
     Returns:
@@ -160,7 +143,7 @@ def check_mutants(
         trial = trials[at]
         check = Check.prepare((trial.design,), bound, mutant=trial.mutant.name)
         asked.append(check.whole(trial.design, trial.mutant.name))
-    outcome = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
+    outcome = run_asked(asked, how)
     found = {survivors[i]: json.loads(text)["violation"] for i, text in outcome.texts.items()}
     ends = {at: violation["what"] for at, violation in found.items() if violation is not None}
     after = _killed(trials, SMALL_PROGRAMS, ends)
@@ -174,12 +157,7 @@ def mutant_of(program: Program) -> str | None:
 
 
 def show_mutants(
-    trials: Sequence[Trial],
-    programs: Sequence[Program],
-    *,
-    keep: Keep | None = None,
-    workers: int | None = None,
-    observe: Observer | None = None,
+    trials: Sequence[Trial], programs: Sequence[Program], how: How = HERE
 ) -> CampaignResult[Trial]:
     """Runs, on each mutant that survived, the litmus programs that are for it.
 
@@ -199,7 +177,7 @@ def show_mutants(
         for program in by_mutant.get(trial.mutant.name, ())
     ]
     prepared = [program.asked([trials[at].design]) for at, program in survivors]
-    outcome = run_programs(prepared, keep=keep, workers=workers, observe=observe)
+    outcome = run_programs(prepared, how)
     what = {
         (report.file, result.design): result.violations[0].what
         for report in outcome.reports

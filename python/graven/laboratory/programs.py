@@ -13,9 +13,8 @@ from graven import _engine
 from graven._engine import ConfigError
 from graven.laboratory.crashes import CampaignResult, judging
 from graven.laboratory.reports import LitmusReport, parse_litmus_report
-from graven.running.pool import Observer
 from graven.running.requests import Asked, run_asked
-from graven.running.work import Keep, Local
+from graven.running.work import How
 
 PROGRAMS = Path(__file__).with_name("litmus_programs")
 """The litmus programs that come with Graven, in a folder for each family of designs."""
@@ -109,15 +108,8 @@ def program_files(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def run_programs(
-    programs: Sequence[Asked],
-    *,
-    keep: Keep | None = None,
-    workers: int | None = None,
-    observe: Observer | None = None,
-) -> CampaignResult[LitmusReport]:
+def run_programs(programs: Sequence[Asked], how: How) -> CampaignResult[LitmusReport]:
     """Runs litmus programs that the engine has checked and that have no result."""
     campaigns = [item.task for item in programs if isinstance(item.task, _engine.Campaign)]
-    watch = judging(observe, campaigns)
-    ran = run_asked(programs, keep=keep, executor=Local(workers), observe=watch)
+    ran = run_asked(programs, judging(how, campaigns))
     return CampaignResult.of(ran, lambda at, text: parse_litmus_report(text, programs[at].label))

@@ -13,7 +13,7 @@ from graven.results.record import Record
 from graven.running.experiment import best_of_aliases, record_of
 from graven.running.job import Job
 from graven.running.pool import Failure, Observer
-from graven.running.work import HERE, Executor, Work, run_all
+from graven.running.work import Executor, How, Work, run_all
 from graven.store import Store
 from graven.store.keeper import Keeper, digest
 
@@ -113,7 +113,7 @@ def run(
     everything: Mapping[str, Job | CrashJob],
     store: Store,
     *,
-    executor: Executor = HERE,
+    executor: Executor,
     observe: Observer | None = None,
 ) -> Run:
     """Runs what has no result yet, several at a time, and keeps each result as it comes.
@@ -123,7 +123,7 @@ def run(
     """
     left = [job for name, job in everything.items() if store.get(name) is None]
     work = [Work(_label(job), job, task_of(job)) for job in left]
-    ran = run_all(work, keep=Keeper(store), executor=executor, observe=observe)
+    ran = run_all(work, How(Keeper(store), executor, observe))
     stored = len(everything) - len(left)
     return Run(len(ran.texts), stored, ran.failures, ran.interrupted)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from graven import _engine
-from graven.running.pool import Observer, Task
-from graven.running.work import HERE, Executor, Keep, Ran, Work, run_all
+from graven.running.pool import Task
+from graven.running.work import HERE, How, Ran, Work, run_all
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,6 @@ def campaign(
     return Asked(kind, label, _engine.Campaign(kind, json.dumps(spec)), spec)
 
 
-def run_asked(
-    asked: Sequence[Asked],
-    *,
-    keep: Keep | None = None,
-    executor: Executor = HERE,
-    observe: Observer | None = None,
-) -> Ran:
+def run_asked(asked: Sequence[Asked], how: How = HERE) -> Ran:
     """Runs what has no result yet, several at a time; never raises for what failed."""
-    work = [Work(item.label, item, item.task) for item in asked]
-    return run_all(work, keep=keep, executor=executor, observe=observe)
+    return run_all([Work(item.label, item, item.task) for item in asked], how)

@@ -46,15 +46,15 @@ class Todo:
     Attributes:
         work: All jobs.
         left: Positions of those that have no result.
-        keep: Keeper of results, if they are kept.
         sink: Takes each result once, in any order, from any thread, one at a time.
+        keep: Keeper of results, if they are kept.
         observe: Called with the progress several times a second.
     """
 
     work: Sequence[Work]
     left: Sequence[int]
-    keep: Keep | None
     sink: Sink
+    keep: Keep | None
     observe: Observer | None
 
 
@@ -115,8 +115,23 @@ class _HandedOver(Timed):
         return ""
 
 
-HERE = Local()
-"""This host, with all its cores."""
+@dataclass(frozen=True)
+class How:
+    """How work is run.
+
+    Attributes:
+        keep: Finds results, and keeps new ones; without, no result is kept.
+        executor: Place where it is run; this host, with all its cores, if not given.
+        observe: Called with the progress several times a second.
+    """
+
+    keep: Keep | None = None
+    executor: Executor = Local()
+    observe: Observer | None = None
+
+
+HERE = How()
+"""On this host, with all its cores, without keeping anything."""
 
 
 @dataclass(frozen=True)
@@ -138,14 +153,9 @@ class Ran:
     interrupted: bool
 
 
-def run_all(
-    work: Sequence[Work],
-    *,
-    keep: Keep | None = None,
-    executor: Executor = HERE,
-    observe: Observer | None = None,
-) -> Ran:
+def run_all(work: Sequence[Work], how: How = HERE) -> Ran:
     """Runs what has no result yet, several at a time, and keeps each result as it comes."""
+    keep = how.keep
     there = {} if keep is None else {at: keep.found(item.job) for at, item in enumerate(work)}
     results = {at: result for at, result in there.items() if result is not None}
     found = len(results)
@@ -156,7 +166,7 @@ def run_all(
 
     ended = Ended()
     if left:
-        ended = executor.run(Todo(work, left, keep, sink, observe))
+        ended = how.executor.run(Todo(work, left, sink, keep, how.observe))
     came = dict(sorted(results.items()))
     return Ran(
         {at: text for at, (text, _) in came.items()},
