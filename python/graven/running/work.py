@@ -117,7 +117,7 @@ class _HandedOver(Timed):
 
 @dataclass(frozen=True)
 class How:
-    """How work is run.
+    """Way in which work is run.
 
     Attributes:
         keep: Finds results, and keeps new ones; without, no result is kept.
