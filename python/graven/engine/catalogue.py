@@ -505,7 +505,10 @@ def _named(items: Sequence[Mapping[str, Any]]) -> tuple[Named, ...]:
 
 
 def _parameters(items: Sequence[Mapping[str, Any]]) -> tuple[Parameter, ...]:
-    return tuple(Parameter(**{**item, "default": str(item["default"])}) for item in items)
+    return tuple(
+        Parameter(item["key"], item["doc"], item["unit"], item["allowed"], str(item["default"]))
+        for item in items
+    )
 
 
 @cache

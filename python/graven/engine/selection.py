@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graven.basics.toml import Table
+if TYPE_CHECKING:
+    from graven.basics.toml import Table
 
 
 @dataclass(frozen=True)
