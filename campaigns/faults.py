@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from graven.api.options import sound_designs
 from graven.cli.faults import cell
+from graven.laboratory.adversary import Schedules
 from graven.laboratory.faults import Fate, FaultReport, survey
+from graven.running.work import How, Local
 
 from .runner import Campaign, Given, Rows, keep, whole
 from .tables import ROOT, Row, Table, table_of
@@ -18,7 +20,7 @@ TABLE = Table("faults", ("design", "schedules", "fault", *COUNTS), ("design",))
 
 def measure(_: str, given: Given) -> Rows:
     """Has power fail with faults in all designs, and keeps each design as it comes."""
-    found = survey(sound_designs(), SCHEDULES, keep=keep(), workers=given.jobs)
+    found = survey(sound_designs(), Schedules(SCHEDULES), How(keep(), Local(given.jobs)))
     whole(found.failures, found.interrupted)
     return {TABLE: [row for report in found.reports for row in rows_of(report)]}
 

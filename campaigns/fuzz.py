@@ -249,13 +249,13 @@ def make_sound(folder: Path) -> None:
     _make_store(folder / "store")
     from graven.laboratory.adversary import AdversaryCampaign
     from graven.laboratory.check import Bound, Check
-    from graven.running.work import Local
+    from graven.running.work import How, Local
 
     campaign = AdversaryCampaign.prepare(_plan())
     campaign.run(workers=1)
     StateFile(folder / "0.schedules").write(campaign.state())
     check = Check.prepare(("lad",), Bound(transactions=1, departures=0))
-    check.run(executor=Local(1))
+    check.run(How(executor=Local(1)))
     StateFile(folder / "0.check").write(check.state())
     for name in ("segment", "under", "index", "about"):
         for number, path in enumerate(sorted((folder / "store").glob(_IN_STORE[name]))):
@@ -287,9 +287,9 @@ def _make_store(folder: Path) -> None:
 
 
 def _plan():  # type: ignore[no-untyped-def]  # noqa: ANN202 - imported when it is needed
-    from graven.laboratory.adversary import AdversaryRequest
+    from graven.laboratory.adversary import AdversaryRequest, Schedules
 
-    return AdversaryRequest(("silo",), 2)
+    return AdversaryRequest(("silo",), Schedules(2))
 
 
 def read_program_trace(path: Path) -> object:
@@ -347,11 +347,11 @@ def read_schedules(path: Path) -> object:
 def read_check(path: Path) -> object:
     """A state of a check, to its end."""
     from graven.laboratory.check import Bound, Check, go_on_from
-    from graven.running.work import Local
+    from graven.running.work import How, Local
 
     check = Check.prepare(("lad",), Bound(transactions=1, departures=0))
     go_on_from(check, StateFile(path))
-    check.run(executor=Local(1))
+    check.run(How(executor=Local(1)))
     return check.results
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from graven.api.options import sound_designs
 from graven.basics.numbers import exact
+from graven.laboratory.adversary import Schedules
 from graven.laboratory.crashes import CampaignResult
 from graven.laboratory.mutants import (
     OWN,
@@ -29,6 +30,7 @@ from graven.laboratory.mutants import (
     try_mutants,
 )
 from graven.laboratory.programs import Program, program_files
+from graven.running.work import How, Local
 
 from .runner import Campaign, Failed, Given, Rows, keep, whole
 from .tables import ROOT, Row, Table, table_of, wrapped
@@ -57,9 +59,9 @@ def measure(name: str, given: Given) -> Rows:
     """Tries the mutants of a design, or programs on all that survived."""
     if name == SURVIVORS:
         return {TABLE: again(TABLE.read())}
-    kept = {"keep": keep(), "workers": given.jobs}
-    trials = reports(try_mutants(name, mutants_of(name), SCHEDULES, **kept))
-    trials = reports(check_mutants(shown(trials), SMALL_BOUND, **kept))
+    how = How(keep(), Local(given.jobs))
+    trials = reports(try_mutants(name, mutants_of(name), Schedules(SCHEDULES), how))
+    trials = reports(check_mutants(shown(trials), SMALL_BOUND, how))
     return {TABLE: list(map(row_of, trials))}
 
 

@@ -18,6 +18,7 @@ from graven.laboratory.crashes import CrashCampaign, CrashJob, Shares
 from graven.running.experiment import Experiment
 from graven.running.job import Job, matrix
 from graven.running.progress import Display
+from graven.running.work import How
 
 from .runner import STATES, Campaign, Given, Rows, whole
 from .tables import ROOT, Row, Table, table_of
@@ -111,7 +112,7 @@ def compared_rows(name: str, display: Display) -> list[Row]:
     path = str(trace_of(name))
     for machine in MACHINES:
         jobs = matrix(DESIGNS, [path], Machine.find(machine), settings=SETTINGS)
-        result = Experiment.prepare(jobs).run(observe=display)
+        result = Experiment.prepare(jobs).run(How(observe=display))
         if result.interrupted:
             raise KeyboardInterrupt
         found = {record.design: record for record in result.records}
@@ -150,7 +151,7 @@ def crashed_rows(
         )
         for design, repair in repairs.items()
     ]
-    result = CrashCampaign.prepare(jobs).run(observe=display)
+    result = CrashCampaign.prepare(jobs).run(How(observe=display))
     whole(result.failures, result.interrupted)
     rows = []
     for report in result.reports:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from graven.api.options import sound_designs
 from graven.basics.numbers import exact
-from graven.laboratory.adversary import AdversaryRequest, Blocks
+from graven.laboratory.adversary import AdversaryRequest, Blocks, Schedules
 from graven.laboratory.reports import AdversaryReport
 from graven.running.progress import Display
-from graven.running.work import Local
+from graven.running.work import How, Local
 
 from .runner import Campaign, Given, Rows, keep, whole
 from .tables import ROOT, Row, Table, table_of
@@ -37,9 +37,9 @@ TABLE = Table(
 
 def measure(design: str, given: Given) -> Rows:
     """Runs the schedules of a design."""
-    wanted = Blocks.of(AdversaryRequest((design,), MORE.get(design, SCHEDULES)))
+    wanted = Blocks.of(AdversaryRequest((design,), Schedules(MORE.get(design, SCHEDULES))))
     with Display("schedules") as display:
-        found = wanted.run(keep=keep(), executor=Local(given.jobs), observe=display)
+        found = wanted.run(How(keep(), Local(given.jobs), display))
     whole(found.failures, found.interrupted)
     return {TABLE: list(map(row_of, found.reports))}
 

@@ -189,10 +189,10 @@ def test_parts_that_contradict_themselves_or_are_not_there_are_refused(real, pro
 
 def test_a_function_may_have_several_roles():
     transactions = (Transactions("pthread_mutex_lock", "pthread_mutex_unlock"),)
-    request = Request(("x",), ("*",), transactions, from_function="pthread_mutex_lock")
+    request = Request(("x",), transactions=transactions, from_function="pthread_mutex_lock")
     assert request.roles()["pthread_mutex_lock"] == ["begin", "from", "lock"]
     with pytest.raises(ConfigError, match="two meanings"):
-        Request(("x",), ("*",), (Transactions("a", "b"), Transactions("b", "c"))).roles()
+        Request(("x",), transactions=(Transactions("a", "b"), Transactions("b", "c"))).roles()
 
 
 @pytest.mark.parametrize("name", KNOWN)

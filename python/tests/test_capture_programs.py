@@ -203,12 +203,12 @@ def test_a_server_that_fails_or_is_asked_in_vain_is_told(real_engine, tmp_path, 
     clients, said = SERVERS[server]
     script = f"""
 from pathlib import Path
-from graven.capture import CaptureError, Persistent, Request, Served, run
+from graven.capture import CaptureError, Request, Served, run
 place = Path({str(tmp_path)!r})
 served = Served(place / "socket", {tuple(map(tuple, clients))!r})
 command = ("sh", "-c", {server!r}, "sh", str(served.address))
 try:
-    run(Request(command, Persistent(heap=True), served=served), place / "x.gvt")
+    run(Request(command, pm_heap=True, served=served), place / "x.gvt")
 except CaptureError as error:
     print(error)
 """

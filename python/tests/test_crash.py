@@ -393,11 +393,11 @@ def test_a_failure_raises(monkeypatch):
 BLOCKS = """
 import dataclasses, json, sys
 from graven.laboratory import adversary
-from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks
+from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks, Schedules
 
 adversary.BLOCK = 25
 for design, mutant, seeds, first in (("silo", None, 90, 7), ("silo", "no-tuple", 60, 201)):
-    plan = AdversaryRequest((design,), seeds, first, mutant)
+    plan = AdversaryRequest((design,), Schedules(seeds, first), mutant)
     [whole] = AdversaryCampaign.prepare(plan).run().reports
     [added] = Blocks.of(plan).run().reports
     assert dataclasses.replace(added, seconds=whole.seconds) == whole, (whole, added)

@@ -14,7 +14,7 @@ from conftest import ENVIRONMENT, documents
 
 from graven import ConfigError
 from graven.running import host_memory
-from graven.running.host_memory import LIMIT_VARIABLE, Budget, Limit, size_of
+from graven.running.host_memory import LIMIT_VARIABLE, Limit, size_of
 from graven.running.pool import Pool
 
 MB, GB = 1 << 20, 1 << 30
@@ -100,7 +100,7 @@ def test_sizes_are_read_as_everywhere(monkeypatch):
     for text in ("8 GiB", "-1", "lots", "1 2"):
         monkeypatch.setenv(LIMIT_VARIABLE, text)
         with pytest.raises(ConfigError, match="a size is wanted"):
-            Budget()
+            host_memory.limit()
 
 
 class Need:
@@ -133,7 +133,9 @@ def test_what_does_not_fit_waits_and_what_never_fits_is_refused():
     tasks = [(name, Need(need, log, name, until)) for name, (need, until) in needs.items()]
     looks = iter(range(3))
     # `a` runs until the pool has been looked at some times, in which nothing else has begun.
-    pool = Pool(tasks, 2, Budget(lambda: Limit(100, "a test")))
+    limits = iter([Limit(100, "a test")])
+    # It is found once: what runs takes its memory little by little.
+    pool = Pool(tasks, 2, lambda: next(limits))
     outcome = pool.run(lambda _: over.set() if next(looks, None) is None else None)
     assert list(outcome.texts.items()) == [(0, "a"), (1, "b"), (2, "c"), (3, "d")]
     assert log.index("b") > log.index("a ends")
@@ -142,20 +144,6 @@ def test_what_does_not_fit_waits_and_what_never_fits_is_refused():
     assert isinstance(failure.error, ConfigError)
     for text in ("needs up to 0.0 MB", "a test leaves", "footprint_bytes", LIMIT_VARIABLE):
         assert text in failure.message
-
-
-def test_a_budget_is_what_was_left_before_anything_ran():
-    left = [100]
-    budget = Budget(lambda: Limit(left[0], "a test"))
-    assert budget.lacks(60, 0) is None
-    # What runs has taken 30 of its 60 by now.
-    left[0] = 70
-    assert budget.lacks(40, 60) is None
-    assert budget.lacks(41, 60) is not None
-    # Somebody else has taken the rest.
-    left[0] = 30
-    assert budget.lacks(31, 60) is not None
-    assert Budget(lambda: None).lacks(1 << 60, 0) is None
 
 
 def test_without_memory_for_a_thread_all_tasks_fail(monkeypatch):

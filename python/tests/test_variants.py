@@ -237,8 +237,8 @@ def test_a_sweep_that_is_crashed_has_them_too(tmp_path):
     [
         ('variants = "silo"', "sweep.toml: `variants` = 'silo' is not allowed; a table"),
         ('[variants]\nmine = "silo"', r"is not allowed; tables, \[variants.NAME\]"),
-        ("[variants.mine]\nset = {}", "sweep.toml, variants.mine: `design` is missing"),
-        ('[variants.mine]\ndesign = "silo"\nx = 1', "variants.mine: unknown key `x`"),
+        ("[variants.mine]\nset = {}", "sweep.toml, variants, mine: `design` is missing"),
+        ('[variants.mine]\ndesign = "silo"\nx = 1', "variants, mine: unknown key `x`"),
         ('[variants.base]\ndesign = "silo"', "the name is taken"),
     ],
 )

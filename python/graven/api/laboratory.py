@@ -20,7 +20,7 @@ from graven.api.options import (
 from graven.basics import arguments
 from graven.engine.machine import DEFAULT
 from graven.running.pool import Observer, failures_text, kind_of
-from graven.running.work import Local
+from graven.running.work import How, Local
 
 if TYPE_CHECKING:
     from graven.laboratory.crashes import CampaignResult, Shares
@@ -66,10 +66,10 @@ def crash(
         mutant: A mutant of the design that is put in force.
         every: Power fails at every n-th crash point only.
         shares: How often the more expensive failure modes are checked.
-        lives: After some recoveries the workload begins again on what is there, and is crashed,
-            too; so many times in a row at most. One if not given, none with `verify`.
+        lives: Most times in a row that the workload begins again after a recovery, on what is left,
+            and is crashed, too. One if not given, none with `verify`.
         garbage: Whether the log region holds noise at first.
-        violations: The run stops after so many.
+        violations: Violations after which the run stops.
         verify: Of a captured program: a command that checks the recovered files, wherever
             structures are walked (`shares`); `{image}` is the first file, `{folder}` where all are.
             It must pass on the files with which the trace begins, and on those after a run in which
@@ -79,7 +79,7 @@ def crash(
         at: Power fails at this crash point only, and only plainly.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
-        fresh: Whether to run even if the result is there.
+        fresh: True to run even if the store has the result.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -119,16 +119,16 @@ def crash(
     job = checked_job(design, workload_text(workload), machine, threads, transactions, seed, pairs)
     if shares is not None and not isinstance(shares, Shares):
         raise ConfigError(f"shares: {shares!r} is not a graven.Shares")
-    command = None if verify is None else arguments.text("verify", verify)
+    command = arguments.text_or_none("verify", verify)
     seconds = None if verify_seconds is None else seconds_of(verify_seconds)
     shown_by = observer(observe)
     how = CrashJob(
         job,
-        None if mutant is None else arguments.text("mutant", mutant),
+        arguments.text_or_none("mutant", mutant),
         arguments.integer("every", every),
         shares or Shares(),
         lives_of(
-            None if lives is None else arguments.integer("lives", lives, 0, arguments.LIVES_MAX),
+            arguments.integer_or_none("lives", lives, 0, arguments.LIVES_MAX),
             command,
             CrashJob.lives,
         ),
@@ -136,14 +136,11 @@ def crash(
         arguments.integer("violations", violations, 1, arguments.VIOLATIONS_MAX),
         command,
         seconds,
-        None if keep is None else str(arguments.path("keep", keep)),
-        None if at is None else arguments.integer("at", at, 0),
+        arguments.path_or_none("keep", keep),
+        arguments.integer_or_none("at", at, 0),
     )
-    return _only(
-        CrashCampaign.prepare([how]).run(
-            keep=keeper_of(store, fresh=fresh), executor=Local(1), observe=shown_by
-        )
-    )
+    keeper = keeper_of(store, fresh=fresh)
+    return _only(CrashCampaign.prepare([how]).run(How(keeper, Local(1), shown_by)))
 
 
 @arguments.in_python
@@ -167,7 +164,7 @@ def adversary(
         schedules: The number of schedules.
         first_seed: Seed of the first; the others follow.
         mutant: A mutant of the design that is put in force.
-        violations: No more schedules are run after so many.
+        violations: Violations after which no more schedules are run.
         draws: Bounds of what is drawn, by name (`graven list draws`), where they are not the
             default.
         jobs: Host threads; the host's cores if not given. The report does not depend on it.
@@ -191,7 +188,7 @@ def adversary(
         >>> graven.adversary("silo", schedules=5, first_seed=6, draws={"threads": 2})
         <AdversaryReport: silo, 5 schedules: kept, 2,590 power failures>
     """
-    from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest
+    from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Schedules
 
     pairs = tuple(setting_texts(settings, overrides).items())
     bounds = {
@@ -200,14 +197,17 @@ def adversary(
     }
     workers = arguments.integer_or_none("jobs", jobs)
     shown_by = observer(observe)
-    plan = AdversaryRequest(
-        (arguments.text("design", design),),
+    asked = Schedules(
         arguments.integer("schedules", schedules, 1, arguments.SCHEDULES_MAX),
         arguments.integer("first_seed", first_seed, 0, arguments.FIRST_SEED_MAX),
-        None if mutant is None else arguments.text("mutant", mutant),
+        tuple(bounds.items()),
+    )
+    plan = AdversaryRequest(
+        (arguments.text("design", design),),
+        asked,
+        arguments.text_or_none("mutant", mutant),
         pairs,
         arguments.integer("violations", violations, 1, arguments.VIOLATIONS_MAX),
-        tuple(bounds.items()),
     )
     return _only(AdversaryCampaign.prepare(plan).run(workers=workers, observe=shown_by))
 
@@ -229,7 +229,7 @@ def litmus(
         design: Names of designs, instead of those that the program names.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
-        fresh: Whether to run even if the result is there.
+        fresh: True to run even if the store has the result.
 
     Raises:
         ConfigError: the program was refused; the message says where and why.
@@ -275,7 +275,7 @@ def litmus(
     designs = [] if names is None else design_names(names)
     asked = found.asked(designs)
     keep = keeper_of(store, fresh=fresh)
-    return _only(run_programs([asked], keep=keep, workers=1, observe=shown_by))
+    return _only(run_programs([asked], How(keep, Local(1), shown_by)))
 
 
 def _only(checked: CampaignResult[R]) -> R:

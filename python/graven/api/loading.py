@@ -1,4 +1,4 @@
-"""Results that are there: files that Graven has written, and stores."""
+"""Results of files that Graven has written, and of stores."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def load(
     Args:
         path: A file ending in .json, .csv or .parquet, or the folder of a store.
         machine: Only results of this machine.
-        transactions: Only results of so many transactions; 0: of regions in steady state that are
-            as long as precision asks for.
+        transactions: Only results of this number of transactions; 0: of regions in steady state
+            that are as long as precision asks for.
         from_start: Only results of whole runs, or only of regions in steady state.
 
     Raises:
@@ -120,7 +120,7 @@ def _stored(folder: Path) -> list[Record]:
 
 
 def set_in(record: StoredRecord) -> dict[str, Value]:
-    """What was set, by `SECTION.KEY`, as the text that was given."""
+    """Settings by `SECTION.KEY`, as the texts that were given."""
     return dict(record.request.asked["spec"].get("set", ()))
 
 

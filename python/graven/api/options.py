@@ -72,7 +72,7 @@ def observer(observe: object) -> Observer | None:
 
 
 def executor_of(on: object, jobs: object) -> Executor:
-    """Where simulations run.
+    """The executor of simulations.
 
     Raises:
         ConfigError: there is no such place, or `jobs` is no number.
@@ -90,7 +90,7 @@ def workload_text(given: object) -> str:
 
 
 def keeper_of(store: Folder, *, fresh: bool) -> Keep | None:
-    """What keeps results in a folder, and warns of damage there."""
+    """The keeper of results in a folder, which warns of damage there."""
     if store is None:
         return None
     from graven.store import Store
@@ -119,7 +119,7 @@ def choose(
     metrics: Names = None,
     variants: Mapping[str, Variant] = NO_VARIANTS,
 ) -> Choice:
-    """What is compared: as given, else as the machine says, else the default.
+    """Decides what is compared: as given, else as the machine says, else the default.
 
     Raises:
         ConfigError: the machine, a setting, a variation or an empty list is refused, or a variant

@@ -162,7 +162,7 @@ class PaperFigure(Frames, Plotted):
 
 @dataclass(frozen=True, repr=False)
 class Reproduction(Frames):
-    """What came of a paper's experiments.
+    """Results of a paper's experiments.
 
     Attributes:
         paper: The paper's name.
@@ -219,7 +219,7 @@ class Reproduction(Frames):
 
 @dataclass(frozen=True)
 class Moved:
-    """What one change does to a claim.
+    """Effect of one change on a claim.
 
     Attributes:
         name: A reading of the paper's text, the paper's method, or a value of an open key.
@@ -280,12 +280,12 @@ class Explanation(Frames, Plotted):
 
     @property
     def verdict(self) -> str:
-        """What came of it."""
+        """Verdict on the claim."""
         return self.found.verdict.text
 
     @property
     def moves(self) -> list[Moved]:
-        """What each change does, most first."""
+        """Effect of each change, the largest first."""
         return [
             Moved(move.name, move.found.ours, move.found.verdict, move.factor, move.sentence)
             for move in self.found.moves
@@ -399,7 +399,7 @@ def explain(
     on: str = "local",
     observe: Observer | None = None,
 ) -> Explanation:
-    """What moves a claim of a paper, as `graven explain` finds it.
+    """Finds what moves a claim of a paper, as `graven explain` does.
 
     Args:
         claim_id: The name of a claim that simulations answer.

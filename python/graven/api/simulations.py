@@ -21,13 +21,13 @@ from graven.api.options import (
     Variants,
     Variations,
     checked_job,
-    choose,
     executor_of,
     keeper_of,
     observer,
     setting_texts,
     workload_text,
 )
+from graven.api.plans import Plan
 from graven.basics import arguments
 from graven.basics.numbers import counted
 from graven.basics.output import apart, check
@@ -35,12 +35,11 @@ from graven.engine.machine import DEFAULT, Machine
 from graven.engine.variants import given
 from graven.results.comparison import Comparison
 from graven.results.record import MemoryRecord, Record, parse_memory_record
-from graven.results.recovery import is_asked, shown, with_recovery
-from graven.results.region import with_region
+from graven.results.recovery import with_recovery
 from graven.running.experiment import Experiment, Result, run_one
-from graven.running.job import chosen, is_binary
+from graven.running.job import is_binary
 from graven.running.pool import Observer, failures_text, kind_of
-from graven.running.work import Keep, Local
+from graven.running.work import How, Keep, Local
 
 
 class Interrupted(KeyboardInterrupt):
@@ -111,7 +110,7 @@ def run(
             the order in which those of all threads begin; two of each thread in the middle of the
             run if not given.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
-        fresh: Whether to simulate even if the result is there.
+        fresh: True to simulate even if the store has the result.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -207,7 +206,7 @@ def compare(
         transactions: Transactions over all threads that are measured of one simulation; if neither
             is given, as many as precision asks for, and 10,000 of whole runs.
         seed: Seed of everything random.
-        seeds: Several seeds, or so many from 1 on: every number is a mean over them then, with half
+        seeds: Several seeds, or N for 1 to N: every number is a mean over them, with half
             of its 95 % confidence interval, and ratios are paired by seed.
         vary: Several values of configuration keys; all their combinations are compared.
         variants: Designs of your own making, by name: a `Variant`, or a design and what it sets.
@@ -224,7 +223,7 @@ def compare(
         observe: Called with the progress several times a second.
         store: A folder where each result is kept as it comes, and found if it is asked for again;
             or nothing.
-        fresh: Whether to simulate even what is there.
+        fresh: True to simulate even what the store has.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -300,30 +299,26 @@ def compare(
     """
     found = Machine.find(machine)
     failures = arguments.integer_or_none("recovery", recovery, 1, arguments.RECOVERIES_MAX)
-    texts = with_recovery(setting_texts(settings, overrides), failures)
     executor = executor_of(on, jobs)
     shown_by = observer(observe)
-    choice = choose(
+    plan = Plan.of(
         arguments.names("designs", designs),
         arguments.names("workloads", workloads),
         found,
-        texts,
+        setting_texts(settings, overrides),
         vary,
         threads=arguments.counts("threads", threads),
         transactions=arguments.integer_or_none("transactions", transactions),
         metrics=arguments.names("metrics", metrics),
         variants=given(variants),
+        from_start=arguments.flag("from_start", from_start),
+        recovery=failures,
     )
-    varied = [item.key for item in choice.vary]
-    whole = arguments.flag("from_start", from_start)
-    texts = with_region(texts, found, varied, from_start=whole)
-    metrics_shown = shown(choice.metrics, asked=is_asked(texts, varied, found))
-    plan = chosen(choice, found, seeds=arguments.seeds(seeds, seed), settings=texts)
-    result = Experiment.prepare(plan).run(
-        keep=keeper_of(store, fresh=fresh), executor=executor, observe=shown_by
+    result = Experiment.prepare(plan.jobs(arguments.seeds(seeds, seed))).run(
+        How(keeper_of(store, fresh=fresh), executor, shown_by)
     )
     comparison = Comparison(
-        result.records, choice.baseline, metrics_shown, machine=found, settings=texts
+        result.records, plan.choice.baseline, plan.metrics, machine=found, settings=plan.settings
     )
     _raise_unless_whole(result, comparison)
     return comparison
@@ -351,7 +346,7 @@ def memory(
             are counted.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
-        fresh: Whether to replay even if the result is there.
+        fresh: True to replay even if the store has the result.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -417,7 +412,7 @@ def replay_requests(
 
             spec["trace_sha256"] = content_of(path)
         asked = [Asked("memory", trace, replay, spec)]
-        ran = run_asked(asked, keep=keep, executor=Local(1), observe=observe)
+        ran = run_asked(asked, How(keep, Local(1), observe))
     if ran.interrupted:
         raise KeyboardInterrupt
     for failure in ran.failures:

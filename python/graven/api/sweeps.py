@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 import tomllib
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from graven._engine import ConfigError
 from graven.api.options import Folder, choose, executor_of, keeper_of, observer
@@ -23,7 +23,6 @@ from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SEED_MAX, VIO
 from graven.basics.errors import StoreError
 from graven.basics.toml import Table
 from graven.engine.machine import DEFAULT, Machine
-from graven.engine.selection import Variation
 from graven.engine.variants import Variant, checked
 from graven.executors import estimates
 from graven.executors.shards import Shard
@@ -34,17 +33,15 @@ from graven.results.region import with_region
 from graven.running.experiment import CHECKED_WHOLE, best_of_aliases, counted_simulations, record_of
 from graven.running.job import Job, chosen, covering
 from graven.running.pool import Deferred, Observer, failures_text, kind_of
-from graven.running.work import HERE, Ended, Executor, Work
+from graven.running.work import Ended, Executor, Todo, Work
 from graven.store.keeper import Keeper, digest
 
 SEEN_SECONDS = 60.0
-"""How long a shared file system may take to show what another host has written."""
+"""Longest time that a shared file system takes to show what another host has written."""
 
-
-T = TypeVar("T", bound=Hashable)
 
 Sized = Job | CrashJob
-"""What a sweep is of."""
+"""Jobs of a sweep."""
 
 
 KEYS_OF_CRASH = ("torn", "in_flight", "recovery", "structures")
@@ -52,7 +49,7 @@ KEYS_OF_CRASH = ("torn", "in_flight", "recovery", "structures")
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a file says is to run.
+    """Jobs that a file asks for.
 
     Attributes:
         name: The file's name.
@@ -127,7 +124,7 @@ class Sweep:
                 raise ConfigError(f"{self.name}: {label_of(job)}: {error}") from None
 
     def costs(self) -> list[float]:
-        """How long each job is expected to take, in seconds."""
+        """Seconds that each job is expected to take."""
         return [estimates.seconds(job) for job in self.jobs]
 
     def part(self, shard: Shard) -> Sweep:
@@ -150,13 +147,7 @@ class Sweep:
         """The number of simulations, and that of results which are another's."""
         return counted_simulations(len(self.simulations), len(self.jobs))
 
-    def complete(
-        self,
-        keep: Keeper,
-        *,
-        executor: Executor = HERE,
-        observe: Observer | None = None,
-    ) -> Completed:
+    def complete(self, keep: Keeper, executor: Executor, observe: Observer | None) -> Completed:
         """Runs what has no result; results are in the store, and only there."""
         left = [at for at in self.simulations if not keep.has(self.jobs[at])]
         ended = Ended()
@@ -168,7 +159,7 @@ class Sweep:
 
         if left:
             work = [Work(label_of(job), job, Deferred(partial(task_of, job))) for job in self.jobs]
-            ended = executor.run(work, left, keep=keep, sink=sink, observe=observe)
+            ended = executor.run(Todo(work, left, sink, keep, observe))
             self._await_results(keep, left, came)
         return Completed(len(self.simulations) - len(left), came, ended)
 
@@ -204,7 +195,7 @@ class Sweep:
 
     @property
     def is_crash(self) -> bool:
-        """Whether there are runs that are crashed."""
+        """True if it has runs that are crashed."""
         return any(isinstance(job, CrashJob) for job in self.jobs)
 
 
@@ -235,12 +226,12 @@ class Stored:
 
 @dataclass(frozen=True)
 class Completed:
-    """How running a sweep went.
+    """End of a sweep.
 
     Attributes:
-        found: Results that were there.
-        came: Results that have come.
-        ended: What failed, and whether it was interrupted.
+        found: Number of results that were in the store.
+        came: Number of results that have come.
+        ended: Jobs that failed, and whether it was interrupted.
     """
 
     found: int
@@ -254,7 +245,7 @@ def _asked(job: Sized) -> Sized:
 
 
 def label_of(job: Sized) -> str:
-    """How progress and failures call a job: with all that is set, and the seed if it is not 1."""
+    """Name of a job in progress and failures: all that is set, and the seed if it is not 1."""
     run = job if isinstance(job, Job) else job.job
     settings = "".join(f", {key} = {value}" for key, value in run.settings)
     seed = "" if run.seed == 1 else f", seed {run.seed}"
@@ -279,8 +270,8 @@ def _part(table: Table, folder: Path) -> list[Sized]:
         raise table.refusal("threads", "whole numbers, at least 1")
     transactions = table.count("transactions")
     seeds = _seeds(table)
-    settings = dict(_settings(table))
-    vary = _variations(table)
+    settings = dict(table.settings())
+    vary = table.variations()
     points = _points(table)
     variants = _variants(table)
     crash = table.table("crash")
@@ -296,7 +287,7 @@ def _part(table: Table, folder: Path) -> list[Sized]:
             None if workloads is None else [_from(folder, name, ".gvt") for name in workloads],
             machine,
             settings,
-            None if vary is None else {item.key: list(item.values) for item in vary},
+            vary,
             threads=threads,
             transactions=transactions,
             variants=variants,
@@ -341,59 +332,19 @@ def _seeds(table: Table) -> tuple[int, ...]:
         seeds = (1 if given is None else given,)
     if any(type(seed) is not int or not 0 <= seed <= SEED_MAX for seed in seeds):
         raise table.refusal("seeds" if table.has("seeds") else "seed", f"from 0 to {SEED_MAX}")
-    return _each_once(table, "seeds", seeds)
-
-
-def _each_once(table: Table, key: str, values: Sequence[T]) -> tuple[T, ...]:
-    """Values of a list, as they stand there.
-
-    Raises:
-        ConfigError: one stands there twice.
-    """
-    if len(set(values)) < len(values):
-        raise table.refusal(key, "each value once")
-    return tuple(values)
-
-
-def _text(table: Table, key: str, value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, str | int | float):
-        raise table.refusal(key, "a text, a number, true or false")
-    return str(value)
-
-
-def _settings(table: Table) -> tuple[tuple[str, str], ...]:
-    found = table.table("set")
-    return tuple((key, _text(found, key, value)) for key, value in found.items()) if found else ()
+    table.check_each_once("seeds", seeds)
+    return seeds
 
 
 def _variants(table: Table) -> dict[str, Variant]:
     """Variants: a table for each, with its `design`, and what it sets in a table `set`."""
-    found = table.table("variants")
     variants: dict[str, Variant] = {}
-    for name, given in found.items() if found else ():
-        if not isinstance(given, dict):
-            raise table.refusal("variants", "tables, [variants.NAME], each with a `design`")
-        own = Table(given, f"{table.where}, variants.{name}")
-        design = own.text("design")
-        settings = _settings(own)
+    wanted = "tables, [variants.NAME], each with a `design`"
+    for name, own in table.inner("variants").named(wanted):
+        variant = Variant(own.text("design"), dict(own.settings()))
         own.end()
-        variants[name] = checked(name, Variant(design, dict(settings)))
+        variants[name] = checked(name, variant)
     return variants
-
-
-def _variations(table: Table) -> tuple[Variation, ...] | None:
-    found = table.table("vary")
-    if found is None:
-        return None
-    varied = []
-    for key, values in found.items():
-        if not isinstance(values, list) or not values:
-            raise found.refusal(key, "a list of at least one value")
-        texts = [_text(found, key, value) for value in values]
-        varied.append(Variation(key, _each_once(found, key, texts), found.where))
-    return tuple(varied)
 
 
 def _points(table: Table) -> list[Point]:
@@ -410,7 +361,7 @@ def _points(table: Table) -> list[Point]:
             raise table.refusal("points", "a list of tables, each with values of the same keys")
         where = f"{table.where}, points"
         own = Table(point, where)
-        points.append(tuple((key, _text(own, key, point[key]), where) for key in keys))
+        points.append(tuple((key, own.setting(key, point[key]), where) for key in keys))
     return points
 
 
@@ -431,35 +382,22 @@ def _as_usual(machine: Machine, settings: dict[str, str], points: list[Point]) -
 
 
 def _crash(table: Table) -> CrashJob:
-    """How runs are crashed; of a job that is not said yet."""
-    shares = Shares()
-    for key in KEYS_OF_CRASH:
-        if table.has(key):
-            shares = replace(shares, **{key: _whole(table, key, 0)})
-    if table.has("recovery_depth"):
-        depth = _whole(table, "recovery_depth", 1, RECOVERY_DEPTH_MAX)
-        shares = replace(shares, recovery_depth=depth)
-    how = CrashJob(
+    """A template of runs that are crashed, without the job itself."""
+    shares = {key: table.count(key, 0) for key in KEYS_OF_CRASH}
+    shares["recovery_depth"] = table.count("recovery_depth", 1, RECOVERY_DEPTH_MAX)
+    how: dict[str, Any] = {
+        "every": table.count("every"),
+        "lives": table.count("lives", 0, LIVES_MAX),
+        "violations": table.count("violations", 1, VIOLATIONS_MAX),
+    }
+    job = CrashJob(
         Job("", "", Machine(DEFAULT)),
         table.optional_text("mutant"),
-        _whole(table, "every", 1) if table.has("every") else 1,
-        shares,
-        _whole(table, "lives", 0, LIVES_MAX) if table.has("lives") else CrashJob.lives,
-        table.flag("garbage", default=False),
-        _whole(table, "violations", 1, VIOLATIONS_MAX) if table.has("violations") else 1,
+        shares=Shares(**{key: value for key, value in shares.items() if value is not None}),
+        garbage=table.flag("garbage", default=False),
     )
-    for key in (*KEYS_OF_CRASH, "recovery_depth", "every", "lives", "violations"):
-        table.any(key)
     table.end()
-    return how
-
-
-def _whole(table: Table, key: str, least: int, most: int | None = None) -> int:
-    value = table.any(key)
-    if type(value) is not int or value < least or (most is not None and value > most):
-        allowed = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise table.refusal(key, f"a whole number, {allowed}")
-    return value
+    return replace(job, **{key: value for key, value in how.items() if value is not None})
 
 
 @arguments.in_python
@@ -480,7 +418,7 @@ def sweep(
         on: Where simulations run: `local`, `local:N`, `dask://HOST:PORT`, `slurm`.
         observe: Called with the progress several times a second.
         store: A folder where each result is kept as it comes, and found if it is asked for again.
-        fresh: Whether to run even what is there.
+        fresh: True to run even what the store has.
 
     Returns:
         The results in the order of the file: records, or reports of runs that were crashed.
@@ -529,7 +467,7 @@ def sweep(
     if not isinstance(keep, Keeper):
         raise ConfigError("store: a sweep keeps its results in one; None is not allowed")
     found.check()
-    done = found.complete(keep, executor=executor, observe=shown_by)
+    done = found.complete(keep, executor, shown_by)
     if done.ended.interrupted:
         raise KeyboardInterrupt
     if done.ended.failures:

@@ -46,7 +46,7 @@ Path_ = str | PathLike[str]
 
 @dataclass(frozen=True)
 class ThreadSummary:
-    """What one thread of a trace does.
+    """Counts of what one thread of a trace does.
 
     Attributes:
         operations: Everything that it does.
@@ -81,7 +81,7 @@ class ThreadSummary:
 
 @dataclass(frozen=True, repr=False)
 class TraceInfo:
-    """What is in a program trace.
+    """Contents of a program trace.
 
     Attributes:
         header: What was recorded: design, workload, machine, threads, transactions, seed, config.
@@ -162,7 +162,7 @@ def trace_properties(trace: Path_) -> dict[str, Any]:
 
     Returns:
         `transactions` (`count`, and `stores`, `words` and `lines` of each: mean, p50, p99, max),
-        `stores`, `silent_share` (stores of what was there), `clean_share` (bytes of stored words
+        `stores`, `silent_share` (stores of the old value), `clean_share` (bytes of stored words
         that the store did not change), `again_share` (stores to a word that the transaction had
         stored to), `outside` (stores outside transactions), `non_temporal`, `loads`,
         `instructions`, `instructions_per_store`, `access_share` (loads and stores among the
@@ -274,7 +274,7 @@ def replay(
     pairs = [list(pair) for pair in setting_texts(settings, overrides).items()]
     where = None if machine is None else Machine.find(machine).spec()
     trace = arguments.path("trace", trace)
-    name = None if design is None else arguments.text("design", design)
+    name = arguments.text_or_none("design", design)
     spec = {"trace": trace, "design": name, "machine": where, "set": pairs}
     with _named(trace):
         text = _run(trace, _engine.TraceReplay(json.dumps(spec)), observe)
@@ -387,11 +387,7 @@ def export_champsim(
         >>> graven.export_champsim("hash.gvt", "hash.champsim.xz", thread=1, transactions=10)
         870
     """
-    given = {
-        "thread": thread,
-        "first_transaction": first_transaction,
-        "transactions": transactions,
-    }
+    given = {"thread": thread, "first_transaction": first_transaction, "transactions": transactions}
     numbers = {
         name: arguments.integer_or_none(name, value, 0, NUMBER_MAX) for name, value in given.items()
     }

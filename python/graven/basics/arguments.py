@@ -31,13 +31,8 @@ VIOLATIONS_MAX = 1000
 
 COUNT_MAX = (1 << 63) - 1
 
-CALLED = {
-    "set": "settings",
-    "sample": "every",
-    "draw": "draws",
-    "design-as": "variants",
-}
-"""What Python calls what has another name at the command line."""
+CALLED = {"set": "settings", "sample": "every", "draw": "draws", "design-as": "variants"}
+"""Python's names of arguments that have another name at the command line."""
 
 _OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]*)(?P<colon>:?)")
 
@@ -75,7 +70,7 @@ SEEDS_MAX = 1000
 
 
 def seeds(value: object, one: object) -> tuple[int, ...]:
-    """Seeds: several, so many from 1 on if it is a number, or if it is nothing the one given.
+    """Seeds: several, those from 1 to N if it is a number, or without them the one given.
 
     Raises:
         ConfigError: it is something else, there is none, or both are given.
@@ -112,6 +107,11 @@ def text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise ConfigError(f"{name}: {_shown(value)} is not a text")
     return str(value)
+
+
+def text_or_none(name: str, value: object) -> str | None:
+    """The same, or nothing."""
+    return None if value is None else text(name, value)
 
 
 def setting_text(value: object) -> str:
@@ -236,7 +236,7 @@ def known(what: str, name: str, names: Iterable[str]) -> ConfigError:
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """What a name may be meant for, or which there are, as the end of a message has it."""
+    """Names that one may be meant for, or all that are known, as the end of a message."""
     import difflib
 
     names = list(names)

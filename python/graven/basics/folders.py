@@ -1,4 +1,4 @@
-"""Where results are kept if nothing else is said."""
+"""Folders of results by default."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import chain, count
 from pathlib import Path
 
 RESULTS = Path("graven-results")
-"""In the folder in which a command runs."""
+"""Folder of all results, in the folder in which a command runs."""
 
 DEFAULT_STORE = RESULTS / "store"
 
 REPRODUCED = RESULTS / "reproduce"
-"""What came of the papers' experiments."""
+"""Folder of the papers' experiments."""
 
 STORE_VARIABLE = "GRAVEN_STORE"
 """The environment variable that names another folder."""

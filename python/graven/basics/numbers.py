@@ -20,7 +20,7 @@ MISSING = "–"
 
 
 _LEAST, _MOST = 1e-4, 1e6
-"""From where to where a multiple is written without an exponent."""
+"""Range in which a multiple is written without an exponent."""
 
 
 def _rounded(value: float) -> float:
@@ -69,7 +69,7 @@ def scaled(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Scale:
-    """What the numbers along an axis are divided by, and their unit then."""
+    """A divisor of the numbers along an axis, and their unit then."""
 
     factor: float
     unit: str
@@ -125,7 +125,7 @@ def size_text(count: int) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """So many of something: `1 design`, `1,234 results`."""
+    """A count with its noun: `1 design`, `1,234 results`."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 

@@ -32,7 +32,7 @@ from graven.basics.errors import OutputError, OutputRefusedError
 from graven.basics.numbers import size_text
 
 STANDARD_OUTPUT = "-"
-"""What stands for standard output in place of a file's name."""
+"""Name that stands for standard output in place of a file's."""
 
 _OPEN_FILES = {"stdout": 1, "stderr": 2}
 
@@ -41,7 +41,7 @@ _OPEN_FILE = re.compile(r"/dev/(?P<name>stdout|stderr)|(/dev|/proc/self)/fd/(?P<
 
 @dataclass(frozen=True)
 class Destination:
-    """Where what is written goes: to a regular file, or into what is there.
+    """Destination of what is written: a regular file, or something else that exists.
 
     Attributes:
         given: As it was given.
@@ -55,7 +55,7 @@ class Destination:
 
     @staticmethod
     def of(path: Path) -> Destination:
-        """Where a path leads.
+        """The destination that a path leads to.
 
         Raises:
             OutputError: it is a folder, or it leads in a circle.
@@ -78,7 +78,7 @@ class Destination:
         return Destination(path)
 
     def open(self) -> BinaryIO:
-        """What is there, to be written to; not of a regular file.
+        """Opens a destination that is no regular file.
 
         Raises:
             OSError: it cannot be written to.
@@ -213,7 +213,7 @@ def _probe(folder: Path, bytes_needed: int) -> None:
 
 @contextlib.contextmanager
 def growing(path: Path) -> Iterator[Path]:
-    """Where a file grows; when all has gone well it is what the path names, otherwise it is gone.
+    """Place where a file grows; at the end the path names it, unless something went wrong.
 
     Raises:
         OutputError: the path cannot be written.
@@ -255,7 +255,7 @@ def write(path: Path, content: bytes, *, durable: bool = True) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Writes a new folder with files, by their paths in it: all of it is there, or nothing.
+    """Writes a new folder with files, by their paths in it: all of it, or nothing.
 
     Raises:
         OutputError: names the folder, and why it cannot be written.

@@ -1,4 +1,4 @@
-"""Signals that ask a command to stop: it keeps what has finished, and says how to go on.
+"""Signals that ask a command to stop: it keeps what has finished, and says how to continue.
 
 Ctrl-C (SIGINT), what a scheduler of jobs sends before it kills (SIGTERM), and what a terminal sends
 that goes away (SIGHUP) do the same; the exit code says which it was. One that was ignored when the
@@ -27,7 +27,7 @@ _received: signal.Signals | None = None
 
 
 def is_command() -> bool:
-    """Whether this process is the command, and nobody's who imports the package."""
+    """Tells whether this process is the command, and not one that imports the package."""
     called = os.path.basename(sys.argv[0]) if sys.argv else ""  # noqa: PTH119 - nothing more to import
     return called == "graven" or sys.orig_argv[1:3] == ["-m", "graven"]
 
@@ -62,5 +62,5 @@ def exit_code() -> int:
 
 
 def words() -> str:
-    """What has happened, in words."""
+    """The signal, in words."""
     return "interrupted" if _received is None else f"stopped by {_received.name}"

@@ -1,53 +1,44 @@
 """Programs that are traced as they are: run under QEMU's user mode, and made a program trace.
 
-A plugin of QEMU's sees every load and store of an unmodified program. Which memory is persistent,
-and what a transaction is, is said by the names of files and functions, by its locks, or by markers
-in the program (`HEADER`).
+A plugin of QEMU's sees every load and store of an unmodified program. Names of files and functions,
+locks, or markers in the program (`HEADER`) tell which memory is persistent, and what a transaction
+is.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from graven import _engine
-from graven._engine import Cancelled, ConfigError
+from graven._engine import Cancelled
 from graven.basics.output import apart, check, growing
 from graven.capture.folder import Left, write_setup
 from graven.capture.guests import CaptureError
 from graven.capture.process import command, execute
-from graven.capture.request import (
-    KNOWN,
-    Persistent,
-    Preset,
-    Request,
-    Served,
-    Transactions,
-    persistence_of,
-    transactions_of,
-)
+from graven.capture.request import KNOWN, Persistent, Preset, Request, Served, Transactions
 from graven.running.pool import Observer, Pool
 
 HEADER = Path(__file__).with_name("include") / "graven.h"
 """Markers for programs that can be compiled anew: transactions and the region of interest."""
 
 ROOM = 64 << 20
-"""Room to ask for before a program runs; what it leaves may well take more."""
+"""Bytes to ask for before a program runs; what it leaves may well take more."""
 
 
 @dataclass(frozen=True)
 class Captured:
-    """What came of it.
+    """Result of a capture.
 
     Attributes:
         trace: The trace's file.
-        exit_code: The program's; negative: the signal that ended it.
-        report: What was captured, what was left out, and what the capture cannot explain.
+        exit_code: Exit code of the program; negative: the signal that ended it.
+        report: Counts of what was captured, was left out, and cannot be explained.
         counts: Instructions, loads, stores, flushes, fences, calls of msync of the whole program;
             empty if it did not come to its end.
         files: The files that were persistent memory.
@@ -66,7 +57,7 @@ class Captured:
 
     @property
     def explained(self) -> bool:
-        """Whether all bytes at the end, and all loads, are explained by what was recorded."""
+        """True if the recorded stores explain all bytes at the end, and all loads."""
         return not (self.report["bytes_unexplained"] or self.report["loads_unexplained"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,74 +69,31 @@ def capture(
     arguments: Sequence[str],
     trace: str | PathLike[str],
     *,
-    pm_files: Iterable[str] = (),
-    pm_heap: bool = False,
-    pm_ranges: Iterable[str] = (),
-    transactions: Iterable[Transactions | str] = (),
-    like: str | None = None,
-    critical_sections: bool = False,
-    from_function: str | None = None,
-    until_function: str | None = None,
-    leave_out: Iterable[str] = (),
-    without_persistence: bool = False,
-    only_pm: bool = False,
-    sysroot: str | PathLike[str] | None = None,
-    skip: int = 0,
-    transactions_max: int | None = None,
     observe: Observer | None = None,
+    **asked: Any,  # noqa: ANN401 - attributes of `Request`
 ) -> Captured:
     """Runs a program, and makes a trace of what it did with its persistent memory.
 
     Args:
         arguments: The program, as it is, and its arguments.
         trace: The file to write.
-        pm_files: Patterns of paths: shared mappings of such files are persistent memory.
-        pm_heap: What `malloc` gives is persistent memory.
-        pm_ranges: Names of variables, or `ADDRESS:BYTES`, that are persistent memory.
-        transactions: `BEGIN:COMMIT` or `BEGIN:COMMIT:ABORT`, names of functions.
-        like: A library or program whose transactions are known, one of `KNOWN`.
-        critical_sections: Each critical section of a thread is a transaction, from the acquisition
-            of its first lock to the release of its last.
-        from_function: The trace begins with its first entry.
-        until_function: The trace ends with the end of its first call after that.
-        leave_out: Functions whose loads, stores and instructions are not in the trace.
-        without_persistence: The log that the library `like` has of its own is not in it.
-        only_pm: Loads and stores of volatile memory are not in it, but instructions like others.
-        sysroot: The folder that has the program's loader and libraries, if `/` has not.
-        skip: Transactions before the trace begins, counted from there.
-        transactions_max: Transactions in it at most; all if not given.
         observe: Called several times a second while the trace is put together.
+        **asked: Attributes of `Request`, which describes them: `pm_files`, `pm_heap` and
+            `pm_ranges` say which memory is persistent, `transactions`, `like` and
+            `critical_sections` what a transaction is, the others which part the trace has.
 
     Raises:
         ConfigError: something was refused; nothing has run.
         CaptureError: the program cannot be run, or gave nothing to trace.
         OutputError: the trace cannot be written; nothing has run.
     """
-    parsed = transactions_of(transactions, like)
-    persistent = Persistent.of(pm_files, pm_heap, pm_ranges)
-    if skip < 0 or (transactions_max is not None and transactions_max < 1):
-        raise ConfigError("skip is 0 or more, and transactions_max 1 or more")
-    request = Request(
-        tuple(arguments),
-        persistent,
-        parsed,
-        skip,
-        transactions_max,
-        critical_sections=critical_sections,
-        from_function=from_function,
-        until_function=until_function,
-        left_out=tuple(leave_out),
-        left_out_if_there=persistence_of(like) if without_persistence else (),
-        only_pm=only_pm,
-        sysroot=None if sysroot is None else Path(sysroot),
-    )
-    return run(request, Path(trace), observe)
+    return run(Request(arguments, **asked), Path(trace), observe)
 
 
 def run(request: Request, trace: Path, observe: Observer | None = None) -> Captured:
-    """As `capture`."""
+    """Captures as `capture` does."""
     read = [("arguments", Path(word)) for word in request.arguments]
-    read += [("pm_files", Path(pattern)) for pattern in request.persistent.files]
+    read += [("pm_files", Path(pattern)) for pattern in request.pm_files]
     apart([("trace", trace)], read)
     roles = request.roles()
     arguments = command(request.arguments, request.sysroot)

@@ -1,4 +1,4 @@
-"""The plugin's folder: what it is told, and what it leaves."""
+"""The plugin's folder: its setup, and what it leaves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graven.capture.guests import CaptureError
 from graven.capture.request import LOCKS, Request
 
 _WORDS = dict.fromkeys(LOCKS.values(), "synchronises") | {"wait": "waits"}
-"""What the plugin calls functions of these roles; others are functions."""
+"""Names of these roles in the setup; others are functions."""
 
 
 def write_setup(request: Request, roles: Mapping[str, Sequence[str]], folder: Path) -> None:
@@ -29,7 +29,7 @@ def write_setup(request: Request, roles: Mapping[str, Sequence[str]], folder: Pa
 
 @dataclass
 class Left:
-    """What the plugin has left in its folder."""
+    """Files that the plugin has left in its folder."""
 
     folder: Path
     threads: list[Path]
@@ -42,7 +42,7 @@ class Left:
 
     @staticmethod
     def read(folder: Path, request: Request) -> Left:
-        """Reads what is there."""
+        """Reads the folder."""
         count = len(list(folder.glob("thread-*")))
         threads = [folder / f"thread-{number}" for number in range(count)]
         regions = []
@@ -107,12 +107,12 @@ class Left:
                 "description": {
                     "arguments": list(request.arguments),
                     "files": [path for _, _, path in self.regions],
-                    "transactions": [vars(t) for t in request.transactions],
+                    "transactions": [vars(t) for t in request.all_transactions],
                     "critical_sections": request.critical_sections,
                     "only_pm": request.only_pm,
                     "from": request.from_function,
                     "until": request.until_function,
-                    "left_out": [*request.left_out, *request.left_out_if_there],
+                    "left_out": [*request.leave_out, *request.left_out_if_there],
                     "counts": self.counts,
                 },
                 "out": str(place),

@@ -1,4 +1,4 @@
-"""Programs of which architecture can be captured, by what, and where their libraries are."""
+"""Architectures whose programs can be captured, by what, and folders of their libraries."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Guest:
     Attributes:
         name: The architecture.
         qemu: The program that runs them, and is slow enough to watch them.
-        options: What it is told. Of AArch64: there are no scalable vectors, whose loads and stores
+        options: Options of QEMU. For AArch64: there are no scalable vectors, whose loads and stores
             QEMU shows to no plugin; pointers are signed by a hash that is fast.
         sysroots: Folders that may have their loader and libraries, where `/` has not.
-        libraries: How the distribution calls those.
+        libraries: The distribution's package of those.
     """
 
     name: str
@@ -48,20 +48,20 @@ OTHERS: Mapping[int, str] = {
     **{number: guest.name for number, guest in GUESTS.items()},
     **{3: "i386", 8: "MIPS", 21: "PowerPC", 22: "s390", 40: "Arm", 243: "RISC-V", 258: "LoongArch"},
 }
-"""What machines of executables are called."""
+"""Names of machines of executables."""
 
 HEADER_BYTES = 64
-"""Of an executable of 64 bits."""
+"""Bytes of the header of an executable of 64 bits."""
 
 LOADER = 3
 """The kind of a program header that names the loader (`PT_INTERP`)."""
 
 
 def guest_of(path: Path, header: bytes) -> Guest:
-    """Whose program an executable is, by its header.
+    """The architecture of an executable, by its header.
 
     Raises:
-        CaptureError: that of an architecture whose programs are not captured.
+        CaptureError: programs of that architecture are not captured.
     """
     is_little, is_wide = header[5] == 1, header[4] == 2
     machine = int.from_bytes(header[18:20], "little" if is_little else "big")

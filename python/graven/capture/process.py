@@ -1,4 +1,4 @@
-"""Running a program under QEMU, with the plugin that traces it, and what asks it if it serves."""
+"""Running a program under QEMU, with the plugin that traces it, and clients of one that serves."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 from graven.basics import signals
@@ -19,19 +20,19 @@ from graven.capture.guests import CaptureError, Guest, guest_of, sysroot_of
 from graven.capture.request import Request, Served
 
 PLUGIN = Path(__file__).parent.with_name("_capture.so")
-"""What it loads. A release's wheel has it, and `make install` builds it in a checkout."""
+"""Plugin that QEMU loads. A release's wheel has it, and `make install` builds it in a checkout."""
 
 SERVES_SECONDS = 60
-"""How long it may take until a program that serves listens."""
+"""Longest time until a program that serves listens."""
 
 CLIENT_SECONDS = 600
-"""How long each of its clients may take."""
+"""Longest time that each of its clients takes."""
 
 STDERR = 2
 """The descriptor of standard error, wherever Python has its own."""
 
 
-def command(arguments: Sequence[str], sysroot: Path | None = None) -> list[str]:
+def command(arguments: Sequence[str], sysroot: str | PathLike[str] | None = None) -> list[str]:
     """QEMU, and the program that it is to run with its arguments.
 
     Args:
@@ -55,7 +56,8 @@ def command(arguments: Sequence[str], sysroot: Path | None = None) -> list[str]:
             f"{guest.qemu} is not installed: it is in the distribution's package qemu-user "
             "(Debian, Ubuntu: apt install qemu-user; Fedora: dnf install qemu-user)"
         )
-    folder = sysroot_of(Path(resolved[0]), guest, sysroot)
+    given = None if sysroot is None else Path(sysroot)
+    folder = sysroot_of(Path(resolved[0]), guest, given)
     libraries = [] if folder is None else ["-L", str(folder.absolute())]
     return [qemu, *guest.options, *libraries, *resolved]
 
@@ -83,11 +85,11 @@ def _resolved(arguments: Sequence[str]) -> tuple[Guest, list[str]]:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program has ended.
+    """End of a program.
 
     Attributes:
-        exit_code: Its exit code; negative: the signal that ended it.
-        interrupted: What has asked to stop it while it ran, if something has.
+        exit_code: Exit code; negative: the signal that ended it.
+        interrupted: Interrupt that has asked to stop it while it ran, if there was one.
     """
 
     exit_code: int

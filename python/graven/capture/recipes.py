@@ -22,21 +22,20 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from graven.capture import Captured, CaptureError, Persistent, Request, Served, run
-from graven.capture.request import persistence_of, transactions_of
+from graven.capture import Captured, CaptureError, Request, Served, run
 from graven.running.pool import Observer
 
 FOLDER = Path(__file__).with_name("programs")
 """Recipes and sources."""
 
 EXAMPLES = "/usr/share/doc/libpmemobj-dev/examples"
-"""Where PMDK's package has its examples."""
+"""Folder of the examples in PMDK's package."""
 
 MEMORY = Path("/dev/shm")
 """Files there are in memory: what a program makes durable waits for no disk."""
 
 COMPILER_SECONDS = 300
-"""How long a program may take to compile."""
+"""Longest time that a program takes to compile."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +43,22 @@ class Recipe:
     """A real program.
 
     Attributes:
-        name: What it is called.
-        title: What it does.
-        transaction: What a transaction of it is.
+        name: Name of the recipe.
+        title: Title of the program.
+        transaction: Description of its transactions.
         packages: Packages of the distribution that it needs, by Debian's names.
-        sources: What is compiled; patterns. Of a program that is installed, nothing.
+        arguments: Arguments of the program.
+        sources: Patterns of the files that are compiled; none for a program that is installed.
+        libraries: Libraries that are linked.
         crate: A folder of recipes, with a program in Rust.
-        program: One that is installed.
-        folders: Where headers are.
-        options: Of the compiler.
-        libraries: That are linked.
-        arguments: Of the program.
-        input: What it reads from standard input.
-        environment: Variables that it is given.
-        socket: Of a program that serves, where it listens: a socket of the file system.
-        at_port: Or whether it listens at a port, `{port}` of its arguments, which is a free one.
-        clients: What then asks it, one after the other, the last of which ends it.
-        pm_files: Patterns of the files that are persistent memory.
-        pm_heap: Whether what `malloc` gives is.
-        transactions: Functions, as `--tx` takes them.
-        like: A library whose transactions are known.
-        without_persistence: Whether the library's own log is left out.
-        skip: Transactions before the trace begins, which fill the store.
+        program: A program that is installed.
+        folders: Folders of headers.
+        options: Options of the compiler.
+        socket: Socket in the file system at which a program that serves listens.
+        at_port: True if it listens at a port instead, `{port}` of its arguments, a free one.
+        clients: Clients that ask it, one after the other; the last one ends it.
+
+    The others are as in `Request`.
     """
 
     name: str
@@ -142,15 +135,17 @@ def capture_recipe(
         program, port = _build(recipe, folder), _free_port() if recipe.at_port else None
         request = Request(
             (str(program), *(_filled(a, folder, port) for a in recipe.arguments)),
-            Persistent(recipe.pm_files, recipe.pm_heap),
-            transactions_of(recipe.transactions, recipe.like),
-            recipe.skip,
-            transactions_max,
-            recipe.input.encode(),
-            dict(recipe.environment),
-            served=_served(recipe, folder, port),
-            left_out_if_there=persistence_of(recipe.like) if recipe.without_persistence else (),
+            recipe.pm_files,
+            recipe.pm_heap,
+            transactions=recipe.transactions,
+            like=recipe.like,
+            without_persistence=recipe.without_persistence,
             only_pm=only_pm,
+            skip=recipe.skip,
+            transactions_max=transactions_max,
+            input=recipe.input.encode(),
+            environment=recipe.environment,
+            served=_served(recipe, folder, port),
         )
         return run(request, Path(trace), observe)
 

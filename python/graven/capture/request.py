@@ -1,16 +1,18 @@
-"""What is to be captured: which memory, what a transaction is, which part of a program."""
+"""Requests for a capture: which memory, what a transaction is, which part of a program."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
 from pathlib import Path
 
 from graven._engine import ConfigError
 
 ADDRESS_BITS = 47
-"""Of a program's addresses."""
+"""Bits of a program's addresses."""
 
 LOCKS = {
     "pthread_mutex_lock": "lock",
@@ -47,10 +49,10 @@ class Transactions:
     """Functions between which a program's stores are one transaction.
 
     Attributes:
-        begin: Its entry begins one; within another it counts as part of that.
-        commit: Its return ends one; without, the return of `begin` does: each call is one.
-        abort: Its return ends one that was undone, by stores of the program's.
-        begin_returns_zero: It has begun none if `begin` does not return 0.
+        begin: Function whose entry begins one; within another it counts as part of that.
+        commit: Function whose return ends one; without, each call of `begin` is one.
+        abort: Function whose return ends one that was undone, by stores of the program's.
+        begin_returns_zero: True if none has begun where `begin` does not return 0.
     """
 
     begin: str
@@ -74,7 +76,7 @@ class Transactions:
         return Transactions(*names)  # type: ignore[arg-type]  # there are no more than three
 
     def roles(self) -> list[tuple[str, str]]:
-        """Functions, and what they are for."""
+        """Functions, with their roles."""
         if self.commit is None:
             return [(self.begin, "call")]
         begin = "begin-returns-zero" if self.begin_returns_zero else "begin"
@@ -91,8 +93,8 @@ class Preset:
     """A library or program whose transactions are known.
 
     Attributes:
-        transactions: What they are between.
-        about: What one is, in words.
+        transactions: Functions between which they are.
+        about: One of them, in words.
         persistence: Functions that do nothing but what makes transactions atomic and durable, like
             the log that the library has of its own.
     """
@@ -132,13 +134,13 @@ KNOWN: Mapping[str, Preset] = {
 
 @dataclass(frozen=True)
 class Persistent:
-    """Which memory is persistent, beside what markers in the program say.
+    """Memory that is persistent, beside what markers in the program say.
 
     Attributes:
         files: Patterns of paths: shared mappings of such files.
-        heap: What `malloc` gives: memory before the break, anonymous mappings that are no stacks.
+        heap: True for the heap: memory before the break, anonymous mappings that are no stacks.
         variables: Names of variables of the program or its libraries.
-        ranges: First addresses, and how many bytes from there on.
+        ranges: First addresses, and bytes from there on.
     """
 
     files: tuple[str, ...] = ()
@@ -161,7 +163,7 @@ class Persistent:
         return Persistent(patterns, heap, tuple(filter(_is_name, texts)), pairs)
 
     def setup(self) -> list[str]:
-        """Lines of what the plugin is told."""
+        """Lines for the plugin."""
         return [
             *(f"file {pattern}" for pattern in self.files),
             *(["heap yes"] if self.heap else []),
@@ -184,10 +186,10 @@ def _range(text: str) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Served:
-    """What asks a program that serves, while it is captured.
+    """Clients of a program that serves, while it is captured.
 
     Attributes:
-        address: Where the program listens: a socket of the file system, or a port.
+        address: Address at which the program listens: a socket of the file system, or a port.
         clients: Commands that run one after the other; the last one has the program end.
     """
 
@@ -197,55 +199,104 @@ class Served:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be captured.
+    """A program to capture, and which part of what it does.
 
     Attributes:
-        arguments: The program and its arguments.
-        persistent: Which memory is persistent.
-        transactions: What a transaction is, beside what markers in the program say.
-        skip: Transactions before the trace begins.
+        arguments: The program, as it is, and its arguments.
+        pm_files: Patterns of paths: shared mappings of such files are persistent memory.
+        pm_heap: True if memory that `malloc` gives is persistent.
+        pm_ranges: Names of variables, or `ADDRESS:BYTES`, that are persistent memory.
+        transactions: `BEGIN:COMMIT`, `BEGIN:COMMIT:ABORT`, or one function, names of functions;
+            beside those of markers in the program.
+        like: A library or program whose transactions are known, one of `KNOWN`.
+        critical_sections: True if each critical section of a thread is a transaction, from the
+            acquisition of its first lock to the release of its last.
+        from_function: Function with whose first entry the trace begins.
+        until_function: Function with the end of whose first call after that the trace ends.
+        leave_out: Functions whose loads, stores and instructions are not in the trace.
+        without_persistence: True to leave out the log that the library `like` has of its own.
+        only_pm: True to leave out loads and stores of volatile memory; they are instructions like
+            others.
+        sysroot: The folder that has the program's loader and libraries, if `/` has not.
+        skip: Transactions before the trace begins, counted from there.
         transactions_max: Transactions in it at most; all if not given.
-        input: What the program reads from standard input; its own if not given.
-        environment: Variables that it is given besides.
-        served: Of a program that serves, what asks it.
-        critical_sections: Whether each critical section of a thread is a transaction.
-        from_function: Its first entry begins the region of interest.
-        until_function: The end of its first call after that ends the region.
-        left_out: Functions whose loads, stores and instructions are not in the trace.
-        left_out_if_there: The same, and the program may have none of them.
-        only_pm: Whether the trace has no loads and stores of volatile memory.
-        sysroot: The folder that has its loader and libraries, if `/` has not.
+        input: Standard input of the program; that of this process if not given.
+        environment: Variables that it gets besides.
+        served: Clients of a program that serves.
+
+    Raises:
+        ConfigError: something is refused.
     """
 
-    arguments: tuple[str, ...]
-    persistent: Persistent
-    transactions: tuple[Transactions, ...] = ()
+    arguments: Sequence[str]
+    pm_files: Iterable[str] = ()
+    pm_heap: bool = False
+    pm_ranges: Iterable[str] = ()
+    transactions: Iterable[Transactions | str] = ()
+    like: str | None = None
+    critical_sections: bool = False
+    from_function: str | None = None
+    until_function: str | None = None
+    leave_out: Iterable[str] = ()
+    without_persistence: bool = False
+    only_pm: bool = False
+    sysroot: str | PathLike[str] | None = None
     skip: int = 0
     transactions_max: int | None = None
     input: bytes | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     served: Served | None = None
-    critical_sections: bool = False
-    from_function: str | None = None
-    until_function: str | None = None
-    left_out: tuple[str, ...] = ()
-    left_out_if_there: tuple[str, ...] = ()
-    only_pm: bool = False
-    sysroot: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Checks what is known without running the program."""
+        if self.skip < 0 or (self.transactions_max is not None and self.transactions_max < 1):
+            raise ConfigError("skip is 0 or more, and transactions_max 1 or more")
+        for name in ("arguments", "pm_files", "pm_ranges", "transactions", "leave_out"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        _ = self.all_transactions, self.persistent, self.left_out_if_there
+
+    @cached_property
+    def persistent(self) -> Persistent:
+        """Memory that is persistent, beside what markers in the program say."""
+        return Persistent.of(self.pm_files, self.pm_heap, self.pm_ranges)
+
+    @cached_property
+    def all_transactions(self) -> tuple[Transactions, ...]:
+        """Transactions as they are given, and those of a library that is known."""
+        if self.like is not None and self.like not in KNOWN:
+            raise ConfigError(f"like: {self.like} is not known; allowed: {', '.join(KNOWN)}")
+        given = (
+            t if isinstance(t, Transactions) else Transactions.parse(t) for t in self.transactions
+        )
+        return (*given, *(() if self.like is None else (KNOWN[self.like].transactions,)))
+
+    @cached_property
+    def left_out_if_there(self) -> tuple[str, ...]:
+        """Functions that are left out if the program has them: a library's own persistence."""
+        if not self.without_persistence:
+            return ()
+        preset = KNOWN.get(self.like or "")
+        if not preset or not preset.persistence:
+            known = ", ".join(name for name, preset in KNOWN.items() if preset.persistence)
+            raise ConfigError(
+                "without_persistence: no functions are known that only log, of "
+                f"{self.like or 'nothing'}; known: {known}; any function can be named (leave_out)"
+            )
+        return preset.persistence
 
     def roles(self) -> dict[str, list[str]]:
-        """Functions that are followed, and what they are for.
+        """Functions that are followed, with their roles.
 
         Raises:
-            ConfigError: what is said of transactions contradicts itself, or a name is none.
+            ConfigError: transactions contradict each other, or a name is none.
         """
-        if self.critical_sections and self.transactions:
+        if self.critical_sections and self.all_transactions:
             raise ConfigError(
                 "critical sections are transactions, or those between functions: not both "
                 "(--tx-locks goes with no --tx and no --like)"
             )
         found: dict[str, list[str]] = {}
-        for name, role in (pair for t in self.transactions for pair in t.roles()):
+        for name, role in (pair for t in self.all_transactions for pair in t.roles()):
             roles = found.setdefault(name, [role])
             if roles != [role]:
                 raise ConfigError(
@@ -254,7 +305,7 @@ class Request:
         edges = (
             ("from", self.from_function),
             ("until", self.until_function),
-            *(("left-out", name) for name in (*self.left_out, *self.left_out_if_there)),
+            *(("left-out", name) for name in (*self.leave_out, *self.left_out_if_there)),
         )
         for role, edge in edges:
             if edge is None:
@@ -270,7 +321,7 @@ class Request:
         return found
 
     def beginning(self) -> set[str]:
-        """What functions are for with whose entry the trace may begin."""
+        """Roles of functions with whose entry the trace may begin."""
         if self.from_function is not None:
             return {"from"}
         return {
@@ -282,37 +333,6 @@ class Request:
 
     def needed(self) -> list[str]:
         """Functions without which there is no such trace."""
-        names = [name for t in self.transactions for name in (t.begin, t.commit)]
-        edges = (self.from_function, self.until_function, *self.left_out)
+        names = [name for t in self.all_transactions for name in (t.begin, t.commit)]
+        edges = (self.from_function, self.until_function, *self.leave_out)
         return [name for name in (*names, *edges) if name is not None]
-
-
-def transactions_of(
-    given: Iterable[Transactions | str], like: str | None
-) -> tuple[Transactions, ...]:
-    """Transactions as they are given, and those of a library that is known.
-
-    Raises:
-        ConfigError: a text of another form, or an unknown library.
-    """
-    if like is not None and like not in KNOWN:
-        raise ConfigError(f"like: {like} is not known; allowed: {', '.join(KNOWN)}")
-    parsed = [t if isinstance(t, Transactions) else Transactions.parse(t) for t in given]
-    return (*parsed, *(() if like is None else (KNOWN[like].transactions,)))
-
-
-def persistence_of(like: str | None) -> tuple[str, ...]:
-    """Functions of a library's own persistence.
-
-    Raises:
-        ConfigError: nothing is known of the library.
-    """
-    preset = KNOWN.get(like or "")
-    found = preset.persistence if preset else ()
-    if not found:
-        known = ", ".join(name for name, preset in KNOWN.items() if preset.persistence)
-        raise ConfigError(
-            f"without_persistence: no functions are known that only log, of {like or 'nothing'}; "
-            f"known: {known}; any function can be named (leave_out)"
-        )
-    return found

@@ -16,7 +16,7 @@ from graven import __version__
 from graven.engine import checkout
 
 VERSION = f"graven {__version__}"
-"""What `graven --version` says."""
+"""Output of `graven --version`."""
 
 
 def main() -> NoReturn:

@@ -9,22 +9,20 @@ from pathlib import Path
 import click
 
 from graven import _engine
-from graven.basics import signals
 from graven.basics.errors import OutputError
 from graven.basics.numbers import exact
 from graven.cli import options
-from graven.cli.campaigns import ROOM, Done, Task, carry_out
-from graven.cli.files import Writer, Written
-from graven.cli.storing import InFile, State, UnderWay, keeper, say_found
+from graven.cli.campaigns import Done, Task, carry_out
+from graven.cli.files import Writer
+from graven.cli.storing import State, UnderWay, say_found, state_file
 from graven.cli.terminal import note
-from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks
-from graven.laboratory.state_file import StateFile
+from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks, Schedules
 from graven.running.pool import Observer, Snapshot
-from graven.running.work import Executor, Local
+from graven.running.work import Executor, How, Local
 from graven.store.keeper import Keeper
 
 SAVE_SECONDS = 5.0
-"""How much work of a campaign with `--state` may be lost."""
+"""Most work, in seconds, of a campaign with `--state` that an end without warning loses."""
 
 HELP = """Draw programs, machines and orders of events in memory, and let power fail in them.
 
@@ -50,57 +48,39 @@ or a mutant survived, 2 for refused input, 130 for an interrupt.
 @options.settings
 @options.mutant
 @options.violations("a design's schedules")
-@click.option(
-    "--state",
-    type=Written(dir_okay=False),
-    metavar="FILE",
-    help="Keep what is done there, and go on from it.",
-)
+@options.written("--state", "Keep what is done there, and continue from it.")
 @options.replay("one design")
-@options.on
+@options.executor("Chunks of schedules")
 @options.keeping
-@options.jobs("Chunks of schedules")
 @options.form("table", "json")
 def adversary(
     designs: str | None,
-    schedules: int,
-    first_seed: int,
-    draws: tuple[tuple[str, int], ...],
+    schedules: Schedules,
     settings: dict[str, str],
     mutant: str | None,
     violations: int,
     state: Path | None,
     replay: Path | None,
-    on: str,
-    folder: Path,
-    no_store: bool,
-    fresh: bool,
-    jobs: int | None,
+    executor: Executor,
+    keeping: options.Keeping,
     form: str,
 ) -> int:
     """Checks everything, runs, writes, prints."""
-    executor = options.executor_of(on, jobs)
     if state is not None and not isinstance(executor, Local):
+        on = click.get_current_context().params["on"]
         raise click.UsageError(f"--state: not with --on {on}, which goes on from the store")
     names = options.designs_crashed(designs, {}, mutant)
-    plan = AdversaryRequest(
-        tuple(names), schedules, first_seed, mutant, tuple(settings.items()), violations, draws
-    )
-    keep = keeper(folder, no_store=no_store or state is not None, fresh=fresh, results=0)
+    plan = AdversaryRequest(tuple(names), schedules, mutant, tuple(settings.items()), violations)
+    keep = None if state is not None else keeping.keeper(0)
     task: Task
     if isinstance(executor, Local):
-        kept = None if state is None else InFile(StateFile(state), ROOM)
-        task = _Schedules.prepare(plan, kept if keep is None else UnderWay(keep, plan))
+        kept = state_file(state) if keep is None else UnderWay(keep, plan)
+        task = _Schedules.prepare(plan, kept)
     else:
         task = _Blocks(Blocks.of(plan), keep)
     return carry_out(
         task, executor, keep=keep, campaigns=len(names), replay=replay, mutant=mutant, form=form
     )
-
-
-def _workers(executor: Executor) -> int | None:
-    """How many at a time on this host."""
-    return executor.workers if isinstance(executor, Local) else None
 
 
 @dataclass
@@ -111,16 +91,16 @@ class _Blocks(Task):
     keep: Keeper | None
     noun: str = "blocks of schedules"
 
+    @property
+    def is_kept(self) -> bool:
+        return self.keep is not None
+
     def run(self, executor: Executor, display: Observer) -> Done:
         total = len(self.blocks.plan.designs) * len(self.blocks.blocks)
-        checked = self.blocks.run(keep=self.keep, executor=executor, observe=display)
+        checked = self.blocks.run(How(self.keep, executor, display))
         say_found(checked.found, total)
-        interruption = None
-        if checked.interrupted:
-            interruption = signals.words()
-            if self.keep is not None:
-                interruption += "; the same command goes on"
-        return Done(checked.reports, checked.failures, 0, interruption)
+        done = f"{len(checked.reports)} designs have reports"
+        return Done(checked.reports, checked.failures, 0, done if checked.interrupted else None)
 
 
 @dataclass
@@ -136,18 +116,27 @@ class _Schedules(Task):
     @staticmethod
     def prepare(plan: AdversaryRequest, state: State | None) -> _Schedules:
         """Checks the plan, and reads the state if there is one."""
-        campaign = AdversaryCampaign.prepare(plan)
+        found = _Schedules(AdversaryCampaign.prepare(plan), state, 0)
         text = None if state is None else state.read()
         if state is None or text is None:
-            return _Schedules(campaign, state, 0)
+            return found
         try:
             campaign = AdversaryCampaign.prepare(plan, text)
         except _engine.ConfigError as error:
-            state.refused(error)
-            return _Schedules(campaign, state, 0)
-        done, total = exact(campaign.schedules), exact(campaign.total)
-        note(f"{state.where}: {done} of {total} schedules were done")
-        return _Schedules(campaign, state, _judged(campaign))
+            if (refusal := state.refused(error)) is not None:
+                raise refusal from None
+            return found
+        found = _Schedules(campaign, state, _judged(campaign))
+        note(f"{state.where}: {found.done} were done")
+        return found
+
+    @property
+    def is_kept(self) -> bool:
+        return self.state is not None
+
+    @property
+    def done(self) -> str:
+        return f"{exact(self.campaign.schedules)} of {exact(self.campaign.total)} schedules"
 
     def run(self, executor: Executor, display: Observer) -> Done:
         def observe(snapshot: Snapshot) -> None:
@@ -156,17 +145,12 @@ class _Schedules(Task):
             if has_grown and time.monotonic() - self._saved >= SAVE_SECONDS:
                 self._save_or_warn()
 
-        checked = self.campaign.run(workers=_workers(executor), observe=observe)
-        interruption = None
-        if checked.interrupted:
-            done, total = exact(self.campaign.schedules), exact(self.campaign.total)
-            interruption = f"{signals.words()}: {done} of {total} schedules were done"
-            if self.state is not None:
-                interruption += "; the same command goes on from there"
-        if self.state is not None:
-            self._save()
+        workers = executor.workers if isinstance(executor, Local) else None
+        checked = self.campaign.run(workers=workers, observe=observe)
+        self._save()
         count = _judged(self.campaign) - self.before
-        return Done(checked.reports, checked.failures, count, interruption)
+        done = f"{self.done} were done" if checked.interrupted else None
+        return Done(checked.reports, checked.failures, count, done)
 
     def _save(self) -> None:
         growth = self.campaign.growth

@@ -1,8 +1,7 @@
-"""What `graven crash` and `graven adversary` have in common: how a campaign is run and shown."""
+"""Campaigns of `graven crash` and `graven adversary`: how they are run and shown."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,26 +10,28 @@ from pathlib import Path
 import click
 
 from graven.basics import output
-from graven.basics.errors import OutputError
 from graven.basics.folders import RESULTS, distinct
 from graven.basics.numbers import exact, scaled
-from graven.cli.storing import watched
-from graven.cli.terminal import REFUSED, complain, note, refusing, results_console
+from graven.cli.storing import ROOM, conclude, show, watched
+from graven.cli.terminal import REFUSED, note, refusing, results_console
 from graven.cli.verdicts import print_campaigns
 from graven.laboratory.checker import Kept
 from graven.laboratory.reports import Campaign
-from graven.results.formats import json_text
-from graven.running.pool import Failure, Observer, failures_text
+from graven.running.pool import Failure, Observer
 from graven.running.work import Executor
 from graven.store.keeper import Keeper
-
-ROOM = 4 << 20
-"""Room to ask for before a campaign, for a program or a state."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a campaign; `checked` are the power failures of this run of the command."""
+    """The result of a campaign.
+
+    Attributes:
+        reports: What came of each design, or of each run.
+        failures: Those that did not end well.
+        checked: Power failures of this run of the command.
+        interruption: How much had been done, if the campaign was interrupted.
+    """
 
     reports: Sequence[Campaign]
     failures: Sequence[Failure]
@@ -42,6 +43,11 @@ class Task:
     """One of the two kinds of campaign."""
 
     noun: str
+
+    @property
+    def is_kept(self) -> bool:
+        """Tells whether the campaign continues where it was interrupted."""
+        raise NotImplementedError
 
     def run(self, executor: Executor, display: Observer) -> Done:
         """Runs it."""
@@ -75,9 +81,9 @@ def carry_out(
     """Runs campaigns, writes what replays their violations, prints; returns the exit code.
 
     Args:
-        task: What is run.
-        executor: Where.
-        keep: What keeps the results, if anything does.
+        task: Campaigns to run.
+        executor: Place where they run.
+        keep: Keeper of the results, if they are kept.
         campaigns: The number of reports that are to come.
         replay: The file of the one violation, if it is not to be named after its campaign.
         mutant: The mutant that must be killed, if there is one.
@@ -96,22 +102,29 @@ def carry_out(
         done = task.run(executor, display)
     seconds = time.monotonic() - started
     kept: Mapping[int, Kept] = {}
+    replays: Mapping[int, Path] = {}
     try:
         kept = task.recovered(done)
         replays = _write(done.reports, replay)
-    except OutputError:
-        _print(done.reports, {}, kept, form)
-        raise
-    _print(done.reports, replays, kept, form)
+    finally:
+        show(
+            form,
+            done.reports,
+            lambda: print_campaigns(results_console(), done.reports, replays, kept),
+        )
     if done.checked:
         note(
             f"{exact(done.checked)} power failures in {seconds:.2f} s of host time: "
             f"{scaled(done.checked / seconds)}/s"
         )
-    remark = task.remark(done)
-    if remark is not None:
+    if (remark := task.remark(done)) is not None:
         note(remark)
-    return _status(done, mutant)
+    violated = [report for report in done.reports if report.violations]
+    missed = mutant is not None and not violated
+    is_fine = not missed and not any(report.claims_safety for report in violated)
+    status = conclude(done.failures, done.interruption, is_kept=task.is_kept, is_fine=is_fine)
+    is_refused = any(report.verdict == "refused" for report in done.reports)
+    return REFUSED if status == 0 and is_refused else status
 
 
 def _write(reports: Sequence[Campaign], replay: Path | None) -> dict[int, Path]:
@@ -127,29 +140,3 @@ def _write(reports: Sequence[Campaign], replay: Path | None) -> dict[int, Path]:
         output.write(path, text.encode())
         written[number] = path
     return written
-
-
-def _print(
-    reports: Sequence[Campaign],
-    replays: Mapping[int, Path],
-    kept: Mapping[int, Kept],
-    form: str,
-) -> None:
-    if form == "json":
-        sys.stdout.write(json_text([report.to_dict() for report in reports]))
-    else:
-        print_campaigns(results_console(), reports, replays, kept)
-    sys.stdout.flush()
-
-
-def _status(done: Done, mutant: str | None) -> int:
-    for failure in done.failures:
-        complain(failures_text([failure]))
-    if done.interruption is not None:
-        note(done.interruption)
-        return 130
-    violated = [report for report in done.reports if report.violations]
-    missed = mutant is not None and not violated
-    if done.failures or missed or any(report.claims_safety for report in violated):
-        return 1
-    return REFUSED if any(report.verdict == "refused" for report in done.reports) else 0

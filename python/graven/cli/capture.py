@@ -16,7 +16,7 @@ from graven.capture import HEADER, KNOWN, Captured, CaptureError, Transactions
 from graven.capture.recipes import capture_recipe, recipes
 from graven.cli import options
 from graven.cli.files import Writer, Written
-from graven.cli.tables import plain_table
+from graven.cli.tables import numbers, plain_table
 from graven.cli.terminal import REFUSED, complain, note, refusing, results_console
 from graven.results.formats import json_text
 from graven.running.progress import Display
@@ -55,28 +55,28 @@ ILLEGAL = (
     "that is the signal of an instruction that QEMU does not have: of AArch64 SVE and SME, "
     "and before QEMU 8.1 DC CVAP and DC CVADP"
 )
-"""What is said of a program that SIGILL has ended."""
+"""Explanation for a program that SIGILL has ended."""
 
 MOVED = (
     "some transactions were ended by threads that had none, and others were never ended: a "
     "transaction that goes on in another thread, as a goroutine or a coroutine may, is not "
     "followed there. Bind it to its thread, in Go by runtime.LockOSThread"
 )
-"""What is said if transactions may have changed threads."""
+"""Warning if transactions may have changed threads."""
 
 NEVER_ENTERED = (
     "among the symbols, and never entered: what the program calls nevertheless, the compiler has "
     "probably inlined where it is called (__attribute__((noinline)), or -fno-inline, keeps it a "
     "function of its own)"
 )
-"""What is said of functions that were named and have said nothing."""
+"""Warning of functions that were named and that the program has not entered."""
 
 SECTIONS = {
     "sections_untouched": "critical sections without persistent memory, left out",
     "words_left_out": "loads and stores of words by functions that are left out",
     "locks_merged": "locks that are one with others, since they are acquired in a circle",
 }
-"""What is said of critical sections and their locks, if there is something to say."""
+"""Rows about critical sections and their locks, which are left out where the count is 0."""
 
 
 def _transactions(
@@ -115,7 +115,7 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
 @click.option(
     "--pm-heap",
     is_flag=True,
-    help="What malloc gives is persistent memory: memory before the break, anonymous mappings.",
+    help="Memory that malloc gives is persistent: memory before the break, anonymous mappings.",
 )
 @click.option(
     "--pm-range",
@@ -163,7 +163,7 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
     "--leave-out",
     multiple=True,
     metavar="FUNCTION",
-    help="What this function loads and stores is not in the trace; it is counted.",
+    help="Leave out what this function loads and stores; it is counted.",
 )
 @click.option(
     "--without-persistence",
@@ -182,17 +182,15 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
     "--sysroot",
     metavar="FOLDER",
     type=click.Path(path_type=Path),
-    help="Where the program's loader and libraries are, if not in /: those of a program for "
+    help="Folder of the program's loader and libraries, if not /: those of a program for "
     "AArch64.  [default: QEMU_LD_PREFIX, or where the distribution has them]",
 )
-@click.option(
-    "--skip",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Transactions before the trace begins, from --from on.  [default: 0]",
+@options.number(
+    "--skip", "Transactions before the trace begins, from --from on.", least=0, default=0
 )
 @click.option(
     "--limit",
+    "transactions_max",
     type=click.IntRange(min=1),
     metavar="N",
     help="Transactions of the trace at most.  [default: all]",
@@ -203,7 +201,7 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
     default=0.0,
     show_default=True,
     metavar="SHARE",
-    help="Of the loads, and of the bytes that were stored, that may be unexplained.",
+    help="Share of the loads, and of the bytes that were stored, that may be unexplained.",
 )
 @click.option(
     "--include-path",
@@ -218,30 +216,16 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
 def capture(
     trace: Path | None,
     recipe: str | None,
-    pm_files: tuple[str, ...],
-    pm_heap: bool,
-    pm_ranges: tuple[str, ...],
-    transactions: tuple[Transactions, ...],
-    like: str | None,
-    critical_sections: bool,
-    from_function: str | None,
-    until_function: str | None,
-    leave_out: tuple[str, ...],
-    without_persistence: bool,
     only_pm: bool,
-    sysroot: Path | None,
-    skip: int | None,
-    limit: int | None,
+    transactions_max: int | None,
     unexplained: float,
     form: str,
     program: tuple[str, ...],
+    **how: Any,  # noqa: ANN401 - arguments of `graven.capture.capture`
 ) -> int:
     """Runs the program, makes the trace, says what is in it."""
     if recipe is not None:
-        edges = (from_function, until_function)
-        persistent = (pm_files, pm_heap, pm_ranges)
-        tx = (transactions, like, critical_sections, leave_out, without_persistence)
-        if any((program, *persistent, *tx, *edges, sysroot, skip)):
+        if program or any(how.values()):
             raise click.UsageError(
                 "--recipe says all but --to, --only-pm, --limit and --unexplained"
             )
@@ -252,30 +236,15 @@ def capture(
         raise click.UsageError("--to says where the trace goes")
     try:
         with refusing("--to: "), Display("captures") as display:
+            common: dict[str, Any] = {
+                "only_pm": only_pm,
+                "transactions_max": transactions_max,
+                "observe": display,
+            }
             if recipe is not None:
-                found = capture_recipe(
-                    recipe, trace, only_pm=only_pm, transactions_max=limit, observe=display
-                )
+                found = capture_recipe(recipe, trace, **common)
             else:
-                found = captures.capture(
-                    program,
-                    trace,
-                    pm_files=pm_files,
-                    pm_heap=pm_heap,
-                    pm_ranges=pm_ranges,
-                    transactions=transactions,
-                    like=like,
-                    critical_sections=critical_sections,
-                    from_function=from_function,
-                    until_function=until_function,
-                    leave_out=leave_out,
-                    without_persistence=without_persistence,
-                    only_pm=only_pm,
-                    sysroot=sysroot,
-                    skip=skip or 0,
-                    transactions_max=limit,
-                    observe=display,
-                )
+                found = captures.capture(program, trace, **how, **common)
     except CaptureError as error:
         complain(str(error))
         return REFUSED
@@ -292,7 +261,7 @@ def capture(
 
 
 def _is_explained(report: Mapping[str, Any], share: float) -> bool:
-    """Whether no more is unexplained than that share."""
+    """Tells whether no more is unexplained than that share."""
     stored = max(1, 8 * report["stores"] + report["kernel_bytes"])
     return bool(
         report["bytes_unexplained"] <= share * stored
@@ -329,9 +298,7 @@ def _print(found: Captured) -> None:
             "syncs": "calls of msync, left out",
         }
         rows += [(label, exact(found.counts[name])) for name, label in names.items()]
-    table = plain_table()
-    table.add_column("captured")
-    table.add_column("", justify="right")
+    table = plain_table("captured", *numbers(""))
     for row in rows:
         table.add_row(*row)
     console.print(table)
@@ -339,7 +306,7 @@ def _print(found: Captured) -> None:
 
 
 def _volatile(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is said of volatile memory, if the trace has it."""
+    """Rows about volatile memory, if the trace has it."""
     if not report["volatile_pages"]:
         return [("loads and stores of volatile memory", "instructions like others (--only-pm)")]
     return [
@@ -350,7 +317,7 @@ def _volatile(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _if_any(report: Mapping[str, Any], labels: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What is said of counts, by their names, that are not 0."""
+    """Rows of counts, by their names, that are not 0."""
     return [(label, exact(report[name])) for name, label in labels.items() if report[name]]
 
 

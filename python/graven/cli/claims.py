@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.text import Text
 
 from graven.basics.numbers import ratio
-from graven.cli.tables import plain_table
+from graven.cli.tables import folded, numbers, plain_table, whole
 from graven.cli.terminal import results_console
 from graven.papers.counts import CLASSES, COLUMNS, by_class, share, three_counts
 from graven.papers.rules import (
@@ -43,18 +43,10 @@ def print_claims(title: str, assessed: Sequence[Verdict]) -> None:
         if not chosen:
             continue
         console.print(f"{kind}:")
-        table = plain_table()
-        for column in (
-            "claim",
-            "where",
-            "paper",
-            "ours, by default",
-            "paper's method",
-            "over all readings",
-            "verdict",
-            "why",
-        ):
-            table.add_column(column, overflow="fold")
+        table = plain_table(
+            *folded("claim", "where", "paper", "ours, by default"),
+            *folded("paper's method", "over all readings", "verdict", "why"),
+        )
         for verdict in chosen:
             table.add_row(*_row(verdict))
         console.print(table)
@@ -64,9 +56,7 @@ def print_claims(title: str, assessed: Sequence[Verdict]) -> None:
 def print_beside(assessed: Sequence[Verdict]) -> None:
     """Claims about a figure: the paper's number beside ours, and why one is not met."""
     console = results_console()
-    table = plain_table()
-    for column in ("claim", "it says", "paper", "ours", "verdict"):
-        table.add_column(column, overflow="fold")
+    table = plain_table(*folded("claim", "it says", "paper", "ours", "verdict"))
     for verdict in assessed:
         table.add_row(
             Text(verdict.claim.id),
@@ -130,12 +120,7 @@ def _print_classes(papers: Mapping[str, Sequence[Verdict]]) -> None:
         for verdict in VERDICTS
         if any(verdict in counts for classes in counted.values() for counts in classes.values())
     ]
-    table = plain_table()
-    table.add_column("paper")
-    table.add_column("class", no_wrap=True)
-    for verdict in there:
-        table.add_column(verdict, justify="right")
-    table.add_column("claims", justify="right")
+    table = plain_table("paper", whole("class"), *numbers(*there, "claims"))
     for name, classes in counted.items():
         for kind, counts in classes.items():
             cells = [str(counts[verdict]) if verdict in counts else "" for verdict in there]
@@ -150,20 +135,11 @@ def _print_three(papers: Mapping[str, Sequence[Verdict]]) -> None:
     if not counted:
         return
     console = results_console()
-    table = plain_table()
-    table.add_column("measured", no_wrap=True)
-    table.add_column("under", no_wrap=True)
-    for column in (
-        "within 25 %",
-        "numbers",
-        "as printed",
-        "one workload",
-        "right in direction",
-        "contradicted",
-        "undecided",
-        "not tried",
-    ):
-        table.add_column(column, justify="right")
+    table = plain_table(
+        *(whole("measured"), whole("under")),
+        *numbers("within 25 %", "numbers", "as printed", "one workload"),
+        *numbers("right in direction", "contradicted", "undecided", "not tried"),
+    )
     for name, counts in counted.items():
         for count in counts:
             table.add_row(

@@ -10,22 +10,17 @@ import click
 
 from graven._engine import ConfigError
 from graven.api.loading import load
-from graven.api.options import choose
-from graven.basics import output, signals
+from graven.api.plans import Plan
+from graven.basics import output
 from graven.cli import options
 from graven.cli.files import Writer, Written
-from graven.cli.storing import keeper, say_found, watched
-from graven.cli.terminal import complain, note, refusing, results_console
-from graven.engine.machine import Machine
-from graven.engine.variants import Variant
+from graven.cli.storing import conclude, say_found, watched
+from graven.cli.terminal import note, refusing, results_console
 from graven.results import formats
 from graven.results.combining import combine
 from graven.results.comparison import Comparison, Normalised
-from graven.results.recovery import is_asked, shown, with_recovery
-from graven.results.region import with_region
-from graven.running.experiment import Experiment, Result
-from graven.running.job import chosen
-from graven.running.pool import failures_text
+from graven.running.experiment import Experiment
+from graven.running.work import Executor, How
 
 DEFAULT_REPORT = Path("report.html")
 
@@ -69,23 +64,12 @@ once; what had finished is printed and written all the same, and the exit code i
 
 
 @click.command(cls=Writer, help=HELP)
-@options.designs("the machine's, else every one that stands for a paper")
-@options.workloads("the machine's, else micro")
-@options.machine
-@click.option(
-    "--threads",
-    type=options.ThreadCounts(),
-    metavar="N[,N...]",
-    help="Program threads; several counts are compared with each other.  [default: the machine's, "
-    "else one per core]",
+@options.comparing(
+    designs_="the machine's, else every one that stands for a paper",
+    workloads_="the machine's, else micro",
+    threads_="the machine's, else one per core",
+    size="the machine's, else as many as precision asks for",
 )
-@options.measured_transactions("the machine's, else as many as precision asks for")
-@options.seed
-@options.seeds
-@options.settings
-@options.vary
-@options.variants
-@options.from_start
 @options.recovery
 @click.option(
     "--baseline",
@@ -111,95 +95,65 @@ once; what had finished is printed and written all the same, and the exit code i
     help="Write results with the whole configuration: a file by its ending (.json, .csv, "
     ".parquet), or a folder with all three and the report.",
 )
-@options.on
+@options.executor("Simulations")
 @options.keeping
-@options.jobs("Simulations")
 @options.form("table", "json", "csv", "parquet")
-@click.option(
+@options.written(
     "--report",
-    type=Written(dir_okay=False),
-    metavar="FILE",
-    help="Write the report there.  [default with a table: report.html, or in the --out folder]",
+    "Write the report there.  [default with a table: report.html, or in the --out folder]",
 )
 @click.option("--no-report", is_flag=True, help="Write no report.")
 def compare(
-    designs: str | None,
-    workloads: str | None,
-    machine: str,
-    threads: tuple[int, ...] | None,
-    transactions: int | None,
-    seed: int,
-    seeds: tuple[int, ...] | None,
-    settings: dict[str, str],
-    vary: dict[str, list[str]] | None,
-    variants: dict[str, Variant],
-    from_start: bool,
+    asked: options.Comparing,
     recovery: int | None,
     baseline: str | None,
     metrics: str | None,
     others: tuple[Path, ...],
     out: Path | None,
-    on: str,
-    folder: Path,
-    no_store: bool,
-    fresh: bool,
-    jobs: int | None,
+    executor: Executor,
+    keeping: options.Keeping,
     form: str,
     report: Path | None,
     no_report: bool,
 ) -> int:
     """Checks everything, simulates, prints, writes."""
-    executor = options.executor_of(on, jobs)
-    found = Machine.find(machine)
-    settings = with_recovery(settings, recovery)
-    choice = choose(
-        designs,
-        workloads,
-        found,
-        settings,
-        vary,
-        threads=threads,
-        transactions=transactions,
-        metrics=metrics,
-        variants=variants,
-    )
-    varied = [item.key for item in choice.vary]
-    with refusing():
-        settings = with_region(settings, found, varied, from_start=from_start)
-    metrics_shown = shown(choice.metrics, asked=is_asked(settings, varied, found))
+    plan = asked.plan(recovery=recovery, metrics=metrics)
     beside = [_read(path) for path in others]
     theirs = [design for item in beside for design in item.designs]
-    options.check_baseline(baseline, list(dict.fromkeys([*choice.designs, *theirs])))
+    options.check_baseline(baseline, list(dict.fromkeys([*plan.choice.designs, *theirs])))
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError(
             "--format parquet is binary: give --out FILE.parquet, or redirect standard output"
         )
-    plan = chosen(choice, found, seeds=options.seeds_of(seed, seeds), settings=settings)
-    experiment = Experiment.prepare(plan)
+    experiment = Experiment.prepare(plan.jobs(asked.all_seeds()))
+    total = len(experiment.simulations)
     targets = _targets(out, report, form, no_report=no_report)
     _check(targets, out, others, len(experiment.jobs))
-    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(experiment.simulations))
+    keep = keeping.keeper(total)
 
     with watched(keep) as display:
-        result = experiment.run(keep=keep, executor=executor, observe=display)
-    total = len(experiment.simulations)
+        result = experiment.run(How(keep, executor, display))
     say_found(result.found, total)
     if total < len(experiment.jobs):
         note(f"simulations: {experiment.counted}; a design that does not read a key runs once")
-    comparison = Comparison(result.records, metrics=metrics_shown, machine=found, settings=settings)
+    comparison = Comparison(
+        result.records, metrics=plan.metrics, machine=plan.machine, settings=plan.settings
+    )
     if comparison.records:
         for path, item in zip(others, beside, strict=True):
             comparison = _beside(comparison, item, path)
-    baseline = baseline or choice.baseline
+    baseline = baseline or plan.choice.baseline
     if baseline is not None and result.records and baseline not in comparison.designs:
         note(f"no result of the baseline {baseline}; another design takes its place")
         baseline = None
     normalised = comparison.normalised(baseline)
     try:
-        _write(targets, normalised, found, settings)
+        _write(targets, normalised, plan)
     finally:
         _print(form, normalised, binary=out is None)
-    return _status(result, total)
+    done = f"{result.done} of {total} simulations had finished"
+    interruption = done if result.interrupted else None
+    return conclude(result.failures, interruption, is_kept=keep is not None)
 
 
 def _read(path: Path) -> Comparison:
@@ -249,12 +203,7 @@ def _check(
         output.check([path for _, path in written], needed, make=out)
 
 
-def _write(
-    targets: Sequence[formats.Target],
-    normalised: Normalised,
-    machine: Machine,
-    settings: dict[str, str],
-) -> None:
+def _write(targets: Sequence[formats.Target], normalised: Normalised, plan: Plan) -> None:
     records = normalised.comparison.records
     if not records:
         return
@@ -262,7 +211,7 @@ def _write(
         if target.form == "html":
             from graven.drawing.pages import render
 
-            content = render(normalised, machine, settings).encode()
+            content = render(normalised, plan.machine, plan.settings).encode()
         else:
             content = formats.encode(records, target.form, full=True)
         output.write(target.path, content)
@@ -282,14 +231,3 @@ def _print(form: str, normalised: Normalised, *, binary: bool) -> None:
     else:
         sys.stdout.write(formats.encode(records, form, full=False).decode())
     sys.stdout.flush()
-
-
-def _status(result: Result, total: int) -> int:
-    if result.failures:
-        for failure in result.failures:
-            complain(failures_text([failure]))
-    if result.interrupted:
-        done = f"{result.done} of {total} simulations had finished"
-        note(f"{signals.words()}: {done}; the same command goes on")
-        return 130
-    return 1 if result.failures else 0

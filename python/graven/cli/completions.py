@@ -1,4 +1,4 @@
-"""What a shell completes besides commands and options: names of the catalogue and the papers.
+"""Completion of names in a shell: those of the catalogue and of the papers.
 
 Each function is what click asks: `shell_complete` of an option or an argument. Lists that are
 separated by commas are completed at their last name; settings up to their `=`.

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterable, Sequence
 
 import click
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 
 from graven.api.options import design_names
 from graven.basics.numbers import MISSING, exact
-from graven.cli import completions, options
-from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
+from graven.cli import options
+from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table, whole
 from graven.cli.terminal import results_console
 from graven.engine.catalogue import catalogue
 from graven.engine.machine import Machine
@@ -39,25 +39,12 @@ ROLES = {
 }
 """Headings of what a design does not add by itself."""
 
-COLUMNS: list[tuple[str, JustifyMethod]] = [
-    ("item", "left"),
-    ("value", "right"),
-    ("for each", "left"),
-    ("paper", "right"),
-    ("verdict", "left"),
-    ("formula", "left"),
-]
+COLUMNS = ("item", "value", "for each", "paper", "verdict", "formula")
 
 
 @click.command(help=HELP)
 @options.designs_argument("DESIGN...|all")
-@click.option(
-    "--machine",
-    metavar="PRESET|FILE",
-    shell_complete=completions.machine,
-    help="A preset (`graven list machines`), or a TOML file: anything with a folder in it or "
-    "ending in .toml.  [default: that of each design's paper]",
-)
+@options.optional_machine("that of each design's paper")
 @options.settings
 @click.option("--verbose", "-v", is_flag=True, help="With what every item is, and its claim.")
 @options.form("table", "json", "csv")
@@ -103,7 +90,7 @@ def _print_items(console: Console, cost: Cost, *, verbose: bool) -> None:
         of_title = [item for item in cost.items if _title(item) == title]
         if of_title:
             groups[title] = [_row(item, notes, verbose=verbose) for item in of_title]
-    console.print(grouped_table(COLUMNS, groups))
+    console.print(grouped_table(COLUMNS, groups, right=("value", "paper")))
     added = places([cost])
     if added:
         totals = ", ".join(f"{place} {exact(cost.totals[place])} B" for place in added)
@@ -138,8 +125,7 @@ def _formula(item: Item, *, verbose: bool) -> Iterable[str]:
 
 def _print_totals(console: Console, costs: Sequence[Cost], unsafe: set[str]) -> None:
     console.print("Bytes that designs add, by place", style="bold")
-    table = plain_table()
-    table.add_column("place", no_wrap=True)
+    table = plain_table(whole("place"))
     for cost in costs:
         table.add_column(marked(cost.design, unsafe), justify="right", no_wrap=True)
     for place in places(costs):

@@ -6,19 +6,16 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from graven.api.options import workload_names
-from graven.basics import signals
 from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX
 from graven.basics.folders import RESULTS
 from graven.cli import options
 from graven.cli.campaigns import Done, Task, carry_out
 from graven.cli.files import Writer
-from graven.cli.storing import keeper, say_found
+from graven.cli.storing import say_found
 from graven.cli.terminal import note
 from graven.engine.machine import Machine
 from graven.engine.variants import Variant
@@ -27,7 +24,7 @@ from graven.laboratory.crashes import TRANSACTIONS, CrashCampaign, CrashJob, Sha
 from graven.laboratory.reports import CrashReport
 from graven.running.job import matrix
 from graven.running.pool import Observer
-from graven.running.work import Executor
+from graven.running.work import Executor, How
 from graven.store.keeper import Keeper
 
 VERIFY_EVERY = 61
@@ -56,41 +53,29 @@ its run, 130 for an interrupt.
 """
 
 
-class Forms(click.ParamType[dict[str, int]]):
-    """Failure modes, each with its share."""
+MODES = {
+    "torn": Shares.torn,
+    "in-flight": Shares.in_flight,
+    "recovery": Shares.recovery,
+    "structures": Shares.structures,
+}
+"""Failure modes, each with its share by default."""
 
-    name = "failure modes"
-    shares = Shares()
-    known: Mapping[str, int] = {
-        "torn": shares.torn,
-        "in-flight": shares.in_flight,
-        "recovery": shares.recovery,
-        "structures": shares.structures,
-    }
 
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401 - click's own signature
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> dict[str, int]:
-        """Reads `torn,recovery=16`, `all` or `none`; modes that are not named are not checked."""
-        if isinstance(value, dict):
-            return value
-        if value in ("all", "none"):
-            return dict(self.known) if value == "all" else {}
-        found: dict[str, int] = {}
-        for text in str(value).split(","):
-            name, equals, share = (part.strip() for part in text.partition("="))
-            if name not in self.known or (equals and not (share.isdecimal() and int(share) > 0)):
-                self.fail(
-                    f"`{text.strip()}` is no failure mode; allowed are {', '.join(self.known)}, "
-                    "each alone or with its share as in recovery=16, or all, or none",
-                    param,
-                    ctx,
-                )
-            found[name] = int(share) if equals else self.known[name]
-        return found
+def _modes(text: str) -> dict[str, int]:
+    """Reads `torn,recovery=16`, `all` or `none`; modes that are not named are not checked."""
+    if text in ("all", "none"):
+        return dict(MODES) if text == "all" else {}
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, share = (word.strip() for word in part.partition("="))
+        if name not in MODES or (equals and not (share.isdecimal() and int(share) > 0)):
+            raise ValueError(
+                f"`{part.strip()}` is no failure mode; allowed are {', '.join(MODES)}, "
+                "each alone or with its share as in recovery=16, or all, or none"
+            )
+        found[name] = int(share) if equals else MODES[name]
+    return found
 
 
 class Crash(Writer):
@@ -112,32 +97,20 @@ class Crash(Writer):
 @options.workloads("micro")
 @options.machine
 @options.threads
-@click.option(
-    "--transactions",
-    type=click.IntRange(min=1),
-    default=TRANSACTIONS,
-    show_default=True,
-    metavar="N",
-    help="Transactions of one run, over all its threads.",
+@options.number(
+    "--transactions", "Transactions of one run, over all its threads.", default=TRANSACTIONS
 )
 @options.seed
 @options.settings
 @options.variants
 @options.mutant
-@click.option(
-    "--sample",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="N",
-    help="Let power fail at every N-th crash point only.",
-)
+@options.number("--sample", "Let power fail at every N-th crash point only.", default=1)
 @click.option(
     "--failure-modes",
-    type=Forms(),
-    default=dict(Forms.known),
+    type=options.Read("failure modes", _modes),
     metavar="NAMES",
     help="Besides plain ones, each at every N-th crash point (=N); or none.  "
-    "[default: " + ",".join(f"{name}={share}" for name, share in Forms.known.items()) + "]",
+    "[default: " + ",".join(f"{name}={share}" for name, share in MODES.items()) + "]",
 )
 @click.option(
     "--verify",
@@ -154,26 +127,24 @@ class Crash(Writer):
     help="Limit of the time that COMMAND of --verify takes for one failure; one that takes longer "
     f"has found the files bad.  [default: {checker.SECONDS:g}]",
 )
-@click.option(
+@options.number(
     "--at",
-    type=click.IntRange(min=0),
+    "Let power fail at this crash point only, and only plainly: that of a violation.",
+    least=0,
     metavar="POINT",
-    help="Let power fail at this crash point only, and only plainly: that of a violation.",
 )
-@click.option(
+@options.number(
     "--recovery-depth",
-    type=click.IntRange(1, RECOVERY_DEPTH_MAX),
+    "Power failures in a row during recovery, at most.",
+    most=RECOVERY_DEPTH_MAX,
     default=Shares.recovery_depth,
-    show_default=True,
-    metavar="N",
-    help="Power failures in a row during recovery, at most.",
 )
-@click.option(
+@options.number(
     "--lives",
-    type=click.IntRange(0, LIVES_MAX),
-    metavar="N",
-    help="Begin the workload again after some recoveries, N times in a row at most.  "
+    "Begin the workload again after some recoveries, N times in a row at most.  "
     f"[default: {CrashJob.lives}; with --verify 0]",
+    least=0,
+    most=LIVES_MAX,
 )
 @click.option(
     "--garbage/--no-garbage",
@@ -183,13 +154,10 @@ class Crash(Writer):
 )
 @options.violations("a run")
 @options.replay("one design and workload")
-@options.on
+@options.executor("Runs")
 @options.keeping
-@options.jobs("Runs")
 @options.form("table", "json")
-@click.pass_context
 def crash(
-    context: click.Context,
     designs: str | None,
     workloads: str | None,
     machine: str,
@@ -200,7 +168,7 @@ def crash(
     variants: dict[str, Variant],
     mutant: str | None,
     sample: int,
-    failure_modes: dict[str, int],
+    failure_modes: dict[str, int] | None,
     verify: str | None,
     verify_limit: float | None,
     at: int | None,
@@ -209,15 +177,11 @@ def crash(
     garbage: bool,
     violations: int,
     replay: Path | None,
-    on: str,
-    folder: Path,
-    no_store: bool,
-    fresh: bool,
-    jobs: int | None,
+    executor: Executor,
+    keeping: options.Keeping,
     form: str,
 ) -> int:
     """Checks everything, runs, writes, prints."""
-    executor = options.executor_of(on, jobs)
     runs = matrix(
         options.designs_crashed(designs, variants, mutant),
         workload_names(workloads),
@@ -228,16 +192,10 @@ def crash(
         settings=settings,
         variants=variants,
     )
-    is_default = context.get_parameter_source("failure_modes") is ParameterSource.DEFAULT
-    if verify is not None and is_default:
-        failure_modes = {**failure_modes, "structures": VERIFY_EVERY}
-    shares = Shares(
-        failure_modes.get("torn", 0),
-        failure_modes.get("in-flight", 0),
-        failure_modes.get("recovery", 0),
-        recovery_depth,
-        failure_modes.get("structures", 0),
-    )
+    if failure_modes is None:
+        failure_modes = MODES if verify is None else {**MODES, "structures": VERIFY_EVERY}
+    torn, in_flight, recovery, structures = (failure_modes.get(name, 0) for name in MODES)
+    shares = Shares(torn, in_flight, recovery, recovery_depth, structures)
     if verify is None and verify_limit is not None:
         raise click.UsageError("--verify-limit needs --verify")
     if verify is not None and lives is None:
@@ -248,7 +206,7 @@ def crash(
     if verify is not None:
         asked = checker.keeping(asked, RESULTS)
     campaign = CrashCampaign.prepare(asked)
-    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(runs))
+    keep = keeping.keeper(len(runs))
     return carry_out(
         _Runs(campaign, keep),
         executor,
@@ -268,18 +226,18 @@ class _Runs(Task):
     finished: list[CrashJob] = field(default_factory=list)
     """The runs that have reports."""
 
+    @property
+    def is_kept(self) -> bool:
+        return self.keep is not None
+
     def run(self, executor: Executor, display: Observer) -> Done:
         total = len(self.campaign.jobs)
-        checked = self.campaign.run(keep=self.keep, executor=executor, observe=display)
+        checked = self.campaign.run(How(self.keep, executor, display))
         say_found(checked.found, total)
         self.finished = [self.campaign.jobs[number] for number in checked.numbers]
-        interruption = None
-        if checked.interrupted:
-            done = f"{len(checked.reports)} of {total} runs had finished"
-            interruption = f"{signals.words()}: {done}"
-            if self.keep is not None:
-                interruption += "; the same command goes on"
+        done = f"{len(checked.reports)} of {total} runs had finished"
         count = sum(campaign.checked() for campaign in self.campaign.campaigns)
+        interruption = done if checked.interrupted else None
         return Done(checked.reports, checked.failures, count, interruption)
 
     def recovered(self, done: Done) -> Mapping[int, checker.Kept]:

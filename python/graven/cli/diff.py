@@ -19,9 +19,9 @@ from graven.api.options import split_names
 from graven.basics import output
 from graven.basics.numbers import MISSING, Value, exact, ratio, scaled
 from graven.cli import completions, options
-from graven.cli.files import Writer, Written
+from graven.cli.files import Writer
 from graven.cli.stored import opened, stored
-from graven.cli.tables import plain_table
+from graven.cli.tables import numbers, plain_table
 from graven.cli.terminal import note, refusing, results_console
 from graven.engine.machine import Machine
 from graven.results.changes import Changes
@@ -72,12 +72,7 @@ class Side:
     help="Leave out statistics that differ by less, of the larger of the two; of sets of results "
     "they are in the means all the same.",
 )
-@click.option(
-    "--report",
-    type=Written(dir_okay=False),
-    metavar="FILE",
-    help="Of two sets of results: a page with what changed, one HTML file.",
-)
+@options.written("--report", "Write what changed between two sets of results, as one HTML file.")
 @options.metrics("five; only of two sets of results")
 @options.store
 @options.form("table", "json")
@@ -123,7 +118,7 @@ def diff(
 
 
 SHOWN_MOST = 20
-"""So many changes of each metric are shown in the terminal."""
+"""Changes of each metric that the terminal shows, at most."""
 
 
 def _set(given: str) -> Comparison | None:
@@ -154,9 +149,7 @@ def _show(found: Changes, names: tuple[str, str], report: Path | None, form: str
     for which, only in (("A", found.only_left), ("B", found.only_right)):
         if only:
             console.print(f"{len(only):,} only in {which}: {'; '.join(only[:3])}", markup=False)
-    table = plain_table()
-    for column in ("", *names, "B/A", "unit", "simulations"):
-        table.add_column(Text(column), justify="left" if not column else "right")
+    table = plain_table("", *numbers(*names, "B/A", "unit", "simulations"))
     table.add_row(Text("configuration", style="bold"))
     for item in found.configuration:
         one = item.difference
@@ -225,12 +218,7 @@ def _in_file(path: Path) -> Record:
 
 
 def _print(console: Console, names: Sequence[str], parts: Mapping[str, list[Difference]]) -> None:
-    table = plain_table()
-    table.add_column("")
-    for name in names:
-        table.add_column(Text(name), justify="right")
-    table.add_column("B/A", justify="right")
-    table.add_column("unit")
+    table = plain_table("", *numbers(*names, "B/A"), "unit")
     for title, items in parts.items():
         table.add_row(Text(title, style="bold"))
         for item in items:

@@ -14,7 +14,7 @@ from graven.cli import completions, options
 from graven.cli.claims import STYLES, print_legend
 from graven.cli.programs import CAPTURES, capture_programs, check_readings
 from graven.cli.reproduce import estimate, is_default, require_results, simulate
-from graven.cli.tables import plain_table
+from graven.cli.tables import folded, plain_table
 from graven.cli.terminal import note, refusing, results_console
 from graven.papers import reference
 from graven.papers.counts import MEASURED
@@ -26,6 +26,7 @@ from graven.papers.reproduction import by_digest
 from graven.papers.rules import METHOD_MEANS, legend
 from graven.papers.sensitivity import APART, Sensitivity, alternatives_of, document, sensitivity
 from graven.results import formats
+from graven.running.work import Executor
 from graven.store import Store
 
 HELP = """Show what moves a claim of a paper.
@@ -47,7 +48,7 @@ Examples:
 
 Of results that are here, writes FOLDER/quick/explain or FOLDER/full/explain: CLAIM.json, and a
 drawing as CLAIM.svg and CLAIM.png. Results are shared with `graven reproduce`; after an interrupt,
-the same command goes on.
+the same command continues.
 """
 
 
@@ -56,8 +57,7 @@ the same command goes on.
 @options.reproduction
 @options.readings()
 @click.option("--simulate", "wanted", is_flag=True, help="Run what is missing.")
-@options.on
-@options.jobs("Simulations")
+@options.executor("Simulations")
 def explain(
     claim_id: str,
     quick: bool,
@@ -65,18 +65,16 @@ def explain(
     out: Path,
     named: tuple[str, ...],
     wanted: bool,
-    on: str,
-    jobs: int | None,
+    executor: Executor,
 ) -> int:
     """Simulates what is not stored, prints, and keeps the table and its drawing."""
-    executor = options.executor_of(on, jobs)
     paper, claim = claim_of(claim_id)
     folder = out / ("quick" if quick else "full") / "explain"
     store = Store(out / "store")
     if stored:
         require_results(store, out)
     shipped = reference.of_claim(claim.id)
-    if not (stored or wanted or named or jobs or not is_default("on")) and shipped:
+    if not (stored or wanted or named) and is_default("on") and is_default("jobs") and shipped:
         jobs_of_claim = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick)))
         missing = [job for name, job in jobs_of_claim.items() if not store.has(name)]
         if missing:
@@ -140,9 +138,7 @@ def _print_shipped(claim: Claim, paper: Paper, lines: Sequence[reference.Line]) 
     console.print(Text(f"{made}; nothing was simulated here", style="yellow"), soft_wrap=True)
     said = f"paper: {default['paper']}; ours: {default['ours']}; {default['verdict']}"
     console.print(Text(said), soft_wrap=True)
-    table = plain_table()
-    for column in COLUMNS:
-        table.add_column(column, overflow="fold")
+    table = plain_table(*folded(*COLUMNS))
     ordered = sorted(lines, key=lambda line: line["kind"] == OPEN)
     for number, line in enumerate(ordered):
         if line["kind"] == OPEN and ordered[number - 1]["kind"] != OPEN:
@@ -179,9 +175,7 @@ def _print(found: Sensitivity) -> None:
     console.print(
         Text(f"paper: {verdict.paper}; {verdict.text}; {verdict.tried_text}"), soft_wrap=True
     )
-    table = plain_table()
-    for column in (*COLUMNS, "grounds"):
-        table.add_column(column, overflow="fold")
+    table = plain_table(*folded(*COLUMNS, "grounds"))
     default = verdict.default
     came = default.ours or "; ".join(default.missing[:1])
     table.add_row("none: the default", Text(came), _outcome(default.verdict), "", "")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from rich.console import Console
 
-from graven.basics import signals
 from graven.cli import options
-from graven.cli.storing import go_on, keeper, say_found, watched
-from graven.cli.tables import plain_table
-from graven.cli.terminal import complain, note, results_console
+from graven.cli.storing import conclude, say_found, show, watched
+from graven.cli.tables import numbers, plain_table, whole
+from graven.cli.terminal import results_console
+from graven.laboratory.adversary import Schedules
 from graven.laboratory.faults import Fate, FaultReport, survey
-from graven.results.formats import json_text
-from graven.running.pool import failures_text
+from graven.running.work import How, Local
 
 HELP = """Have power fail while the machine does not work as it should, and say what becomes of it.
 
@@ -44,48 +41,22 @@ The exit code is 0: there is no promise to break.
 @options.jobs("Designs")
 @options.form("table", "json")
 def faults(
-    designs: str,
-    schedules: int,
-    first_seed: int,
-    draws: tuple[tuple[str, int], ...],
-    folder: Path,
-    no_store: bool,
-    fresh: bool,
-    jobs: int | None,
-    form: str,
+    designs: str, schedules: Schedules, keeping: options.Keeping, jobs: int | None, form: str
 ) -> int:
     """Runs, prints."""
     names = options.sound(designs)
-    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(names))
+    keep = keeping.keeper(len(names))
     with watched(keep, "designs") as display:
-        result = survey(
-            names,
-            schedules,
-            first_seed=first_seed,
-            draws=draws,
-            keep=keep,
-            workers=jobs,
-            observe=display,
-        )
+        result = survey(names, schedules, How(keep, Local(jobs), display))
     say_found(result.found, len(names))
-    if form == "json":
-        sys.stdout.write(json_text([report.to_dict() for report in result.reports]))
-    elif result.reports:
-        _print(results_console(), result.reports)
-    for failure in result.failures:
-        complain(failures_text([failure]))
-    if result.interrupted:
-        done = f"{len(result.reports)} of {len(names)} designs were done"
-        note(f"{signals.words()}: {done}" + go_on(keep))
-        return 130
-    return 1 if result.failures else 0
+    show(form, result.reports, lambda: _print(results_console(), result.reports))
+    done = f"{len(result.reports)} of {len(names)} designs were done"
+    interruption = done if result.interrupted else None
+    return conclude(result.failures, interruption, is_kept=keep is not None)
 
 
 def _print(console: Console, reports: Sequence[FaultReport]) -> None:
-    table = plain_table()
-    table.add_column("design", no_wrap=True)
-    for fate in reports[0].fates:
-        table.add_column(fate.fault, justify="right")
+    table = plain_table(whole("design"), *numbers(*(fate.fault for fate in reports[0].fates)))
     for report in reports:
         table.add_row(report.design, *(cell(fate) for fate in report.fates))
     console.print(

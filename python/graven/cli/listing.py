@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.table import Column
 from rich.text import Text
 
 from graven.basics.numbers import exact
 from graven.cli import options
-from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
+from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, numbers, plain_table, whole
 from graven.cli.terminal import results_console
 from graven.engine.catalogue import Named, Parameter, catalogue
 from graven.results.formats import json_text
@@ -37,9 +38,7 @@ Examples:
 def _designs(console: Console, *, verbose: bool) -> None:
     known = catalogue()
     unsafe = known.unsafe_designs()
-    table = plain_table()
-    for column in ("design", "paper", "what it does"):
-        table.add_column(column, no_wrap=column == "design")
+    table = plain_table(whole("design"), "paper", "what it does")
     for design in known.designs:
         table.add_row(marked(design.name, unsafe), Text(design.paper), Text(design.summary))
     for alias in known.aliases:
@@ -71,9 +70,7 @@ def _names(console: Console, heading: str, names: Sequence[Named]) -> None:
     if not names:
         return
     console.print(heading, style="bold")
-    table = plain_table()
-    table.add_column("name", no_wrap=True)
-    table.add_column("meaning")
+    table = plain_table(whole("name"), "meaning")
     for item in names:
         table.add_row(item.name, Text(item.summary))
     console.print(table)
@@ -91,13 +88,11 @@ def _states(console: Console, **_: bool) -> None:
 
 def _grouped(console: Console, what: str, groups: Mapping[str, Sequence[Named]]) -> None:
     rows = {title: [(item.name, item.summary) for item in of] for title, of in groups.items() if of}
-    console.print(grouped_table([(what, "left"), ("meaning", "left")], rows))
+    console.print(grouped_table((what, "meaning"), rows))
 
 
 def _workloads(console: Console, *, verbose: bool) -> None:
-    table = plain_table()
-    for column in ("workload", "group", "what it does"):
-        table.add_column(column, no_wrap=column != "what it does")
+    table = plain_table(whole("workload"), whole("group"), "what it does")
     for workload in catalogue().workloads:
         table.add_row(workload.name, workload.group, Text(workload.summary))
     console.print(table)
@@ -120,9 +115,7 @@ def _sections_of_workloads() -> dict[str, tuple[Parameter, ...]]:
 
 
 def _machines(console: Console, *, verbose: bool) -> None:
-    table = plain_table()
-    for column in ("machine", "what it is", "file"):
-        table.add_column(column, no_wrap=column == "machine")
+    table = plain_table(whole("machine"), "what it is", "file")
     for machine in catalogue().machines:
         table.add_row(machine.name, Text(machine.title), Text(machine.file))
     console.print(table)
@@ -135,11 +128,8 @@ def _machines(console: Console, *, verbose: bool) -> None:
         return
     for machine in catalogue().machines:
         console.print(f"{machine.name} ({machine.file})", style="bold")
-        values = plain_table()
-        values.add_column("key", no_wrap=True)
-        values.add_column("value", justify="right", no_wrap=True)
-        values.add_column("unit", no_wrap=True)
-        values.add_column("where it is from")
+        value_column = Column("value", justify="right", no_wrap=True)
+        values = plain_table(whole("key"), value_column, whole("unit"), "where it is from")
         for value in machine.values:
             origin = Text(value.source or "", style="green")
             if value.assumed is not None:
@@ -157,7 +147,7 @@ def _stats(console: Console, *, verbose: bool) -> None:
         row = [item.name, item.unit, *kind, item.description]
         groups.setdefault(item.group, []).append(row)
     names = ["statistic", "unit", *(["kind"] if verbose else []), "description"]
-    console.print(grouped_table([(name, "left") for name in names], groups))
+    console.print(grouped_table(names, groups))
 
 
 def _sections(console: Console, *, verbose: bool) -> None:
@@ -167,22 +157,14 @@ def _sections(console: Console, *, verbose: bool) -> None:
 
 
 def _parameters(
-    console: Console,
-    heading: Text,
-    parameters: Sequence[Parameter],
-    *,
-    with_allowed: bool = True,
+    console: Console, heading: Text, parameters: Sequence[Parameter], *, with_allowed: bool = True
 ) -> None:
     if not parameters:
         return
     console.print(heading, style="bold")
-    table = plain_table()
-    table.add_column("key", no_wrap=True)
-    table.add_column("default", justify="right", no_wrap=True)
-    table.add_column("unit", no_wrap=True)
-    if with_allowed:
-        table.add_column("allowed")
-    table.add_column("meaning")
+    default = Column("default", justify="right", no_wrap=True)
+    columns = [*(["allowed"] if with_allowed else []), "meaning"]
+    table = plain_table(whole("key"), default, whole("unit"), *columns)
     for item in parameters:
         allowed = [item.allowed] if with_allowed else []
         texts = (item.key, item.default, item.unit, *allowed, item.doc)
@@ -196,11 +178,9 @@ def _toml(value: object) -> str:
 
 def _draws(console: Console, *, verbose: bool) -> None:
     del verbose
-    table = plain_table()
-    table.add_column("bound", no_wrap=True)
-    table.add_column("default", justify="right")
-    table.add_column("allowed")
-    table.add_column("of what the adversary draws")
+    table = plain_table(
+        whole("bound"), *numbers("default"), "allowed", "of what the adversary draws"
+    )
     for draw in catalogue().draws:
         allowed = f"{exact(draw.least)} to {exact(draw.most)}"
         table.add_row(draw.name, exact(draw.default), allowed, Text(draw.summary))
@@ -223,7 +203,7 @@ def _litmus(console: Console, **_: bool) -> None:
         groups.setdefault(program["name"].partition("/")[0], []).append(
             (program["name"], program["title"])
         )
-    console.print(grouped_table([("program", "left"), ("what it asks", "left")], groups))
+    console.print(grouped_table(("program", "what it asks"), groups))
 
 
 _LISTS: dict[str, Callable[..., None]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,19 +9,12 @@ import click
 
 from graven import _engine
 from graven.api.options import design_names
-from graven.basics import signals
 from graven.cli import completions, options
-from graven.cli.storing import go_on, keeper, say_found, watched
-from graven.cli.terminal import (
-    REFUSED,
-    complain,
-    note,
-    results_console,
-)
+from graven.cli.storing import conclude, say_found, show, watched
+from graven.cli.terminal import REFUSED, complain, results_console
 from graven.cli.verdicts import print_litmus
 from graven.laboratory.programs import Program, program_files, run_programs
-from graven.results.formats import json_text
-from graven.running.pool import failures_text
+from graven.running.work import How, Local
 
 HELP = """Run litmus programs: what they do, where power fails, and what may be there afterwards.
 
@@ -66,9 +58,7 @@ def litmus(
     files: Sequence[Path],
     designs: str | None,
     timeline: bool | None,
-    folder: Path,
-    no_store: bool,
-    fresh: bool,
+    keeping: options.Keeping,
     jobs: int | None,
     form: str,
 ) -> int:
@@ -77,28 +67,22 @@ def litmus(
     checked, refusals = [], []
     for path in program_files(files):
         try:
-            program = Program.read(path)
-            checked.append(program.asked(names))
+            checked.append(Program.read(path).asked(names))
         except _engine.ConfigError as error:
             refusals.append(str(error))
     if refusals:
         for refusal in refusals:
             complain(refusal)
         return REFUSED
-    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(checked))
+    keep = keeping.keeper(len(checked))
     with watched(keep, "programs") as display:
-        results = run_programs(checked, keep=keep, workers=jobs, observe=display)
+        results = run_programs(checked, How(keep, Local(jobs), display))
     say_found(results.found, len(checked))
-    if form == "json":
-        sys.stdout.write(json_text([report.to_dict() for report in results.reports]))
-    elif results.reports:
-        if timeline is None and names:
-            timeline = True
-        print_litmus(results_console(), results.reports, timelines=timeline)
-    for failure in results.failures:
-        complain(failures_text([failure]))
-    if results.interrupted:
-        done = f"{len(results.reports)} of {len(checked)} programs had finished"
-        note(f"{signals.words()}: {done}" + go_on(keep))
-        return 130
-    return 0 if not results.failures and all(r.as_expected for r in results.reports) else 1
+    if timeline is None and names:
+        timeline = True
+    reports = results.reports
+    show(form, reports, lambda: print_litmus(results_console(), reports, timelines=timeline))
+    done = f"{len(reports)} of {len(checked)} programs had finished"
+    interruption = done if results.interrupted else None
+    is_fine = all(report.as_expected for report in reports)
+    return conclude(results.failures, interruption, is_kept=keep is not None, is_fine=is_fine)

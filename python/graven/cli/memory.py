@@ -11,7 +11,7 @@ import click
 from graven.api import simulations
 from graven.basics.numbers import scaled
 from graven.cli import options
-from graven.cli.storing import keeper, say_found, watched
+from graven.cli.storing import say_found, watched
 from graven.cli.terminal import note, results_console
 from graven.engine.machine import Machine
 from graven.results.formats import json_text
@@ -51,9 +51,7 @@ def memory(
     machine: str,
     settings: dict[str, str],
     dram: bool,
-    folder: Path,
-    no_store: bool,
-    fresh: bool,
+    keeping: options.Keeping,
     form: str,
     every: bool,
 ) -> int:
@@ -62,7 +60,7 @@ def memory(
         what = "is a folder" if trace.is_dir() else "there is no such file"
         raise click.UsageError(f"TRACE: {trace}: {what}")
     where = Machine.find(machine)
-    keep = keeper(folder, no_store=no_store, fresh=fresh, results=1)
+    keep = keeping.keeper(1)
     with watched(keep, "replays") as display:
         record, was_there = simulations.replay_requests(
             str(trace), where, settings, dram=dram, keep=keep, observe=display

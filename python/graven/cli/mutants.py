@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,12 +10,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from graven.basics import signals
 from graven.basics.numbers import exact
 from graven.cli import options
-from graven.cli.storing import go_on, keeper, say_found, watched
-from graven.cli.tables import plain_table
-from graven.cli.terminal import complain, note, results_console
+from graven.cli.storing import conclude, say_found, show, watched
+from graven.cli.tables import numbers, plain_table, whole
+from graven.cli.terminal import REFUSED, complain, results_console
+from graven.laboratory.adversary import Schedules
 from graven.laboratory.crashes import CampaignResult
 from graven.laboratory.mutants import (
     OWN,
@@ -29,8 +28,7 @@ from graven.laboratory.mutants import (
     try_mutants,
 )
 from graven.laboratory.programs import Program, program_files
-from graven.results.formats import json_text
-from graven.running.pool import failures_text
+from graven.running.work import How, Local
 
 HELP = """Give mutants of a design to the adversary, and print which it kills, and by what.
 
@@ -80,15 +78,11 @@ The exit code is 0 if all were killed, 1 if not, 2 for refused input.
 @options.form("table", "json")
 def mutants(
     design: str,
-    schedules: int,
-    first_seed: int,
-    draws: tuple[tuple[str, int], ...],
+    schedules: Schedules,
     only: str,
     programs: Path | None,
     check: bool,
-    folder: Path,
-    no_store: bool,
-    fresh: bool,
+    keeping: options.Keeping,
     jobs: int | None,
     form: str,
 ) -> int:
@@ -96,41 +90,26 @@ def mutants(
     found = [m for m in mutants_of(design) if only in m.name or only in (m.class_ or OWN)]
     if not found:
         complain(f"no mutant of {design} has `{only}` in its name or class")
-        return 2
+        return REFUSED
     library = [] if programs is None else list(map(Program.read, program_files([programs])))
-    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(found))
+    keep = keeping.keeper(len(found))
     with watched(keep, "mutants") as display:
-        result = try_mutants(
-            design,
-            found,
-            schedules,
-            first_seed=first_seed,
-            draws=draws,
-            keep=keep,
-            workers=jobs,
-            observe=display,
-        )
+        result = try_mutants(design, found, schedules, How(keep, Local(jobs), display))
     say_found(result.found, len(found))
     if library and not result.interrupted:
-        shown = show_mutants(result.reports, library, keep=keep, workers=jobs)
+        shown = show_mutants(result.reports, library, How(keep, Local(jobs)))
         result = _with_failures_of(result, shown)
     if check and not result.interrupted:
         with watched(keep, "survivors") as display:
-            checked = check_mutants(
-                result.reports, SMALL_BOUND, keep=keep, workers=jobs, observe=display
-            )
+            how = How(keep, Local(jobs), display)
+            checked = check_mutants(result.reports, SMALL_BOUND, how)
         result = _with_failures_of(result, checked)
-    if form == "json":
-        sys.stdout.write(json_text([trial.to_dict() for trial in result.reports]))
-    elif result.reports:
-        _print(results_console(), design, result.reports)
-    for failure in result.failures:
-        complain(failures_text([failure]))
-    if result.interrupted:
-        done = f"{len(result.reports)} of {len(found)} mutants had been tried"
-        note(f"{signals.words()}: {done}" + go_on(keep))
-        return 130
-    return 0 if not result.failures and all(t.kill is not None for t in result.reports) else 1
+    trials = result.reports
+    show(form, trials, lambda: _print(results_console(), design, trials))
+    done = f"{len(trials)} of {len(found)} mutants had been tried"
+    interruption = done if result.interrupted else None
+    is_fine = all(trial.kill is not None for trial in trials)
+    return conclude(result.failures, interruption, is_kept=keep is not None, is_fine=is_fine)
 
 
 def _with_failures_of(
@@ -140,23 +119,15 @@ def _with_failures_of(
 
 
 def _print(console: Console, design: str, trials: Sequence[Trial]) -> None:
-    table = plain_table()
-    table.add_column("mutant", no_wrap=True)
-    table.add_column("class")
-    table.add_column("schedules", justify="right")
-    table.add_column("killed by")
+    table = plain_table(whole("mutant"), "class", *numbers("schedules"), "killed by")
     for trial in trials:
         end = "[bold]SURVIVED[/]" if trial.kill is None else trial.kill.by
         table.add_row(trial.mutant.name, trial.mutant.class_ or OWN, exact(trial.schedules), end)
     console.print(f"Mutants of {design}", style="bold")
     console.print(table)
     counts = Counter((t.mutant.class_ or OWN, t.kill.by if t.kill else None) for t in trials)
-    classes = list(dict.fromkeys(t.mutant.class_ or OWN for t in trials))
-    matrix = plain_table()
-    matrix.add_column("class")
-    for name in ("mutants", *WAYS, "survived"):
-        matrix.add_column(name, justify="right")
-    for class_ in classes:
+    matrix = plain_table("class", *numbers("mutants", *WAYS, "survived"))
+    for class_ in dict.fromkeys(trial.mutant.class_ or OWN for trial in trials):
         of_class = [counts[class_, by] for by in (*WAYS, None)]
         matrix.add_row(class_, exact(sum(of_class)), *(exact(n) for n in of_class))
     console.print("Kills by class, and by what", style="bold")

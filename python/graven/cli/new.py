@@ -25,33 +25,14 @@ Examples:
   graven new workload counters --into ~/src
 """
 
-TEMPLATES = {
-    "design": {
-        "Cargo.toml.jinja": "Cargo.toml",
-        "pyproject.toml.jinja": "pyproject.toml",
-        "gitignore.jinja": ".gitignore",
-        "README.md.jinja": "README.md",
-        "src/lib.rs.jinja": "src/lib.rs",
-        "src/design.rs.jinja": "src/design.rs",
-        "tests/contract.rs.jinja": "tests/contract.rs",
-    },
-    "workload": {
-        "Cargo.toml.jinja": "Cargo.toml",
-        "pyproject.toml.jinja": "pyproject.toml",
-        "gitignore.jinja": ".gitignore",
-        "README.md.jinja": "README.md",
-        "src/lib.rs.jinja": "src/lib.rs",
-        "src/workload.rs.jinja": "src/workload.rs",
-        "tests/contract.rs.jinja": "tests/contract.rs",
-    },
-}
-"""The files of each kind of crate, and the templates that they are made from."""
+FILES = ("Cargo.toml", "pyproject.toml", "README.md", "src/lib.rs", "tests/contract.rs")
+"""Files of each kind of crate, beside `.gitignore` and the source that is named after the kind."""
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 @click.command(help=HELP)
-@click.argument("kind", type=click.Choice(list(TEMPLATES)))
+@click.argument("kind", type=click.Choice(["design", "workload"]))
 @click.argument("name")
 @click.option(
     "--into",
@@ -95,9 +76,10 @@ def new(kind: str, name: str, into: Path, crates: Path | None) -> None:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    names = {path: path for path in (*FILES, f"src/{kind}.rs")} | {".gitignore": "gitignore"}
     files = {
-        path: templates.get_template(template).render(values).encode()
-        for template, path in TEMPLATES[kind].items()
+        path: templates.get_template(f"{name}.jinja").render(values).encode()
+        for path, name in names.items()
     }
     # The versions with which Graven is built and tested; cargo leaves out what is not needed.
     lock = sources.parent / "Cargo.lock"

@@ -1,11 +1,17 @@
-"""Options that several commands share, declared once."""
+"""Options that several commands share, declared once.
+
+Some come to a command as one argument: `--on` and `--jobs` as an executor, those of the store as
+`Keeping`, all that says which simulation as a job.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import click
 
@@ -20,37 +26,152 @@ from graven.basics.arguments import (
 from graven.basics.folders import DEFAULT_STORE, REPRODUCED, STORE_VARIABLE
 from graven.cli import completions
 from graven.cli.files import Written
-from graven.engine.machine import DEFAULT
+from graven.engine.machine import DEFAULT, Machine
 from graven.engine.variants import OPTION, Variant, all_parsed
-from graven.running.job import is_trace
+from graven.running.job import Job, is_trace
 
 if TYPE_CHECKING:
+    from graven.api.plans import Plan
+    from graven.laboratory.adversary import Schedules
     from graven.running.work import Executor
+    from graven.store.keeper import Keeper
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
-def machine(command: F) -> F:
-    """`--machine`."""
+# ---- kinds of options --------------------------------------------------------------------------
+
+
+def number(
+    name: str,
+    text: str,
+    *,
+    least: int | None = 1,
+    most: int | None = None,
+    default: int | None = None,
+    metavar: str = "N",
+) -> Callable[[F], F]:
+    """An option with a whole number; without `least` the engine says what is allowed."""
+    return click.option(
+        name,
+        type=int if least is None else click.IntRange(least, most),
+        default=default,
+        show_default=default is not None,
+        metavar=metavar,
+        help=text,
+    )
+
+
+def written(name: str, text: str) -> Callable[[F], F]:
+    """An option with a file that is written."""
+    return click.option(name, type=Written(dir_okay=False), metavar="FILE", help=text)
+
+
+class Read(click.ParamType[T], Generic[T]):
+    """Values that a function reads from a text; the message of its `ValueError` says why not."""
+
+    def __init__(self, name: str, read: Callable[[str], T]) -> None:
+        self.name = name
+        self.read = read
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's own signature
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> T:
+        """Reads a text; defaults, which are values already, stay."""
+        if not isinstance(value, str):
+            return cast("T", value)
+        try:
+            return self.read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def several(read: Callable[[Any], object]) -> Mapping[str, Any]:
+    """Arguments of click for a repeatable option, whose texts a function reads together."""
+    return {"multiple": True, "callback": lambda _context, _parameter, texts: read(texts)}
+
+
+def pairs(option: str, texts: Sequence[str], form: str) -> Iterator[tuple[str, str]]:
+    """Splits texts at their `=`.
+
+    Raises:
+        UsageError: one has none, or nothing on one of its sides; it says the `form`.
+    """
+    for text in texts:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key or not value:
+            raise click.UsageError(f"{option}: `{text}` is not of the form {form}")
+        yield key, value
+
+
+def as_one(
+    parameter: str, make: Callable[..., object], *options: Callable[[F], F]
+) -> Callable[[F], F]:
+    """Options that a command gets as one argument.
+
+    Args:
+        parameter: Name of the argument.
+        make: Makes it; takes the value of each option under the name of its parameter.
+        options: In the order in which the help shows them.
+    """
+    names = tuple(inspect.signature(make).parameters)
+
+    def wrapped(command: F) -> F:
+        @wraps(command)
+        def with_one(**given: object) -> object:
+            made = make(**{name: given.pop(name) for name in names})
+            return command(**given, **{parameter: made})
+
+        return together(*options)(cast("F", with_one))
+
+    return wrapped
+
+
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options, in the order in which the help shows them."""
+
+    def wrapped(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return wrapped
+
+
+# ---- machines ----------------------------------------------------------------------------------
+
+
+machine = click.option(
+    "--machine",
+    default=DEFAULT,
+    show_default=True,
+    metavar="PRESET|FILE",
+    shell_complete=completions.machine,
+    help="A preset (`graven list machines`), or a TOML file: FOLDER/NAME or NAME.toml.",
+)
+"""`--machine`."""
+
+
+def optional_machine(default: str) -> Callable[[F], F]:
+    """`--machine`, where another one than the usual is meant if it is not given."""
     return click.option(
         "--machine",
-        default=DEFAULT,
-        show_default=True,
         metavar="PRESET|FILE",
         shell_complete=completions.machine,
-        help="A preset (`graven list machines`), or a TOML file: FOLDER/NAME or NAME.toml.",
-    )(command)
+        help="A preset (`graven list machines`), or a TOML file: anything with a folder in it or "
+        f"ending in .toml.  [default: {default}]",
+    )
 
 
-def _joined(
-    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
-) -> str | None:
-    """Names that are given one by one, or separated by commas, as one list."""
-    return ",".join(values) or None
+# ---- names -------------------------------------------------------------------------------------
 
 
 def _single(_context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """One name, where others take several."""
+    """Refuses a list where one name is taken."""
     if value is not None and "," in value and not is_trace(value):
         raise click.UsageError(f"{parameter.opts[0]}: `{value}` is several; give one")
     return value
@@ -62,11 +183,10 @@ def _names(what: str, complete: completions.Complete, text: str) -> Callable[[F]
         f"--{what}",
         f"--{what}s",
         f"{what}s",
-        multiple=True,
         metavar="NAMES",
-        callback=_joined,
         shell_complete=complete,
         help=text,
+        **several(lambda texts: ",".join(texts) or None),
     )
 
 
@@ -120,38 +240,33 @@ def metric(text: str) -> Callable[[F], F]:
 def designs_argument(metavar: str) -> Callable[[F], F]:
     """Designs as arguments, or as `--design`; the parameter is a list of names with commas."""
 
-    def wrapped(command: F) -> F:
-        @wraps(command)
-        def with_both(*, given: tuple[str, ...], designs: str | None, **rest: object) -> object:
-            both = [*given, *([] if designs is None else [designs])]
-            if not both:
-                raise click.UsageError(f"Missing argument '{metavar}'.")
-            return command(designs=",".join(both), **rest)
+    def joined(given: tuple[str, ...], designs: str | None) -> str:
+        both = [*given, *([] if designs is None else [designs])]
+        if not both:
+            raise click.UsageError(f"Missing argument '{metavar}'.")
+        return ",".join(both)
 
-        argument = click.argument(
-            "given", metavar=metavar, nargs=-1, shell_complete=completions.designs
-        )
-        option = _names("design", completions.designs, "The same, as an option.")
-        return argument(option(cast("F", with_both)))
-
-    return wrapped
+    argument: Callable[[F], F] = click.argument(
+        "given", metavar=metavar, nargs=-1, shell_complete=completions.designs
+    )
+    option: Callable[[F], F] = _names("design", completions.designs, "The same, as an option.")
+    return as_one("designs", joined, argument, option)
 
 
 def design_argument(command: F) -> F:
     """A design as the argument, or as `--design`."""
 
-    @wraps(command)
-    def with_both(*, given: str | None, design: str | None, **rest: object) -> object:
+    def one(given: str | None, design: str | None) -> str:
         both = {name for name in (given, design) if name is not None}
         if len(both) != 1:
             raise click.UsageError("DESIGN: give one design, as the argument or as --design")
-        return command(design=both.pop(), **rest)
+        return both.pop()
 
-    argument = click.argument(
+    argument: Callable[[F], F] = click.argument(
         "given", metavar="DESIGN", required=False, shell_complete=completions.design
     )
-    option = design("The same, as an option.", required=False)
-    return argument(option(cast("F", with_both)))
+    option: Callable[[F], F] = design("The same, as an option.", required=False)
+    return as_one("design", one, argument, option)(command)
 
 
 def sound(designs: str) -> list[str]:
@@ -179,38 +294,6 @@ def designs_crashed(
     return names
 
 
-def mutant(command: F) -> F:
-    """`--mutant`."""
-    return click.option(
-        "--mutant",
-        metavar="NAME",
-        help="Give one design a fault (`graven list mutants`), which must be found.",
-    )(command)
-
-
-def violations(what: str) -> Callable[[F], F]:
-    """`--violations`."""
-    return click.option(
-        "--violations",
-        type=click.IntRange(1, VIOLATIONS_MAX),
-        default=1,
-        show_default=True,
-        metavar="N",
-        help=f"Stop {what} after N violations.",
-    )
-
-
-def replay(of: str) -> Callable[[F], F]:
-    """`--replay`."""
-    return click.option(
-        "--replay",
-        type=Written(dir_okay=False),
-        metavar="FILE",
-        help=f"Where the program that replays the first violation goes, of {of}.  "
-        "[default: in graven-results]",
-    )
-
-
 def check_baseline(baseline: str | None, designs: Sequence[str]) -> None:
     """Refuses a baseline that is not among the designs compared."""
     if baseline is not None and baseline not in designs:
@@ -220,120 +303,327 @@ def check_baseline(baseline: str | None, designs: Sequence[str]) -> None:
         )
 
 
-def settings(command: F) -> F:
-    """`--set`."""
-    return click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="SECTION.KEY=VALUE",
-        shell_complete=completions.key,
-        callback=_settings,
-        help="Change a configuration value (`graven list parameters`); repeatable.",
-    )(command)
+# ---- configuration -----------------------------------------------------------------------------
 
 
-def variants(command: F) -> F:
-    """`--design-as`."""
-    return click.option(
-        OPTION,
-        "variants",
-        multiple=True,
-        metavar="NAME=DESIGN[,SECTION.KEY=VALUE...]",
-        shell_complete=completions.design,
-        callback=_variants,
-        help="Add a design with settings of its own, under NAME; repeatable.",
-    )(command)
+settings = click.option(
+    "--set",
+    "settings",
+    metavar="SECTION.KEY=VALUE",
+    shell_complete=completions.key,
+    help="Change a configuration value (`graven list parameters`); repeatable.",
+    **several(
+        lambda texts: dict(pairs("--set", texts, "SECTION.KEY=VALUE, as in pm.write_ns=300"))
+    ),
+)
+"""`--set`."""
 
 
-def _variants(
-    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
-) -> dict[str, Variant]:
-    return all_parsed(values)
+variants = click.option(
+    OPTION,
+    "variants",
+    metavar="NAME=DESIGN[,SECTION.KEY=VALUE...]",
+    shell_complete=completions.design,
+    help="Add a design with settings of its own, under NAME; repeatable.",
+    **several(all_parsed),
+)
+"""`--design-as`."""
 
 
-def _settings(
-    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
-) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in values:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip() or not value.strip():
+def _varied(texts: Sequence[str]) -> dict[str, list[str]] | None:
+    form = "SECTION.KEY=V1,V2, as in pm.write_ns=150,300"
+    found: dict[str, list[str]] = {}
+    for text, (key, given) in zip(texts, pairs("--vary", texts, form), strict=True):
+        values = [value.strip() for value in given.split(",")]
+        if not all(values):
+            raise click.UsageError(f"--vary: `{text}` is not of the form {form}")
+        if key in found:
             raise click.UsageError(
-                f"--set: `{text}` is not of the form SECTION.KEY=VALUE, as in pm.write_ns=300"
+                f"--vary: `{key}` is given twice; its values go in one list, "
+                f"{key}={','.join(found[key] + values)}"
             )
-        found[key.strip()] = value.strip()
-    return found
+        found[key] = values
+    return found or None
+
+
+vary = click.option(
+    "--vary",
+    metavar="SECTION.KEY=V1,V2[,...]",
+    shell_complete=completions.key,
+    help="Compare several values of a configuration key; may be repeated, and then all "
+    "combinations are compared.  [default: the machine's]",
+    **several(_varied),
+)
+"""`--vary`."""
+
+
+recovery = number(
+    "--recovery",
+    "Power fails N times, evenly spaced over a run; the recovery after each is timed on "
+    "the machine (recovery_ms and others). It doubles the time that a run takes here. "
+    "recovery.at_cycle and recovery.at_percent, with --set, place a single failure.",
+    most=RECOVERIES_MAX,
+)
+"""`--recovery`."""
+
+
+from_start = click.option(
+    "--from-start",
+    is_flag=True,
+    help="Measure whole runs, from empty caches on. Otherwise a region in steady state of each "
+    "is measured: transactions without time fill the caches, a warm-up follows, and then "
+    "windows until throughput, media writes, latency and write energy are known within 5 % "
+    "(keys region.*).",
+)
+"""`--from-start`."""
+
+
+# ---- sizes -------------------------------------------------------------------------------------
+
+
+def transactions(
+    default: str = "10000", *, what: str = "Transactions of one simulation"
+) -> Callable[[F], F]:
+    """`--transactions`."""
+    return number("--transactions", f"{what}, over all its threads.  [default: {default}]")
+
+
+threads = number("--threads", "Program threads.  [default: one per core]")
+"""`--threads`, one number."""
+
+
+def _thread_counts(text: str) -> tuple[int, ...]:
+    """Reads `1,2,4,8`."""
+    parts = [part.strip() for part in text.split(",")]
+    counts = tuple(dict.fromkeys(int(part) for part in parts if part.isdecimal()))
+    if not all(part.isdecimal() for part in parts) or min(counts) < 1:
+        raise ValueError(
+            f"`{text}` is not a number of threads, or several separated by commas as in 1,2,4,8"
+        )
+    return counts
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    """Reads `3`, which is 1,2,3, or `4,7,9`."""
+    parts = [part.strip() for part in text.split(",")]
+    numbers = [int(part) for part in parts if part.isdecimal()]
+    if len(numbers) == len(parts) == 1 and 1 <= numbers[0] <= SEEDS_MAX:
+        return tuple(range(1, numbers[0] + 1))
+    if len(numbers) < len(parts) or len(parts) == 1 or max(numbers) > SEED_MAX:
+        raise ValueError(
+            f"`{text}` is neither a number of seeds from 1 to {SEEDS_MAX} nor several seeds "
+            f"from 0 to {SEED_MAX} separated by commas, as in 1,2,3"
+        )
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"`{text}` has a seed twice")
+    return tuple(numbers)
+
+
+seed = number("--seed", "Seed of everything random.", least=0, most=SEED_MAX, default=1)
+"""`--seed`."""
+
+
+seeds = click.option(
+    "--seeds",
+    type=Read("seeds", _seeds),
+    metavar="N|N,N...",
+    help="N seeds from 1 on, or several seeds: every number is a mean over them, with half of "
+    "its 95 % confidence interval; ratios are paired by seed.",
+)
+"""`--seeds`, beside `--seed`."""
+
+
+# ---- simulations -------------------------------------------------------------------------------
+
+
+def _job(
+    design: str,
+    workload: str,
+    machine: str,
+    threads: int | None,
+    transactions: int | None,
+    seed: int,
+    settings: Mapping[str, str],
+) -> Job:
+    where = Machine.find(machine)
+    return Job(design, workload, where, threads, transactions, seed, tuple(settings.items()))
+
+
+one_run = as_one(
+    "job",
+    _job,
+    design("See `graven list designs`."),
+    workload("See `graven list workloads`; or a trace (.gvt)."),
+    machine,
+    threads,
+    transactions(),
+    seed,
+    settings,
+)
+"""One simulation as a `job`: design, workload, machine, size, seed and settings."""
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """Options of a comparison, as they were given."""
+
+    designs: str | None
+    workloads: str | None
+    machine: str
+    threads: tuple[int, ...] | None
+    transactions: int | None
+    seed: int
+    seeds: tuple[int, ...] | None
+    settings: dict[str, str]
+    vary: dict[str, list[str]] | None
+    variants: dict[str, Variant]
+    from_start: bool
+
+    def plan(self, *, recovery: int | None = None, metrics: str | None = None) -> Plan:
+        """Decides what is compared, and how it is measured.
+
+        Raises:
+            ConfigError: something is refused.
+        """
+        from graven.api.plans import Plan
+
+        return Plan.of(
+            self.designs,
+            self.workloads,
+            Machine.find(self.machine),
+            self.settings,
+            self.vary,
+            threads=self.threads,
+            transactions=self.transactions,
+            metrics=metrics,
+            variants=self.variants,
+            from_start=self.from_start,
+            recovery=recovery,
+        )
+
+    def all_seeds(self) -> tuple[int, ...]:
+        """Reads `--seed` and `--seeds` together.
+
+        Raises:
+            UsageError: both are given.
+        """
+        if self.seeds is not None and self.seed != 1:
+            raise click.UsageError("--seed and --seeds exclude each other")
+        return self.seeds or (self.seed,)
+
+
+def comparing(*, designs_: str, workloads_: str, threads_: str, size: str) -> Callable[[F], F]:
+    """A comparison as `asked`; the arguments are what the help says of defaults."""
+    return as_one(
+        "asked",
+        Comparing,
+        designs(designs_),
+        workloads(workloads_),
+        machine,
+        click.option(
+            "--threads",
+            type=Read("threads", _thread_counts),
+            metavar="N[,N...]",
+            help="Program threads; several counts are compared with each other.  "
+            f"[default: {threads_}]",
+        ),
+        transactions(
+            f"{size}; 10000 of whole runs", what="Transactions that are measured of one simulation"
+        ),
+        seed,
+        seeds,
+        settings,
+        vary,
+        variants,
+        from_start,
+    )
+
+
+# ---- the laboratory ----------------------------------------------------------------------------
+
+
+mutant = click.option(
+    "--mutant",
+    metavar="NAME",
+    help="Give one design a fault (`graven list mutants`), which must be found.",
+)
+"""`--mutant`."""
+
+
+def violations(what: str) -> Callable[[F], F]:
+    """`--violations`."""
+    text = f"Stop {what} after N violations."
+    return number("--violations", text, most=VIOLATIONS_MAX, default=1)
+
+
+def replay(of: str) -> Callable[[F], F]:
+    """`--replay`."""
+    return written(
+        "--replay",
+        f"File for the program that replays the first violation, of {of}.  "
+        "[default: in graven-results]",
+    )
+
+
+def _schedules(schedules: int, first_seed: int, draws: tuple[tuple[str, int], ...]) -> Schedules:
+    from graven.laboratory.adversary import Schedules
+
+    return Schedules(schedules, first_seed, draws)
 
 
 def schedules(what: str, default: int) -> Callable[[F], F]:
-    """`--schedules`, `--first-seed` and `--draw`: which schedules of the adversary."""
-
-    def wrapped(command: F) -> F:
-        number = click.option(
-            "--schedules",
-            type=click.IntRange(1, SCHEDULES_MAX),
-            default=default,
-            show_default=True,
-            metavar="N",
-            help=f"Schedules of the adversary for {what}.",
-        )
-        first_seed = click.option(
-            "--first-seed",
-            type=click.IntRange(0, FIRST_SEED_MAX),
-            default=1,
-            show_default=True,
-            metavar="N",
-            help="Seed of the first.",
-        )
-        draws = click.option(
-            "--draw",
-            "draws",
-            multiple=True,
-            metavar="NAME=NUMBER",
-            callback=_read_draws,
-            help="Change a bound of what is drawn (`graven list draws`); repeatable.",
-        )
-        return number(first_seed(draws(command)))
-
-    return wrapped
+    """`--schedules`, `--first-seed` and `--draw`, as `schedules`."""
+    first_seed: Callable[[F], F] = number(
+        "--first-seed", "Seed of the first.", least=0, most=FIRST_SEED_MAX, default=1
+    )
+    draws: Callable[[F], F] = click.option(
+        "--draw",
+        "draws",
+        metavar="NAME=NUMBER",
+        help="Change a bound of what is drawn (`graven list draws`); repeatable.",
+        **several(_draws),
+    )
+    text = f"Schedules of the adversary for {what}."
+    return as_one(
+        "schedules",
+        _schedules,
+        number("--schedules", text, most=SCHEDULES_MAX, default=default),
+        first_seed,
+        draws,
+    )
 
 
-def _read_draws(
-    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[str, int], ...]:
+def _draws(texts: Sequence[str]) -> tuple[tuple[str, int], ...]:
     """Reads `NAME=NUMBER`, each name once; the engine knows which there are."""
+    form = "NAME=NUMBER, as in threads=8"
     found: dict[str, int] = {}
-    for text in values:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not name or not value.isdecimal():
-            raise click.UsageError(
-                f"--draw: `{text}` is not of the form NAME=NUMBER, as in threads=8"
-            )
+    for text, (name, value) in zip(texts, pairs("--draw", texts, form), strict=True):
+        if not value.isdecimal():
+            raise click.UsageError(f"--draw: `{text}` is not of the form {form}")
         found[name] = int(value)
     return tuple(found.items())
 
 
-def reproduction(command: F) -> F:
-    """`--quick`, `--stored` and `--out`: sizes, whether to run, and where results are kept."""
-    for option in (
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path, file_okay=False),
-            default=REPRODUCED,
-            show_default=True,
-            metavar="FOLDER",
-            help="Where results are kept and reports are written.",
-        ),
-        click.option("--stored", is_flag=True, help="Run nothing: show what is stored."),
-        click.option(
-            "--quick",
-            is_flag=True,
-            help="Smaller sizes and one seed: minutes instead of an hour or two.",
-        ),
-    ):
-        command = option(command)
-    return command
+# ---- papers ------------------------------------------------------------------------------------
+
+
+reproduction = together(
+    click.option(
+        "--quick",
+        is_flag=True,
+        help="Smaller sizes and one seed: minutes instead of an hour or two.",
+    ),
+    click.option("--stored", is_flag=True, help="Run nothing: show what is stored."),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=REPRODUCED,
+        show_default=True,
+        metavar="FOLDER",
+        help="Folder for results and reports.",
+    ),
+)
+"""`--quick`, `--stored` and `--out`: sizes, whether to run, and where results are kept."""
 
 
 def readings(*modes: str) -> Callable[[F], F]:
@@ -344,185 +634,89 @@ def readings(*modes: str) -> Callable[[F], F]:
         "--reading",
         "--readings",
         "named",
-        multiple=True,
         metavar="NAMES",
-        callback=_split,
         help=f"Readings of the papers' texts to try beside the default ones: {groups}those with "
         "real programs are tried so alone, on traces that are captured when they are missing and "
         f"kept in FOLDER/captures.{default}",
+        **several(_split),
     )
 
 
-def _split(
-    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...]:
-    names = [name.strip() for value in values for name in value.split(",")]
+def _split(texts: Sequence[str]) -> tuple[str, ...]:
+    names = [name.strip() for text in texts for name in text.split(",")]
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def recovery(command: F) -> F:
-    """`--recovery`."""
-    return click.option(
-        "--recovery",
-        type=click.IntRange(1, RECOVERIES_MAX),
-        metavar="N",
-        help="Power fails N times, evenly spaced over a run; the recovery after each is timed on "
-        "the machine (recovery_ms and others). It doubles the time that a run takes here. "
-        "recovery.at_cycle and recovery.at_percent, with --set, place a single failure.",
-    )(command)
+# ---- output, the store, executors --------------------------------------------------------------
 
 
-def from_start(command: F) -> F:
-    """`--from-start`."""
-    return click.option(
-        "--from-start",
-        is_flag=True,
-        help="Measure whole runs, from empty caches on. Otherwise a region in steady state of each "
-        "is measured: transactions without time fill the caches, a warm-up follows, and then "
-        "windows until throughput, media writes, latency and write energy are known within 5 % "
-        "(keys region.*).",
-    )(command)
-
-
-def vary(command: F) -> F:
-    """`--vary`."""
-    return click.option(
-        "--vary",
-        multiple=True,
-        metavar="SECTION.KEY=V1,V2[,...]",
-        shell_complete=completions.key,
-        callback=_vary,
-        help="Compare several values of a configuration key; may be repeated, and then all "
-        "combinations are compared.  [default: the machine's]",
-    )(command)
-
-
-def _vary(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
-) -> dict[str, list[str]] | None:
-    found: dict[str, list[str]] = {}
-    for text in given:
-        key, _, rest = text.partition("=")
-        key, values = key.strip(), [value.strip() for value in rest.split(",")]
-        if not key or not all(values):
-            raise click.UsageError(
-                f"--vary: `{text}` is not of the form SECTION.KEY=V1,V2, as in pm.write_ns=150,300"
-            )
-        if key in found:
-            raise click.UsageError(
-                f"--vary: `{key}` is given twice; its values go in one list, "
-                f"{key}={','.join(found[key] + values)}"
-            )
-        found[key] = values
-    return found or None
-
-
-def transactions(
-    default: str = "10000", *, what: str = "Transactions of one simulation"
-) -> Callable[[F], F]:
-    """`--transactions`."""
-    return click.option(
-        "--transactions",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help=f"{what}, over all its threads.  [default: {default}]",
-    )
-
-
-def measured_transactions(default: str) -> Callable[[F], F]:
-    """`--transactions` of a comparison."""
-    what = "Transactions that are measured of one simulation"
-    return transactions(f"{default}; 10000 of whole runs", what=what)
-
-
-def seed(command: F) -> F:
-    """`--seed`."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(0, SEED_MAX),
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Seed of everything random.",
-    )(command)
-
-
-def threads(command: F) -> F:
-    """`--threads`, one number."""
-    return click.option(
-        "--threads",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Program threads.  [default: one per core]",
-    )(command)
-
-
-def form(*forms: str, text: str = "What goes to standard output.") -> Callable[[F], F]:
+def form(*forms: str, text: str = "Format of standard output.") -> Callable[[F], F]:
     """`--format` as the parameter `form`; the first is the default."""
     return click.option(
-        "--format",
-        "form",
-        type=click.Choice(forms),
-        default=forms[0],
-        show_default=True,
-        help=text,
+        "--format", "form", type=click.Choice(forms), default=forms[0], show_default=True, help=text
     )
 
 
 def statistics(command: F) -> F:
-    """How the statistics of one run are printed: `--format`, `--all`."""
-    command = click.option(
+    """`--format` and `--all`: what is printed of the statistics of one run."""
+    every = click.option(
         "--all",
         "every",
         is_flag=True,
         help="Every statistic in the table: also those that are zero, and those of single cores "
         "and banks.",
-    )(command)
-    return form("table", "json", "csv")(command)
+    )
+    return form("table", "json", "csv")(every(command))
 
 
-def keeping(command: F) -> F:
-    """`--store`, `--no-store` and `--fresh`: where results are kept, and whether they are used."""
-    for option in (
-        click.option("--fresh", is_flag=True, help="Run again what has a result there, too."),
-        click.option("--no-store", is_flag=True, help="Neither look for results nor keep any."),
-        store,
-    ):
-        command = option(command)
-    return command
+store = click.option(
+    "--store",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_STORE,
+    envvar=STORE_VARIABLE,
+    show_default=True,
+    metavar="FOLDER",
+    help=f"Folder where results are kept and found ({STORE_VARIABLE}).",
+)
+"""`--store`."""
 
 
-def store(command: F) -> F:
-    """`--store`."""
-    return click.option(
-        "--store",
-        "folder",
-        type=click.Path(path_type=Path, file_okay=False),
-        default=DEFAULT_STORE,
-        envvar=STORE_VARIABLE,
-        show_default=True,
-        metavar="FOLDER",
-        help=f"Where results are kept and found ({STORE_VARIABLE}).",
-    )(command)
+@dataclass(frozen=True)
+class Keeping:
+    """The store that results are kept in, if in any, and whether those in it are used."""
+
+    folder: Path
+    no_store: bool
+    fresh: bool
+
+    def keeper(self, results: int) -> Keeper | None:
+        """Finds results in the store, and keeps new ones, `results` at most; or does neither.
+
+        Raises:
+            Refusal: results cannot be kept there.
+            StoreError: the folder is not a store.
+        """
+        from graven.cli.storing import keeper
+
+        return None if self.no_store else keeper(self.folder, fresh=self.fresh, results=results)
 
 
-def on(command: F) -> F:
-    """`--on`."""
-    return click.option(
-        "--on",
-        default="local",
-        show_default=True,
-        metavar="EXECUTOR",
-        help="Where simulations run: local, local:N (N at a time), dask://HOST:PORT, slurm (heeds "
-        "SBATCH_PARTITION and the like).",
-    )(command)
+keeping = as_one(
+    "keeping",
+    Keeping,
+    store,
+    click.option("--no-store", is_flag=True, help="Neither look for results nor keep any."),
+    click.option("--fresh", is_flag=True, help="Run again what has a result there, too."),
+)
+"""`--store`, `--no-store` and `--fresh`, as `keeping`."""
 
 
 def executor_of(on: str, jobs: int | None) -> Executor:
-    """What `--on` and `--jobs` say.
+    """Reads `--on` and `--jobs`.
 
     Raises:
-        ConfigError: it is not allowed.
+        ConfigError: one is not allowed.
     """
     from graven.executors.named import executor
 
@@ -531,92 +725,17 @@ def executor_of(on: str, jobs: int | None) -> Executor:
 
 def jobs(what: str) -> Callable[[F], F]:
     """`--jobs`."""
-    return click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help=f"{what} at a time.  [default: one per host core]",
+    return number("--jobs", f"{what} at a time.  [default: one per host core]")
+
+
+def executor(what: str) -> Callable[[F], F]:
+    """`--on` and `--jobs`, as `executor`."""
+    on: Callable[[F], F] = click.option(
+        "--on",
+        default="local",
+        show_default=True,
+        metavar="EXECUTOR",
+        help="Executor of simulations: local, local:N (N at a time), dask://HOST:PORT, slurm "
+        "(heeds SBATCH_PARTITION and the like).",
     )
-
-
-class Seeds(click.ParamType[tuple[int, ...]]):
-    """So many seeds from 1 on, or seeds separated by commas."""
-
-    name = "seeds"
-
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401 - click's own signature
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[int, ...]:
-        """Reads `3`, which is 1,2,3, or `4,7,9`."""
-        if isinstance(value, tuple):
-            return value
-        parts = [part.strip() for part in str(value).split(",")]
-        numbers = [int(part) for part in parts if part.isdecimal()]
-        if len(numbers) == len(parts) == 1 and 1 <= numbers[0] <= SEEDS_MAX:
-            return tuple(range(1, numbers[0] + 1))
-        if len(numbers) < len(parts) or len(parts) == 1 or max(numbers) > SEED_MAX:
-            self.fail(
-                f"`{value}` is neither a number of seeds from 1 to {SEEDS_MAX} nor several seeds "
-                f"from 0 to {SEED_MAX} separated by commas, as in 1,2,3",
-                param,
-                ctx,
-            )
-        if len(set(numbers)) < len(numbers):
-            self.fail(f"`{value}` has a seed twice", param, ctx)
-        return tuple(numbers)
-
-
-def seeds(command: F) -> F:
-    """`--seeds`, beside `--seed`."""
-    return click.option(
-        "--seeds",
-        type=Seeds(),
-        metavar="N|N,N...",
-        help="N seeds from 1 on, or several seeds: every number is a mean over them, with half of "
-        "its 95 % confidence interval; ratios are paired by seed.",
-    )(command)
-
-
-def seeds_of(seed: int, seeds: tuple[int, ...] | None) -> tuple[int, ...]:
-    """What `--seed` and `--seeds` say together."""
-    if seeds is not None and seed != 1:
-        raise click.UsageError("--seed and --seeds exclude each other")
-    return seeds or (seed,)
-
-
-class ThreadCounts(click.ParamType[tuple[int, ...]]):
-    """One or more numbers of threads, separated by commas."""
-
-    name = "threads"
-
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401 - click's own signature
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[int, ...]:
-        """Reads `1,2,4,8`."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            counts = tuple(dict.fromkeys(int(text) for text in str(value).split(",")))
-        except ValueError:
-            counts = ()
-        if not counts or min(counts) < 1:
-            self.fail(
-                f"`{value}` is not a number of threads, or several separated by commas "
-                "as in 1,2,4,8",
-                param,
-                ctx,
-            )
-        return counts
-
-
-def one_run(command: F) -> F:
-    """What says which simulation: design, workload, machine, size, seed and settings."""
-    command = machine(threads(transactions()(seed(settings(command)))))
-    command = workload("See `graven list workloads`; or a trace (.gvt).")(command)
-    return design("See `graven list designs`.")(command)
+    return as_one("executor", executor_of, on, jobs(what))

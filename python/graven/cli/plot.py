@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from graven._engine import ConfigError
-from graven.api.options import choose
 from graven.basics import output
 from graven.basics.folders import REPRODUCED
 from graven.cli import completions, options
@@ -21,18 +21,16 @@ from graven.drawing.figures.picture import checked, save, tables
 from graven.drawing.figures.style import THEMES, WIDTHS, Look
 from graven.drawing.scales import AUTO, SCALES
 from graven.engine.machine import DEFAULT, Machine
-from graven.engine.variants import Variant
 from graven.results.command_line import compare_command
 from graven.results.comparison import Comparison
-from graven.results.region import with_region
 from graven.running.experiment import best_of_aliases, record_of
-from graven.running.job import Job, chosen
+from graven.running.job import Job
 from graven.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 NAMED = 4
-"""How many missing results are named."""
+"""Missing results that a message names at most."""
 
 BYTES_PER_PICTURE = 4 << 20
 """Room to ask for before a picture is drawn."""
@@ -58,28 +56,40 @@ def plot() -> None:
     """The group of the kinds."""
 
 
+@dataclass(frozen=True)
+class Picture:
+    """Files of a picture, and its look."""
+
+    outs: tuple[Path, ...]
+    look: Look
+
+    @staticmethod
+    def of(outs: tuple[Path, ...], width: str, theme: str, style: str | None) -> Picture:
+        """Reads the options."""
+        try:
+            inches: str | float = width if width in WIDTHS else float(width)
+        except ValueError:
+            inches = width
+        return Picture(outs, Look.of(inches, theme, style))
+
+    def draw(self, made: Callable[[], Chart], file: Path | None = None) -> int:
+        """Draws and writes what `made` gives of a file, once all options have been checked."""
+        paths = checked(self.outs)
+        read = [] if file is None else [("FILE", file)]
+        with refusing():
+            output.apart([("--out", path) for path in [*paths, *tables(paths)]], read)
+        with refusing("--out: "):
+            output.check([*paths, *tables(paths)], BYTES_PER_PICTURE)
+        for path in save(made().draw(self.look), paths):
+            note(f"wrote {path}")
+        return 0
+
+
 def drawing(command: F) -> F:
-    """Options of all kinds: where the picture goes, and how it looks."""
-    for option in (
-        click.option(
-            "--style",
-            metavar="FILE|NAME",
-            help="A style of matplotlib (.mplstyle) that applies on top.",
-        ),
-        click.option(
-            "--theme",
-            type=click.Choice(list(THEMES)),
-            default="light",
-            show_default=True,
-            help="Colours of page and text.",
-        ),
-        click.option(
-            "--width",
-            default="column",
-            show_default=True,
-            metavar="column|text|INCHES",
-            help=f"Of the picture: {WIDTHS['column']} in, {WIDTHS['text']:g} in, or as given.",
-        ),
+    """Options of all kinds, as `picture`."""
+    return options.as_one(
+        "picture",
+        Picture.of,
         click.option(
             "--out",
             "outs",
@@ -89,32 +99,26 @@ def drawing(command: F) -> F:
             metavar="FILE",
             help="A file by its ending: .pdf, .svg or .png; may be repeated.",
         ),
-    ):
-        command = option(command)
-    return command
-
-
-def _look(width: str, theme: str, style: str | None) -> Look:
-    try:
-        inches: str | float = width if width in WIDTHS else float(width)
-    except ValueError:
-        inches = width
-    return Look.of(inches, theme, style)
-
-
-def _draw(
-    made: Callable[[], Chart], outs: Sequence[Path], look: Look, file: Path | None = None
-) -> int:
-    """Draws and writes what `made` gives of a file, when all that is asked for has been checked."""
-    paths = checked(outs)
-    read = [] if file is None else [("FILE", file)]
-    with refusing():
-        output.apart([("--out", path) for path in [*paths, *tables(paths)]], read)
-    with refusing("--out: "):
-        output.check([*paths, *tables(paths)], BYTES_PER_PICTURE)
-    for path in save(made().draw(look), paths):
-        note(f"wrote {path}")
-    return 0
+        click.option(
+            "--width",
+            default="column",
+            show_default=True,
+            metavar="column|text|INCHES",
+            help=f"Width: {WIDTHS['column']} in, {WIDTHS['text']:g} in, or as given.",
+        ),
+        click.option(
+            "--theme",
+            type=click.Choice(list(THEMES)),
+            default="light",
+            show_default=True,
+            help="Colours of page and text.",
+        ),
+        click.option(
+            "--style",
+            metavar="FILE|NAME",
+            help="A style of matplotlib (.mplstyle) that applies on top.",
+        ),
+    )(command)
 
 
 # ---- comparisons -------------------------------------------------------------------------------
@@ -122,36 +126,20 @@ def _draw(
 
 def selecting(command: F) -> F:
     """Options that say which results, as of `graven compare`."""
-    for option in (
-        options.store,
-        click.option(
-            "--absolute", is_flag=True, help="Draw values, and not multiples of the baseline's."
-        ),
+    usual = "as of compare"
+    return options.together(
+        options.comparing(designs_=usual, workloads_=usual, threads_=usual, size=usual),
+        options.metric("A statistic.  [default: the usual one of the kind]"),
         click.option(
             "--baseline",
             metavar="DESIGN",
             help="The design that others are relative to.  [default: as of compare]",
         ),
-        options.metric("A statistic.  [default: the usual one of the kind]"),
-        options.variants,
-        options.vary,
-        options.settings,
-        options.seeds,
-        options.seed,
-        options.from_start,
-        options.measured_transactions("as of compare"),
         click.option(
-            "--threads",
-            type=options.ThreadCounts(),
-            metavar="N[,N...]",
-            help="Program threads.  [default: as of compare]",
+            "--absolute", is_flag=True, help="Draw values, and not multiples of the baseline's."
         ),
-        options.machine,
-        options.workloads("as of compare"),
-        options.designs("as of compare"),
-    ):
-        command = option(command)
-    return command
+        options.store,
+    )(command)
 
 
 _SCALED = frozenset({"bars", "lines", "traffic", "energy"})
@@ -162,64 +150,37 @@ def _of_comparison(kind: str, short: str, text: str, *, over: bool = False) -> N
     """Adds the command of a kind of pictures of comparisons."""
 
     def command(
-        designs: str | None,
-        workloads: str | None,
-        machine: str,
-        threads: tuple[int, ...] | None,
-        transactions: int | None,
-        from_start: bool,
-        seed: int,
-        seeds: tuple[int, ...] | None,
-        settings: dict[str, str],
-        vary: dict[str, list[str]] | None,
-        variants: dict[str, Variant],
+        asked: options.Comparing,
         metric: str | None,
         baseline: str | None,
         absolute: bool,
         folder: Path,
-        outs: tuple[Path, ...],
-        width: str,
-        theme: str,
-        style: str | None,
+        picture: Picture,
         over: str | None = None,
         scales: str = AUTO,
     ) -> int:
         if absolute and baseline is not None:
             raise click.UsageError("--absolute and --baseline exclude each other")
-        several = options.seeds_of(seed, seeds)
-        look = _look(width, theme, style)
-        found = Machine.find(machine)
-        choice = choose(
-            designs,
-            workloads,
-            found,
-            settings,
-            vary,
-            threads=threads,
-            transactions=transactions,
-            variants=variants,
-        )
-        options.check_baseline(baseline, choice.designs)
-        varied = [item.key for item in choice.vary]
-        with refusing():
-            settings = with_region(settings, found, varied, from_start=from_start)
-        jobs = {one: chosen(choice, found, seeds=[one], settings=settings) for one in several}
+        seeds = asked.all_seeds()
+        plan = asked.plan()
+        options.check_baseline(baseline, plan.choice.designs)
+        jobs = {seed: plan.jobs([seed]) for seed in seeds}
 
         def made() -> Chart:
-            comparison = _stored(jobs, folder, settings)
+            comparison = _stored(jobs, folder, plan.settings)
             relative_to = None
             if baseline is not None or (kind in RELATIVE and not absolute):
-                relative_to = comparison.normalised(baseline or choice.baseline).baseline
+                relative_to = comparison.normalised(baseline or plan.choice.baseline).baseline
             return chart(kind, Asked(comparison, relative_to, metric, over, scales))
 
-        return _draw(made, outs, look)
+        return picture.draw(made)
 
     made = selecting(drawing(command))
     if over:
         made = click.option(
             "--over",
             metavar="threads|SECTION.KEY",
-            help="What lines go over.  [default: the one that has several values]",
+            help="Axis of the lines.  [default: the one that has several values]",
         )(made)
     if kind in _SCALED:
         made = click.option(
@@ -333,19 +294,17 @@ def _makers(jobs: dict[int, list[Job]], seeds: Sequence[int], settings: Mapping[
 
 
 def _reproduced(command: F) -> F:
-    for option in (
+    return options.together(
+        click.option("--quick", is_flag=True, help="Results of quick sizes."),
         click.option(
             "--results",
             type=click.Path(path_type=Path, file_okay=False),
             default=REPRODUCED,
             show_default=True,
             metavar="FOLDER",
-            help="Where `graven reproduce` and `graven explain` keep results (their --out).",
+            help="Folder of `graven reproduce` and `graven explain` (their --out).",
         ),
-        click.option("--quick", is_flag=True, help="Of quick sizes."),
-    ):
-        command = option(command)
-    return command
+    )(command)
 
 
 @plot.command("paper", short_help="A paper's numbers beside ours.")
@@ -353,16 +312,7 @@ def _reproduced(command: F) -> F:
 @click.argument("figure", metavar="FIGURE", shell_complete=completions.figure)
 @_reproduced
 @drawing
-def of_paper(
-    paper_name: str,
-    figure: str,
-    quick: bool,
-    results: Path,
-    outs: tuple[Path, ...],
-    width: str,
-    theme: str,
-    style: str | None,
-) -> int:
+def of_paper(paper_name: str, figure: str, quick: bool, results: Path, picture: Picture) -> int:
     """Draw the numbers that a paper prints about a figure, each beside ours.
 
     `graven reproduce --list` has papers and figures.
@@ -390,22 +340,14 @@ def of_paper(
             raise ConfigError(f"{found.name} prints no number about {figure} that is a ratio")
         return Pairs(pairs.pairs)
 
-    return _draw(made, outs, _look(width, theme, style))
+    return picture.draw(made)
 
 
 @plot.command("sensitivity", short_help="What moves a claim.")
 @click.argument("claim_id", metavar="CLAIM", shell_complete=completions.claim)
 @_reproduced
 @drawing
-def of_claim(
-    claim_id: str,
-    quick: bool,
-    results: Path,
-    outs: tuple[Path, ...],
-    width: str,
-    theme: str,
-    style: str | None,
-) -> int:
+def of_claim(claim_id: str, quick: bool, results: Path, picture: Picture) -> int:
     """Draw what moves a claim, as `graven explain` found it: readings and open keys."""
     from graven.drawing.figures.rows import Sensitivities
     from graven.drawing.pages.tornado import Tornado
@@ -425,7 +367,7 @@ def of_claim(
             raise ConfigError(f"nothing that was tried moves {claim.id} by a factor")
         return Sensitivities(drawn.rows, drawn.printed)
 
-    return _draw(made, outs, _look(width, theme, style))
+    return picture.draw(made)
 
 
 def _whole(results: Path, jobs: Any, maker: str) -> Store:  # noqa: ANN401 - jobs by digest
@@ -451,29 +393,27 @@ def _whole(results: Path, jobs: Any, maker: str) -> Store:  # noqa: ANN401 - job
 @plot.command("banks", short_help="Loads of PM banks over time.")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @drawing
-def of_banks(file: Path, outs: tuple[Path, ...], width: str, theme: str, style: str | None) -> int:
+def of_banks(file: Path, picture: Picture) -> int:
     """Draw the load of every PM bank over time.
 
     FILE is what `graven run --bank-loads FILE` wrote.
     """
     from graven.drawing.figures.banks import BankLoads
 
-    return _draw(lambda: BankLoads.read(file), outs, _look(width, theme, style), file)
+    return picture.draw(lambda: BankLoads.read(file), file)
 
 
 @plot.command("timeline", short_help="What waits for what while some transactions run.")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @drawing
-def of_transactions(
-    file: Path, outs: tuple[Path, ...], width: str, theme: str, style: str | None
-) -> int:
+def of_transactions(file: Path, picture: Picture) -> int:
     """Draw what waits for what while some transactions run.
 
     FILE is what `graven run --timeline FILE` wrote.
     """
     from graven.drawing.figures.timeline import Lanes, Timeline
 
-    return _draw(lambda: Lanes(Timeline.read(file)), outs, _look(width, theme, style), file)
+    return picture.draw(lambda: Lanes(Timeline.read(file)), file)
 
 
 @plot.command("counterexample", short_help="What led to a violation.")
@@ -482,16 +422,7 @@ def of_transactions(
 @options.machine
 @options.store
 @drawing
-def of_crash(
-    design: str,
-    workload: str,
-    machine: str,
-    folder: Path,
-    outs: tuple[Path, ...],
-    width: str,
-    theme: str,
-    style: str | None,
-) -> int:
+def of_crash(design: str, workload: str, machine: str, folder: Path, picture: Picture) -> int:
     """Draw the newest violation that `graven crash` has found: who did what, and when."""
     from graven.drawing.figures.counterexample import Counterexample
     from graven.laboratory.reports import parse_violations
@@ -522,4 +453,4 @@ def of_crash(
             "one"
         )
 
-    return _draw(made, outs, _look(width, theme, style))
+    return picture.draw(made)

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from graven.capture import CaptureError
-from graven.cli.tables import plain_table
+from graven.cli.tables import folded, plain_table
 from graven.cli.terminal import Refusal, note, refusing, results_console
 from graven.papers.data import Paper
 from graven.papers.plan import READINGS
@@ -38,7 +37,7 @@ def check_readings(names: Iterable[str], papers: Sequence[Paper]) -> None:
 
 
 def readings_of(named: Sequence[str], papers: Sequence[Paper]) -> tuple[str, tuple[str, ...]]:
-    """What `--reading` says: one of `READINGS`, and names of single readings.
+    """Reads `--reading`: one of `READINGS`, and names of single readings.
 
     Raises:
         UsageError: two of `READINGS` are given, or a reading that none of these papers has.
@@ -70,20 +69,9 @@ def capture_programs(programs: Iterable[str], folder: Path) -> None:
 
 
 def print_programs(title: str, assessed: Sequence[Verdict]) -> None:
-    """What real programs give for the claims of a paper, if there is something."""
-    table = programs_table(assessed)
-    if table.row_count:
-        console = results_console()
-        console.print(Text(f"{title}: other programs than the paper's", style="bold"))
-        console.print(table)
-        console.print("Other programs decide no verdict.", markup=False)
-
-
-def programs_table(assessed: Sequence[Verdict]) -> Table:
-    """The same, as a table."""
-    table = plain_table()
-    for column in ("claim", "paper", "default", "programs", "ours", "outcome", "each"):
-        table.add_column(column, overflow="fold")
+    """Prints the results of real programs for the claims of a paper, if there are any."""
+    columns = ("claim", "paper", "default", "programs", "ours", "outcome", "each")
+    table = plain_table(*folded(*columns))
     for verdict in assessed:
         for name, found in verdict.programs.items():
             table.add_row(
@@ -95,4 +83,8 @@ def programs_table(assessed: Sequence[Verdict]) -> Table:
                 found.verdict,
                 Text(each_text(verdict.claim, found)),
             )
-    return table
+    if table.row_count:
+        console = results_console()
+        console.print(Text(f"{title}: other programs than the paper's", style="bold"))
+        console.print(table)
+        console.print("Other programs decide no verdict.", markup=False)

@@ -17,9 +17,9 @@ from graven.basics.numbers import counted, ratio, scaled
 from graven.cli import completions, options
 from graven.cli.claims import print_beside, print_claims, print_counts
 from graven.cli.programs import CAPTURES, capture_programs, print_programs, readings_of
-from graven.cli.storing import watched
-from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
-from graven.cli.terminal import complain, note, refusing, results_console
+from graven.cli.storing import conclude, watched
+from graven.cli.tables import UNSAFE_NOTE, folded, marked, numbers, plain_table, whole
+from graven.cli.terminal import note, refusing, results_console
 from graven.engine.catalogue import catalogue
 from graven.executors.estimates import seconds
 from graven.laboratory.crashes import CrashJob
@@ -32,7 +32,7 @@ from graven.papers.reproduction import Reproduction, collect, needed, run
 from graven.papers.verdicts import Verdict, to_csv, to_json, unexplained, verdicts
 from graven.results import formats
 from graven.running.job import Job
-from graven.running.pool import failures_text, host_cores
+from graven.running.pool import host_cores
 from graven.running.progress import duration
 from graven.running.work import Executor, Local
 from graven.store import Store
@@ -52,8 +52,8 @@ shows what moves one claim. --reading "real programs" runs captured programs in 
 where claims are about what programs are like; that decides no verdict.
 
 Results are kept in FOLDER as they come, under the digest of what was simulated: after an interrupt,
-the same command goes on where it was, and figures that share simulations share results. Sizes are
-the papers', with three seeds for every number; --quick is for minutes, has one seed, and says
+the same command continues, and figures that share simulations share results. Sizes are the
+papers', with three seeds for every number; --quick is for minutes, has one seed, and says
 less.
 
 \b
@@ -80,8 +80,7 @@ interrupt.
 @options.readings(*READINGS)
 @click.option("--claims", is_flag=True, help="Print the table of claims, and write no report.")
 @click.option("--list", "listed", is_flag=True, help="List figures and experiments; run nothing.")
-@options.on
-@options.jobs("Simulations")
+@options.executor("Simulations")
 @options.form("table", "json", "csv", text="With --claims, what goes to standard output.")
 def reproduce(
     paper_name: str | None,
@@ -92,12 +91,10 @@ def reproduce(
     listed: bool,
     stored: bool,
     out: Path,
-    on: str,
-    jobs: int | None,
+    executor: Executor,
     form: str,
 ) -> int:
     """Checks everything, simulates what is not stored, writes and prints."""
-    executor = options.executor_of(on, jobs)
     chosen = _papers(paper_name, need=not (claims or listed))
     readings, named = readings_of(named, chosen)
     captures = out / CAPTURES
@@ -124,7 +121,8 @@ def reproduce(
     found = [collect(item, store) for item in wanted]
     assessed = [verdicts(item) for item in found]
     if not claims:
-        _write(found, assessed, store, folder, jobs or host_cores())
+        workers = executor.workers if isinstance(executor, Local) else None
+        _write(found, assessed, store, folder, workers or host_cores())
     _print(found, assessed, claims=claims, figures=bool(figures), form=form)
     if form == "table" and quick:
         note("quick sizes: one seed, so that nothing is known of the spread")
@@ -132,7 +130,7 @@ def reproduce(
 
 
 def is_default(option: str) -> bool:
-    """Whether an option of the command that runs has not been given."""
+    """Tells whether an option of the command that runs has not been given."""
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.DEFAULT
 
@@ -165,9 +163,7 @@ def _list(wanted: Sequence[Wanted]) -> int:
     console = results_console()
     for item in wanted:
         console.print(Text(item.paper.title, style="bold"))
-        table = plain_table()
-        for column in ("figure", "paper", "what it shows", "simulations"):
-            table.add_column(column, justify="right" if column == "simulations" else "left")
+        table = plain_table("figure", "paper", "what it shows", *numbers("simulations"))
         for figure in item.paper.figures.values():
             one = replace(item, figures=(figure.id,))
             count = len(jobs_of(one.alternatives()))
@@ -183,21 +179,11 @@ def _list(wanted: Sequence[Wanted]) -> int:
 
 
 def _readings(of: Paper) -> Table:
-    table = plain_table()
-    for column in ("reading", "where", "what it says", "sets"):
-        table.add_column(column, overflow="fold")
+    table = plain_table(*folded("reading", "where", "what it says", "sets"))
     for reading in of.readings.values():
         what = reading.what + (" (part of the paper's method)" if reading.authors else "")
         table.add_row(reading.name, reading.where, Text(what), Text(reading.changes))
     return table
-
-
-def announce(everything: Mapping[str, Job | CrashJob], store: Store, executor: Executor) -> None:
-    """Says how many simulations are missing and about how long they take, before they start."""
-    missing = [job for digest, job in everything.items() if not store.has(digest)]
-    if missing:
-        took = estimate(missing, executor)
-        note(f"{len(missing):,} of {len(everything):,} simulations have no result yet: {took}")
 
 
 def estimate(missing: Sequence[Job | CrashJob], executor: Executor) -> str:
@@ -211,18 +197,17 @@ def estimate(missing: Sequence[Job | CrashJob], executor: Executor) -> str:
 
 
 def simulate(everything: Mapping[str, Job | CrashJob], store: Store, executor: Executor) -> int:
-    """Runs what is not stored, with a display; returns the exit code."""
-    announce(everything, store, executor)
+    """Runs what is not stored, with a display, and says first how long; returns the exit code."""
+    missing = [job for digest, job in everything.items() if not store.has(digest)]
+    if missing:
+        took = estimate(missing, executor)
+        note(f"{len(missing):,} of {len(everything):,} simulations have no result yet: {took}")
     with watched(Keeper(store)) as display:
         ran = run(everything, store, executor=executor, observe=display)
     if ran.stored:
         note(f"{ran.stored:,} of {ran.stored + ran.new:,} results were there already")
-    for failure in ran.failures:
-        complain(failures_text([failure]))
-    if ran.interrupted:
-        note(f"interrupted: {ran.new:,} simulations had finished; the same command goes on")
-        return 130
-    return 1 if ran.failures else 0
+    done = f"{ran.new:,} simulations had finished" if ran.interrupted else None
+    return conclude(ran.failures, done, is_kept=True)
 
 
 def _write(
@@ -289,17 +274,13 @@ def _print_figure(item: Drawn) -> None:
     console = results_console()
     figure = item.figure
     relative = f", relative to {figure.baseline}" if figure.relative else ""
-    unit = _unit(figure)
-    said = f"{figure.where}: {figure.title}{relative}{unit}"
+    said = f"{figure.where}: {figure.title}{relative}{_unit(figure)}"
     console.print(Text(said, style="bold"))
     unsafe = catalogue().unsafe_designs().intersection(item.study.designs)
     for panel in item.panels:
         if panel.caption:
             console.print(panel.caption, markup=False)
-        table = plain_table()
-        table.add_column("design", no_wrap=True)
-        for column in panel.columns:
-            table.add_column(column, justify="right")
+        table = plain_table(whole("design"), *numbers(*panel.columns))
         for design, points in panel.rows.items():
             cells = [_cell(point, relative=figure.relative or figure.first) for point in points]
             table.add_row(marked(design, unsafe), *cells)

@@ -34,8 +34,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 HELP = """Look into the store of results, clean it, check it, take results out.
 
 `graven run`, `compare`, `crash`, `check`, `litmus`, `mutants`, `faults`, `memory` and the Python
-interface keep what they simulate in a folder, graven-results/store if nothing else is said
-(--store, or the variable GRAVEN_STORE), under a digest of all that the result depends on:
+interface keep what they simulate in a folder, graven-results/store by default (--store, or the
+variable GRAVEN_STORE), under a digest of all that the result depends on:
 configuration, programs, version and build of the engine and of designs of your own. The same
 command finds it there. `graven reproduce` has a store of its own in FOLDER/store.
 
@@ -82,23 +82,18 @@ def _filters(command: F) -> F:
         default="all",
         show_default=True,
         metavar="BUILD|current|all",
-        help="Of one build of the engine only.",
+        help="Only results of one build of the engine.",
     )(command)
     for name in reversed(FILTERS):
-        command = click.option(f"--{name}", metavar="NAME", help=f"Of this {name} only.")(command)
+        command = click.option(f"--{name}", metavar="NAME", help=f"Only results of this {name}.")(
+            command
+        )
     return command
 
 
 @results.command("list")
 @_filters
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="No more than the N newest; 0 is all.",
-)
+@options.number("--limit", "No more than the N newest; 0 is all.", least=0, default=50)
 @options.store
 @options.form("table", "csv", "json")
 def list_(limit: int, folder: Path, form: str, which: str, **filters: str | None) -> int:
@@ -201,12 +196,12 @@ def verify_(folder: Path) -> int:
 @click.option(
     "--older-than",
     type=click.IntRange(min=0),
-    metavar="DAYS",
-    help="Drop results that were written so many days ago, or longer.",
+    metavar="N",
+    help="Drop results that were written N days ago, or longer.",
 )
 @options.store
 def gc(other_builds: bool, older_than: int | None, folder: Path) -> int:
-    """Put segments together that nobody writes, without what is there more than once.
+    """Put segments together that no command writes, each record once.
 
     Damaged records go to the folder `damaged`; results that are asked to go are dropped.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,10 +12,9 @@ import click
 from graven._engine import ConfigError
 from graven.basics import output, signals
 from graven.cli import options
-from graven.cli.files import Writer, Written
-from graven.cli.storing import keeper, say_found, watched
+from graven.cli.files import Writer
+from graven.cli.storing import say_found, watched
 from graven.cli.terminal import complain, note, refusing, results_console
-from graven.engine.machine import Machine
 from graven.results import formats
 from graven.results.record import Record
 from graven.results.recovery import with_recovery
@@ -45,68 +45,46 @@ and what is of single cores and banks; JSON and CSV have every statistic.
 """
 
 
-class TransactionRange(click.ParamType[tuple[int, int]]):
-    """Numbers of transactions, FIRST-LAST; one alone is both."""
-
-    name = "range"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, int]:
-        """The numbers."""
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", str(value).strip(), re.ASCII)
-        if match is None:
-            self.fail(f"{value!r} is not FIRST-LAST, for example 5000-5007", param, ctx)
-        first = int(match[1])
-        return first, first if match[2] is None else int(match[2])
+def _range(text: str) -> tuple[int, int]:
+    """Reads numbers of transactions, FIRST-LAST; one alone is both."""
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip(), re.ASCII)
+    if match is None:
+        raise ValueError(f"{text!r} is not FIRST-LAST, for example 5000-5007")
+    return int(match[1]), int(match[2] or match[1])
 
 
 @click.command(cls=Writer, help=HELP)
 @options.one_run
 @options.recovery
 @options.keeping
-@click.option(
+@options.written(
     "--request-trace",
-    type=Written(dir_okay=False),
-    metavar="FILE",
-    help="Write the requests that reach the memory controller: a binary trace if the name ends in "
+    "Write the requests that reach the memory controller: a binary trace if the name ends in "
     ".grt, otherwise NVMain's text.",
 )
-@click.option(
+@options.written(
     "--bank-loads",
-    type=Written(dir_okay=False),
-    metavar="FILE",
-    help="Write the mean load of every PM bank over time, as CSV: a line for each "
+    "Write the mean load of every PM bank over time, as CSV: a line for each "
     "statistics.bank_load_interval_cycles.",
 )
-@click.option(
+@options.written(
     "--timeline",
-    type=Written(dir_okay=False),
-    metavar="FILE",
-    help="Write what happens while some transactions run (what threads wait for, writes until they "
+    "Write what happens while some transactions run (what threads wait for, writes until they "
     "are durable, work of the PM's banks, the design's notes): JSON for `graven plot timeline`, "
     "and for Perfetto.",
 )
 @click.option(
     "--timeline-transactions",
-    type=TransactionRange(),
+    type=options.Read("range", _range),
     metavar="FIRST-LAST",
-    help="Which transactions, numbered from 0 as those of all threads begin. Default: two of each "
-    "thread, in the middle of the run.",
+    help="Transactions of --timeline, numbered from 0 as those of all threads begin. Default: two "
+    "of each thread, in the middle of the run.",
 )
 @options.statistics
 def run(
-    design: str,
-    workload: str,
-    machine: str,
-    threads: int | None,
-    transactions: int | None,
-    seed: int,
-    settings: dict[str, str],
+    job: Job,
     recovery: int | None,
-    folder: Path,
-    no_store: bool,
-    fresh: bool,
+    keeping: options.Keeping,
     request_trace: Path | None,
     bank_loads: Path | None,
     timeline: Path | None,
@@ -117,14 +95,9 @@ def run(
     """Checks everything, simulates, prints."""
     if timeline is None and timeline_transactions is not None:
         raise click.UsageError("--timeline-transactions is for --timeline")
-    job = Job(
-        design,
-        workload,
-        Machine.find(machine),
-        threads,
-        transactions,
-        seed,
-        tuple(with_recovery(settings, recovery).items()),
+    job = replace(
+        job,
+        settings=tuple(with_recovery(dict(job.settings), recovery).items()),
         request_trace=None if request_trace is None else str(request_trace),
         bank_loads=None if bank_loads is None else str(bank_loads),
         timeline=None if timeline is None else str(timeline),
@@ -136,7 +109,7 @@ def run(
     for option, path in files.items():
         with refusing(f"{option}: "):
             output.check([path], TRACE_ROOM if path == request_trace else 0)
-    keep = keeper(folder, no_store=no_store, fresh=fresh, results=1)
+    keep = keeping.keeper(1)
     with watched(keep) as display:
         result = run_one(job, keep=keep, observe=display)
     say_found(result.found, 1)

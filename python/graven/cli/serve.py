@@ -15,9 +15,9 @@ from graven.cli.terminal import note
 HELP = """Show the store in the browser.
 
 Choose designs, workloads, machines and metrics, and see the plot, the numbers and each simulation;
-what a page shows is in its address, by which it is shared. Commands that are running are shown as
-they go on. Nothing is simulated and nothing is written: where results are missing, the page has the
-command that makes them.
+what a page shows is in its address, by which it is shared. Commands that are running are shown with
+their progress. Nothing is simulated and nothing is written: where results are missing, the page has
+the command that makes them.
 
 \b
 Examples:
@@ -33,7 +33,7 @@ of this host; whoever reaches that one sees everything that is in the store. Ctr
 PORT = 8321
 
 SOON_READ_BYTES = 64 << 20
-"""Reading so much takes a few seconds, of which nothing is said."""
+"""Bytes that are read within a few seconds, of which no note is made."""
 
 
 @click.command(help=HELP)
@@ -44,14 +44,7 @@ SOON_READ_BYTES = 64 << 20
     metavar="ADDRESS",
     help="The address of this host to listen on; 0.0.0.0 is all of them.",
 )
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=PORT,
-    show_default=True,
-    metavar="N",
-    help="The port; 0 takes one that is free.",
-)
+@options.number("--port", "The port; 0 takes one that is free.", least=0, most=65535, default=PORT)
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 @options.store
 def serve(host: str, port: int, opens: bool, folder: Path) -> int:

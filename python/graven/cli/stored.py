@@ -1,4 +1,4 @@
-"""What commands look up in the store: a result by its digest."""
+"""Results that commands look up in the store by their digests."""
 
 from __future__ import annotations
 

@@ -1,40 +1,43 @@
-"""What commands that run something do with the store."""
+"""Stores of commands that run something, and how such commands end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from graven import _engine
-from graven.basics import output
+from graven.basics import output, signals
 from graven.basics.errors import OutputRefusedError
-from graven.cli.terminal import note, refusing
-from graven.laboratory.state_file import StateFile
+from graven.cli.terminal import complain, note, refusing
 from graven.results import formats
+from graven.running.pool import Failure, failures_text
 from graven.running.progress import Display
 
 if TYPE_CHECKING:
     from graven.laboratory.adversary import AdversaryRequest
+    from graven.laboratory.state_file import StateFile
     from graven.running.pool import Observer, Snapshot
     from graven.store import Request
     from graven.store.keeper import Keeper
 
+ROOM = 4 << 20
+"""Bytes to ask for before a campaign, for a program or a state."""
 
-def keeper(folder: Path, *, no_store: bool, fresh: bool, results: int) -> Keeper | None:
-    """Finds results in a store and keeps new ones there, so many at most; or does neither.
+
+def keeper(folder: Path, *, fresh: bool, results: int) -> Keeper:
+    """Finds results in a store, and keeps new ones there, `results` at most.
 
     Raises:
         Refusal: results cannot be kept there.
         StoreError: the folder is not a store.
     """
-    if no_store:
-        return None
     from graven.store import Store
     from graven.store.keeper import Keeper
 
@@ -53,8 +56,8 @@ def watched(keep: Keeper | None, noun: str = "simulations") -> Iterator[Observer
     """Shows how far a command is: on standard error, and to whoever looks at its store.
 
     Args:
-        keep: What keeps the results, if anything does.
-        noun: What the command counts.
+        keep: Keeper of the results, if they are kept.
+        noun: Unit that the command counts.
     """
     with Display(noun) as display:
         if keep is None:
@@ -71,63 +74,72 @@ def watched(keep: Keeper | None, noun: str = "simulations") -> Iterator[Observer
             yield observe
 
 
+def state_file(where: Path | None) -> StateFile | None:
+    """Opens the file of `--state`, for which there has to be room.
+
+    Raises:
+        Refusal: it cannot be written.
+    """
+    from graven.laboratory.state_file import StateFile
+
+    if where is None:
+        return None
+    found = StateFile(where)
+    with refusing("--state: "):
+        found.check(ROOM)
+    return found
+
+
 def say_found(found: int, total: int) -> None:
     """Says how many results were there before."""
     if found:
         note(f"{found:,} of {total:,} results were there already (--fresh runs them again)")
 
 
-def go_on(keep: Keeper | None) -> str:
-    """How the message of an interrupt ends: what becomes of what had finished."""
-    return "; nothing is kept" if keep is None else "; the same command goes on"
+def show(form: str, items: Sequence[Any], table: Callable[[], None]) -> None:
+    """Prints items as JSON documents, or the `table` of them if there are any."""
+    if form == "json":
+        sys.stdout.write(formats.json_text([item.to_dict() for item in items]))
+    elif items:
+        table()
+    sys.stdout.flush()
+
+
+def conclude(
+    failures: Sequence[Failure], interruption: str | None, *, is_kept: bool, is_fine: bool = True
+) -> int:
+    """Complains of what failed, says what an interrupt has left, and returns the exit code.
+
+    Args:
+        failures: Jobs that did not end well.
+        interruption: How much had been done, if the command was interrupted.
+        is_kept: Whether the same command finds what had been done.
+        is_fine: Whether the results are such that the command succeeds.
+    """
+    for failure in failures:
+        complain(failures_text([failure]))
+    if interruption is not None:
+        left = "the same command goes on" if is_kept else "nothing is kept"
+        note(f"{signals.words()}: {interruption}; {left}")
+        return signals.INTERRUPTED
+    return 0 if is_fine and not failures else 1
 
 
 class State(Protocol):
-    """Where a campaign keeps what it goes on from."""
+    """Place of what a campaign has done, from which it continues: a `StateFile`, or the store."""
 
     @property
     def where(self) -> Path:
         """The file or folder."""
 
     def read(self) -> str | None:
-        """What was kept last, if anything was."""
+        """Returns what was kept last, if anything was."""
 
-    def refused(self, error: _engine.ConfigError) -> None:
-        """The engine does not go on from what was kept.
+    def refused(self, why: object) -> _engine.ConfigError | None:
+        """Returns what to raise if the engine does not continue from it; nothing to begin anew."""
 
-        Raises:
-            ConfigError: that has to be mended first.
-        """
-
-    def write(self, text: str) -> None:
-        """Keeps this."""
-
-
-@dataclass(frozen=True)
-class InFile:
-    """A file of the user's, for which there has to be so much room."""
-
-    file: StateFile
-    room: int
-
-    @property
-    def where(self) -> Path:
-        """The file or folder."""
-        return self.file.where
-
-    def read(self) -> str | None:
-        """What was kept last, if anything was."""
-        with refusing("--state: "):
-            self.file.check(self.room)
-        return self.file.read()
-
-    def refused(self, error: _engine.ConfigError) -> None:
-        """It is the user's: whether it is of use, the user knows."""
-        raise self.file.refused(error) from None
-
-    def write(self, text: str) -> None:
-        """Keeps this."""
-        self.file.write(text)
+    def write(self, state: str) -> None:
+        """Keeps a state in place of the last."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +151,7 @@ class UnderWay:
 
     @property
     def where(self) -> Path:
-        """The file or folder."""
+        """The folder."""
         return self.keep.store.folder
 
     @cached_property
@@ -149,13 +161,13 @@ class UnderWay:
         return request_of_schedules(self.plan)
 
     def read(self) -> str | None:
-        """What was kept last, if anything was."""
+        """Returns what was kept last, if anything was."""
         return None if self.keep.fresh else self.keep.store.state(self._request)
 
-    def refused(self, error: _engine.ConfigError) -> None:
-        """It is of no use, and will be replaced."""
-        note(f"{self.where}: what was under way is of no use: {error}; it begins anew")
+    def refused(self, why: object) -> None:
+        """Says that what was kept is of no use; it will be replaced."""
+        note(f"{self.where}: what was under way is of no use: {why}; it begins anew")
 
-    def write(self, text: str) -> None:
-        """Keeps this."""
-        self.keep.store.keep_state(self._request, text)
+    def write(self, state: str) -> None:
+        """Keeps a state in place of the last."""
+        self.keep.store.keep_state(self._request, state)

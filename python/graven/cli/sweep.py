@@ -10,20 +10,21 @@ from statistics import median
 import click
 
 from graven.api.sweeps import Sweep
-from graven.basics import output, signals
+from graven.basics import output
 from graven.basics.numbers import exact, scaled
 from graven.cli import options
-from graven.cli.files import Writer, Written
-from graven.cli.storing import keeper, say_found, watched
-from graven.cli.terminal import Refusal, complain, note, refusing, results_console
+from graven.cli.files import Writer
+from graven.cli.storing import conclude, keeper, say_found, watched
+from graven.cli.terminal import complain, note, refusing, results_console
 from graven.executors import estimates
 from graven.executors.shards import Shard
 from graven.laboratory.reports import CrashReport
 from graven.results import formats
 from graven.results.formats import write_json_list, write_records
 from graven.results.record import Record
-from graven.running.pool import failures_text, host_cores
+from graven.running.pool import host_cores
 from graven.running.progress import duration
+from graven.running.work import Executor
 from graven.store.keeper import Keeper
 
 HELP = """Run all that SWEEP.toml asks for, on this host or on a cluster.
@@ -52,43 +53,38 @@ Examples:
 """
 
 SHOWN = 10
-"""So many failures are shown one by one."""
+"""Failures that are shown one by one, at most."""
 
 
 @click.command(cls=Writer, help=HELP)
 @click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
-@options.on
+@options.executor("Simulations")
 @click.option(
     "--shard",
     metavar="I/N",
     help="Run the I-th of N parts alone; `graven results merge` puts stores together.",
 )
 @click.option("--dry-run", is_flag=True, help="Run nothing: say what would run, and what it takes.")
-@click.option(
+@options.written(
     "--out",
-    type=Written(dir_okay=False),
-    metavar="FILE",
-    help="Write results with the whole configuration, in the format that the ending says (.json, "
+    "Write results with the whole configuration, in the format that the ending says (.json, "
     ".csv, .parquet).",
 )
 @options.form("table", "json", "csv")
 @options.store
 @click.option("--fresh", is_flag=True, help="Run again what has a result in the store, too.")
-@options.jobs("Simulations")
 def sweep(
     file: Path,
-    on: str,
+    executor: Executor,
     shard: str | None,
     dry_run: bool,
     out: Path | None,
     form: str,
     folder: Path,
     fresh: bool,
-    jobs: int | None,
 ) -> int:
     """Reads, checks, runs, writes."""
     whole = Sweep.read(file)
-    executor = options.executor_of(on, jobs)
     part = None if shard is None else Shard.parse(shard)
     if part is not None and (out is not None or form != "table"):
         raise click.UsageError("--shard: a part has no whole results; not with --out or --format")
@@ -101,29 +97,24 @@ def sweep(
         with refusing():
             [target] = [t for t in formats.targets(out, None) if t.form in formats.FORMATS]
             output.check([target.path], len(mine.jobs) * formats.BYTES_PER_RECORD)
-    keep = keeper(folder, no_store=False, fresh=fresh, results=len(mine.simulations))
-    if keep is None:
-        raise Refusal("a sweep keeps its results in a store")
+    keep = keeper(folder, fresh=fresh, results=len(mine.simulations))
     if dry_run:
         _say_plan(whole, mine, part, keep)
         return 0
     with watched(keep) as display:
-        done = mine.complete(keep, executor=executor, observe=display)
+        done = mine.complete(keep, executor, display)
     total = len(mine.simulations)
     say_found(done.found, total)
-    for failure in done.ended.failures[:SHOWN]:
-        complain(failures_text([failure]))
+    have = f"{exact(done.found + done.came)} of {exact(total)} have results in {folder}"
+    interruption = have if done.ended.interrupted else None
+    status = conclude(done.ended.failures[:SHOWN], interruption, is_kept=True)
     if len(done.ended.failures) > SHOWN:
         complain(f"{exact(len(done.ended.failures) - SHOWN)} more failed")
-    have = f"{exact(done.found + done.came)} of {exact(total)} have results in {folder}"
-    if done.ended.interrupted:
-        note(f"{signals.words()}: {have}; the same command goes on")
-        return 130
-    if part is not None:
+    if part is not None and interruption is None:
         note(f"part {part}: {have}; when the parts are merged, the command without --shard writes")
-        return 1 if done.ended.failures else 0
-    _write(mine, keep, target, form)
-    return 1 if done.ended.failures else 0
+    elif interruption is None:
+        _write(mine, keep, target, form)
+    return status
 
 
 def _write(sweep: Sweep, keep: Keeper, target: formats.Target | None, form: str) -> None:
@@ -160,33 +151,27 @@ def _without_seconds(report: CrashReport) -> dict[str, object]:
 
 
 def _print_records(records: Iterable[Record]) -> None:
-    from graven.cli.tables import plain_table
+    from graven.cli.tables import numbers, plain_table, whole
 
-    table = plain_table()
-    table.add_column("design", no_wrap=True)
-    table.add_column("machine", no_wrap=True)
-    for name in ("simulations", "least", "median", "greatest"):
-        table.add_column(name, justify="right")
+    counted = numbers("simulations", "least", "median", "greatest")
+    table = plain_table(whole("design"), whole("machine"), *counted)
     groups: dict[tuple[str, str], list[float]] = {}
     for record in records:
         values = groups.setdefault((record.design, record.machine), [])
         values.append(record.number("throughput_tx_per_s") or 0.0)
     for (design, machine), values in groups.items():
-        numbers = (min(values), median(values), max(values))
-        table.add_row(design, machine, exact(len(values)), *(scaled(value) for value in numbers))
+        three = (min(values), median(values), max(values))
+        table.add_row(design, machine, exact(len(values)), *(scaled(value) for value in three))
     console = results_console()
     console.print("Throughput, transactions/s", style="bold")
     console.print(table)
 
 
 def _print_reports(reports: Iterable[CrashReport]) -> None:
-    from graven.cli.tables import plain_table
+    from graven.cli.tables import numbers, plain_table, whole
 
-    table = plain_table()
-    for name in ("design", "workload", "machine"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("power failures", justify="right")
-    table.add_column("violations", justify="right")
+    names = map(whole, ("design", "workload", "machine"))
+    table = plain_table(*names, *numbers("power failures", "violations"))
     for report in reports:
         number = exact(len(report.violations))
         row = (report.design, report.workload, report.machine)

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich import box
-from rich.console import Console, JustifyMethod
-from rich.table import Table
+from rich.console import Console
+from rich.table import Column, Table
 from rich.text import Text
 
 from graven.basics.numbers import MISSING, Value, exact
@@ -29,13 +29,24 @@ _SPREAD = 6
 """As many more where numbers have a spread."""
 
 
-def plain_table() -> Table:
-    """The look of every table."""
-    return Table(
-        box=box.SIMPLE_HEAD,
-        header_style="bold",
-        pad_edge=False,
-    )
+def plain_table(*columns: Column | str) -> Table:
+    """A table with these columns, and the look of every table."""
+    return Table(*columns, box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+
+
+def whole(name: str) -> Column:
+    """A column whose cells are not wrapped."""
+    return Column(name, no_wrap=True)
+
+
+def numbers(*names: str) -> list[Column]:
+    """Columns of numbers; names are shown as they are."""
+    return [Column(Text(name), justify="right") for name in names]
+
+
+def folded(*names: str) -> list[Column]:
+    """Columns in which a word that is longer than the column is broken."""
+    return [Column(name, overflow="fold") for name in names]
 
 
 def print_comparison(console: Console, normalised: Normalised) -> None:
@@ -94,10 +105,7 @@ def _metric_table(
     comparison, baseline = normalised.comparison, normalised.baseline
     workloads = list(workloads)
     several = len(comparison.threads) > 1
-    table = plain_table()
-    table.add_column("design", no_wrap=True)
-    if several:
-        table.add_column("threads", justify="right")
+    table = plain_table(whole("design"), *numbers(*(["threads"] if several else [])))
     for name in [*workloads, *([MEAN] if with_mean else [])]:
         table.add_column(name, justify="right", no_wrap=True, min_width=_CELL - 3)
     for threads in comparison.threads:
@@ -124,12 +132,7 @@ def _metric_table(
 
 
 def _ratios(
-    normalised: Normalised,
-    metric: Metric,
-    workloads: list[str],
-    threads: int,
-    *,
-    with_mean: bool,
+    normalised: Normalised, metric: Metric, workloads: list[str], threads: int, *, with_mean: bool
 ) -> dict[str, list[Interval | None]]:
     rows: dict[str, list[Interval | None]] = {}
     for design in normalised.comparison.designs:
@@ -158,30 +161,31 @@ def marked(design: str, unsafe: set[str]) -> str:
 
 
 def grouped_table(
-    columns: Sequence[tuple[str, JustifyMethod]], groups: Mapping[str, Sequence[Sequence[str]]]
+    columns: Sequence[str],
+    groups: Mapping[str, Sequence[Sequence[str]]],
+    *,
+    right: Sequence[str] = (),
 ) -> Table:
-    """One table with a heading for each group of rows, so that columns line up throughout."""
-    table = plain_table()
+    """One table with a heading for each group of rows, so that columns line up throughout.
+
+    Columns in `right` are numbers; the last one takes all the room that is left.
+    """
+    *first, last = columns
+    table = plain_table(
+        *(Column(n, justify="right" if n in right else "left", no_wrap=True) for n in first),
+        Column(last, ratio=1, overflow="fold"),
+    )
     table.expand = True
-    for number, (name, justify) in enumerate(columns):
-        last = number == len(columns) - 1
-        # A word that is longer than the column goes on in the next line.
-        share = 1 if last else None
-        table.add_column(name, justify=justify, no_wrap=not last, ratio=share, overflow="fold")
     for title, rows in groups.items():
         table.add_row(Text(title, style="bold"))
-        for first, *rest in rows:
-            table.add_row(Text(f"  {first}"), *(Text(cell) for cell in rest))
+        for name, *rest in rows:
+            table.add_row(Text(f"  {name}"), *(Text(cell) for cell in rest))
         table.add_row()
     return table
 
 
 def print_statistics(
-    console: Console,
-    stats: Mapping[str, Value],
-    *,
-    design: str | None = None,
-    every: bool = True,
+    console: Console, stats: Mapping[str, Value], *, design: str | None = None, every: bool = True
 ) -> None:
     """Statistics under their headings: what the design itself counts, then the catalogue's order.
 
@@ -197,13 +201,8 @@ def print_statistics(
         title: [(item.name, exact(value), item.unit, item.description) for item, value in rows]
         for title, rows in found.groups.items()
     }
-    columns: list[tuple[str, JustifyMethod]] = [
-        ("statistic", "left"),
-        ("value", "right"),
-        ("unit", "left"),
-        ("description", "left"),
-    ]
-    console.print(grouped_table(columns, groups))
+    columns = ("statistic", "value", "unit", "description")
+    console.print(grouped_table(columns, groups, right=("value",)))
     if found.left_out:
         console.print(
             f"{found.left_out} statistics are left out, which are zero, or of single cores and "

@@ -16,12 +16,11 @@ from graven.api.recognised import PROGRAM, REQUESTS, recognised
 from graven.api.traces import LAYOUTS, TraceInfo
 from graven.basics.compressed import Reading
 from graven.basics.numbers import exact
-from graven.cli import completions, options
+from graven.cli import options
 from graven.cli.files import Writers, Written
 from graven.cli.run import show
-from graven.cli.tables import plain_table
+from graven.cli.tables import numbers, plain_table
 from graven.cli.terminal import note, refusing, results_console
-from graven.engine.machine import Machine
 from graven.results.formats import json_text
 from graven.running.experiment import Result
 from graven.running.job import Job, is_binary, is_trace
@@ -105,30 +104,15 @@ def _trace_argument(command: F) -> F:
 
 def _number(name: str, least: int, text: str) -> Callable[[F], F]:
     """An option with a number of 32 bits."""
-    return click.option(
-        name, type=click.IntRange(min=least, max=(1 << 32) - 1), metavar="N", help=text
-    )
+    return options.number(name, text, least=least, most=traces.NUMBER_MAX)
 
 
 @trace.command(help=RECORD, short_help="Simulate, and record the program's threads.")
 @click.argument("path", metavar="TRACE", type=Written(dir_okay=False))
 @options.one_run
 @options.statistics
-def record(
-    path: Path,
-    design: str,
-    workload: str,
-    machine: str,
-    threads: int | None,
-    transactions: int | None,
-    seed: int,
-    settings: dict[str, str],
-    form: str,
-    every: bool,
-) -> int:
+def record(path: Path, job: Job, form: str, every: bool) -> int:
     """Checks everything, simulates, prints."""
-    where, pairs = Machine.find(machine), tuple(settings.items())
-    job = Job(design, workload, where, threads, transactions, seed, pairs)
     with refusing("TRACE: "), Display() as display:
         result = traces.run_recorded(job, path, display)
     if result.records:
@@ -139,13 +123,7 @@ def record(
 @trace.command(help=REPLAY, short_help="Run a trace.")
 @_trace_argument
 @options.design("See `graven list designs`.  [default: recorded]", required=False)
-@click.option(
-    "--machine",
-    metavar="PRESET|FILE",
-    shell_complete=completions.machine,
-    help="A preset (`graven list machines`), or a TOML file: anything with a folder in it "
-    "or ending in .toml.  [default: recorded]",
-)
+@options.optional_machine("recorded")
 @options.settings
 @options.statistics
 def replay(
@@ -187,10 +165,7 @@ def info(path: Path, with_properties: bool, form: str) -> int:
 
 def _print_properties(found: Mapping[str, Any]) -> None:
     console = results_console()
-    table = plain_table()
-    table.add_column("of each transaction")
-    for name in ("mean", "p50", "p99", "max"):
-        table.add_column(name, justify="right")
+    table = plain_table("of each transaction", *numbers("mean", "p50", "p99", "max"))
     transactions = found["transactions"]
     rows = (
         ("stores", transactions["stores"]),
@@ -225,9 +200,7 @@ def _print_properties(found: Mapping[str, Any]) -> None:
         ("stores of words of volatile memory", exact(found["volatile_stores"])),
         ("distinct lines of volatile memory", exact(found["volatile_lines"])),
     )
-    table = plain_table()
-    table.add_column("of all threads")
-    table.add_column("", justify="right")
+    table = plain_table("of all threads", *numbers(""))
     for label, value in lines:
         table.add_row(label, value)
     console.print(table)
@@ -251,10 +224,8 @@ def _print_info(found: TraceInfo) -> None:
         f"{exact(found.blocks)} blocks; {exact(found.populated_words)} populated words in "
         f"{exact(found.populated_bytes)} B"
     )
-    table = plain_table()
     names = ("operations", "transactions", "loads", "stores", "instructions", "locks")
-    for name in ("thread", *names):
-        table.add_column(name, justify="right")
+    table = plain_table(*numbers("thread", *names))
     for number, thread in enumerate(found.threads):
         table.add_row(str(number), *(exact(getattr(thread, name)) for name in names))
     console.print(table)
@@ -274,10 +245,7 @@ def _print_capture(header: Mapping[str, Any]) -> None:
 
 @trace.command(help=CONVERT, short_help="Convert from and to ChampSim's, or of requests.")
 @click.argument(
-    "sources",
-    nargs=-1,
-    required=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    "sources", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
 )
 @click.option(
     "--to",
@@ -298,10 +266,14 @@ def _print_capture(header: Mapping[str, Any]) -> None:
     1,
     "Make a transaction of every N stores of a ChampSim trace.  [default: none]",
 )
-@_number("--instructions", 1, "Take so many instructions of each ChampSim trace.  [default: all]")
+@_number("--instructions", 1, "Instructions that are taken of each ChampSim trace.  [default: all]")
 @_number("--thread", 0, "The thread that is written for ChampSim, from 0.  [default: 0]")
-@_number("--first-transaction", 0, "Its first transaction that is written, from 0.  [default: 0]")
-@_number("--transactions", 1, "How many transactions are written.  [default: all that follow]")
+@_number(
+    "--first-transaction",
+    0,
+    "First transaction of the thread that is written, from 0.  [default: 0]",
+)
+@_number("--transactions", 1, "Transactions that are written.  [default: all that follow]")
 def convert(
     sources: tuple[Path, ...],
     out: Path,

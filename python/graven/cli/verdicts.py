@@ -1,4 +1,4 @@
-"""What the crash laboratory found, in the terminal."""
+"""Findings of the crash laboratory, in the terminal."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.table import Column
 from rich.text import Text
 
-from graven.basics.numbers import exact
-from graven.cli.tables import marked, plain_table
+from graven.basics.numbers import counted, exact
+from graven.cli.tables import folded, marked, numbers, plain_table, whole
 from graven.engine.catalogue import Named, catalogue
 from graven.laboratory.checker import Kept, of_threads
 from graven.laboratory.reports import (
@@ -71,14 +72,12 @@ def print_campaigns(
 def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
     unsafe = catalogue().unsafe_designs()
     schedules = any(isinstance(report, AdversaryReport) for report in reports)
-    table = plain_table()
-    table.add_column("design", no_wrap=True)
-    table.add_column(
-        "schedules" if schedules else "workload", justify="right" if schedules else "left"
+    table = plain_table(
+        whole("design"),
+        *(numbers("schedules") if schedules else ["workload"]),
+        *numbers("crash points", *(mode.replace("_", "-") for mode in FAILURE_MODES)),
+        whole("verdict"),
     )
-    for name in ("crash points", *(mode.replace("_", "-") for mode in FAILURE_MODES)):
-        table.add_column(name, justify="right")
-    table.add_column("verdict", no_wrap=True)
     for report in reports:
         second = report.workload
         if isinstance(report, AdversaryReport):
@@ -147,17 +146,15 @@ def _verdict(report: Campaign) -> Text:
 
 
 def print_violation(console: Console, title: str, violation: Violation) -> None:
-    """What was broken, and the timeline that led to it."""
+    """Prints the guarantee that was broken, and the timeline that led to it."""
     console.print(Text(title, style="bold"))
     seed = "" if violation.seed is None else f"seed {violation.seed}, "
     where = (
         f"{seed}crash point {violation.point}, {violation.failure_mode}, cycle {violation.cycle}"
     )
     console.print(Text(f"{violation.what} ({where})"))
-    table = plain_table()
-    table.add_column("cycle", justify="right", no_wrap=True)
-    table.add_column("who", no_wrap=True)
-    table.add_column("what")
+    cycle_column = Column("cycle", justify="right", no_wrap=True)
+    table = plain_table(cycle_column, whole("who"), "what")
     for event in violation.timeline:
         style = _WHO_STYLES.get(event.who, "green" if event.who.startswith("thread") else "")
         cycle = "" if event.cycle is None else exact(event.cycle)
@@ -176,8 +173,7 @@ def _print_covered(console: Console, reports: Sequence[Campaign]) -> None:
     room = max(1, (console.width - _STATE) // _COUNT)
     for start in range(0, len(designs), room):
         chunk = designs[start : start + room]
-        table = plain_table()
-        table.add_column("covered", no_wrap=True)
+        table = plain_table(whole("covered"))
         for design in chunk:
             table.add_column(design, justify="right", min_width=_COUNT - 2)
         table.add_column("what it is")
@@ -225,13 +221,11 @@ def print_litmus(
     console: Console, reports: Sequence[LitmusReport], *, timelines: bool | None
 ) -> None:
     """A row for each program and design, then timelines: all, none, or of what was not expected."""
-    table = plain_table()
-    table.add_column("program", overflow="fold")
-    table.add_column("design", no_wrap=True)
-    for name in ("crash points", "power failures"):
-        table.add_column(name, justify="right")
-    for name in ("verdict", "as expected"):
-        table.add_column(name, no_wrap=True)
+    table = plain_table(
+        *(*folded("program"), whole("design")),
+        *numbers("crash points", "power failures"),
+        *(whole("verdict"), whole("as expected")),
+    )
     for report in reports:
         for number, result in enumerate(report.results):
             table.add_row(
@@ -256,12 +250,8 @@ def print_litmus(
                 print_violation(console, f"{where} violates its guarantee", violation)
     results = [result for report in reports for result in report.results]
     wrong = sum(not result.as_expected for result in results)
-    what = f"{_number(len(results), 'result')} of {_number(len(reports), 'program')}"
+    what = f"{counted(len(results), 'result')} of {counted(len(reports), 'program')}"
     console.print(f"{what}, all as expected." if not wrong else f"{what}, {wrong} not as expected.")
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _result(result: Report) -> Text:

@@ -1,4 +1,4 @@
-"""What the engine knows by name: designs, workloads, machines, statistics, parameters.
+"""Names that the engine knows: designs, workloads, machines, statistics, parameters.
 
 The engine declares each of them once; this is a typed view of its declarations, and nothing is
 declared a second time here.
@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from graven import _engine
 from graven.basics.arguments import known, text
 from graven.basics.numbers import counted
 from graven.engine.selection import Selection
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,9 @@ class Draw:
     """A bound of what the adversary draws.
 
     Attributes:
-        name: What `--draw` calls it.
-        summary: What it bounds, as it stands after the number.
-        default: If nothing is said.
+        name: Name that `--draw` takes.
+        summary: The bounded thing, as it stands after the number.
+        default: The default.
         least: The least that is allowed.
         most: The most.
     """
@@ -63,13 +65,13 @@ class Design:
     """A persistence design.
 
     Attributes:
-        name: What users call it.
+        name: Name for users.
         summary: One line about it.
-        paper: Where it is from.
-        safe: Whether it keeps what it guarantees, as far as is known.
-        default: Whether comparisons include it by default.
-        guarantee: What it guarantees of acknowledged transactions: `none`, `prefix` (the first
-            so-many survive) or `durable` (all do).
+        paper: Paper that describes it.
+        safe: True if it keeps what it guarantees, as far as is known.
+        default: True if comparisons include it by default.
+        guarantee: Guarantee for acknowledged transactions: `none`, `prefix` (the first N survive)
+            or `durable` (all do).
         settings: The parameter set that its name stands for, as `--set` takes it.
         mutants: Single-point changes for the worse that it knows.
         cover_points: States of this design that are worth reaching in a campaign.
@@ -144,7 +146,7 @@ class MachinePreset:
 
     @cached_property
     def values(self) -> tuple[MachineValue, ...]:
-        """Every value, with where it is from."""
+        """Every value, with its source."""
         declared = catalogue().parameters
         return tuple(
             MachineValue(
@@ -222,7 +224,7 @@ class Catalogue:
     """All names, in the engine's order.
 
     Attributes:
-        raw: What the engine says, in the engine's words.
+        raw: The engine's document.
 
     Examples:
         Names, and what they stand for:
@@ -299,43 +301,23 @@ class Catalogue:
     @cached_property
     def designs(self) -> tuple[Design, ...]:
         """The persistence designs."""
+        lists = {"mutants": _named, "cover_points": _named, "parameters": _parameters}
         return tuple(
-            Design(
-                item["name"],
-                item["summary"],
-                item["paper"],
-                item["safe"],
-                item["default"],
-                item["guarantee"],
-                tuple(item["settings"]),
-                _named(item["mutants"]),
-                _named(item["cover_points"]),
-                tuple(item["statistics"]),
-                _parameters(item["parameters"]),
-            )
+            _made(Design, item, **{name: read(item[name]) for name, read in lists.items()})
             for item in self.raw["designs"]
         )
 
     @cached_property
     def aliases(self) -> tuple[Alias, ...]:
         """Other names for designs."""
-        return tuple(
-            Alias(item["name"], item["summary"], item["paper"], tuple(item["of"]))
-            for item in self.raw["aliases"]
-        )
+        return tuple(_made(Alias, item) for item in self.raw["aliases"])
 
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
         """The workloads, each with the parameters that all have in front of its own."""
         shared = [section.parameters for section in self.sections if section.name == "workload"]
         return tuple(
-            Workload(
-                item["name"],
-                item["summary"],
-                item["group"],
-                tuple(item["settings"]),
-                tuple(chain(*shared, _parameters(item["parameters"]))),
-            )
+            _made(Workload, item, parameters=tuple(chain(*shared, _parameters(item["parameters"]))))
             for item in self.raw["workloads"]
         )
 
@@ -357,14 +339,7 @@ class Catalogue:
     def stats(self) -> tuple[Statistic, ...]:
         """The statistics: the machine's, then those of designs."""
         return tuple(
-            Statistic(
-                item["name"],
-                item["unit"],
-                item["kind"],
-                item["description"],
-                _group(item["name"], item["designs"]),
-                tuple(item["designs"]),
-            )
+            _made(Statistic, item, group=_group(item["name"], item["designs"]))
             for item in self.raw["stats"]
         )
 
@@ -372,7 +347,7 @@ class Catalogue:
     def sections(self) -> tuple[Section, ...]:
         """The tables of the configuration: the machine's, designs' and workloads'."""
         return tuple(
-            Section(item["name"], item["doc"], _parameters(item["parameters"]))
+            _made(Section, item, parameters=_parameters(item["parameters"]))
             for item in self.raw["sections"]
         )
 
@@ -519,8 +494,14 @@ class Catalogue:
         return None
 
 
+def _made(kind: Callable[..., T], item: Mapping[str, Any], **own: object) -> T:
+    """A declaration with what the engine says under the same names, except for `own`."""
+    plain = {name: tuple(v) if isinstance(v, list) else v for name, v in item.items()}
+    return kind(**plain | own)
+
+
 def _named(items: Sequence[Mapping[str, Any]]) -> tuple[Named, ...]:
-    return tuple(Named(item["name"], item["summary"]) for item in items)
+    return tuple(Named(**item) for item in items)
 
 
 def _parameters(items: Sequence[Mapping[str, Any]]) -> tuple[Parameter, ...]:

@@ -1,4 +1,4 @@
-"""Whether this is the code that was meant: a checkout that is copied still leads to the original.
+"""Checks that this is the code that was meant: a copied checkout still leads to the original.
 
 `make install` has the environment `.venv` of a checkout run the code in that checkout, by absolute
 paths. In a copy of the folder, `.venv/bin/graven` is run by the original's Python, and the copy's
@@ -13,17 +13,17 @@ import warnings
 from pathlib import Path
 
 ENVIRONMENT = "pyvenv.cfg"
-"""What every environment has."""
+"""File that every environment has."""
 
 LINK = "graven.pth"
-"""Where an environment says which folder the code is in."""
+"""File in which an environment names the folder of the code."""
 
 
 def wrong_code(script: str | None) -> str | None:
-    """What is wrong, and what to do, if the code of another checkout runs than was meant.
+    """Says what to do if the code of another checkout runs than was meant.
 
     Args:
-        script: What was called, if it is known.
+        script: The script that was called, if it is known.
     """
     inside = (path for path in sys.path if path.startswith(sys.prefix))
     packages = next((path for path in inside if path.endswith("site-packages")), sys.prefix)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is compared, nothing left open but the baseline.
+    """A comparison with nothing left open but the baseline.
 
     Attributes:
         designs: Names of designs.

@@ -65,7 +65,7 @@ class Machine:
     def comparison(
         self, settings: Mapping[str, str], vary: Mapping[str, Sequence[str]] | None
     ) -> Selection:
-        """What is compared on it; `vary`, if there is any, takes the place of what it varies.
+        """The comparison on it; `vary`, if there is any, takes the place of what it varies.
 
         Raises:
             ConfigError: the machine, a setting or a variation is refused.
@@ -78,7 +78,7 @@ class Machine:
         return Selection.parse(json.loads(_engine.comparison(json.dumps(spec))))
 
     def values(self) -> dict[str, MachineValue]:
-        """What is known of where each value is from, by `SECTION.KEY`."""
+        """Values with their sources, as far as known, by `SECTION.KEY`."""
         if self.text is None:
             return _preset_values(self.name)
         try:

@@ -1,4 +1,4 @@
-"""Which native module simulates: the package's own, or one with more designs and workloads.
+"""Choice of the native module: the package's own, or one with more designs and workloads.
 
 A module of one's own is a crate that depends on `graven`, registers what it has, and is built for
 Python (`docs/guides/designs.md` walks through one). When it is installed beside this package, an
@@ -45,7 +45,7 @@ def chosen() -> str:
 
 
 def _may_be_installed() -> bool:
-    """Whether asking for entry points, which takes as long as the rest of the start, may find one.
+    """Tells whether asking for entry points, as long as the rest of the start, may find one.
 
     Where packages are folders this looks into the files that say their entry points. Archives and
     importers of other kinds are left to the asking.

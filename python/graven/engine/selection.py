@@ -1,10 +1,13 @@
-"""What a comparison is of: designs, workloads, threads, a baseline, and what is varied."""
+"""Selections: designs, workloads, threads, a baseline, and what is varied in a comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graven.basics.toml import Table
 
 
 @dataclass(frozen=True)
@@ -21,10 +24,23 @@ class Variation:
     values: tuple[str, ...]
     origin: str = "--vary"
 
+    @staticmethod
+    def read(table: Table) -> tuple[Variation, ...] | None:
+        """Reads the `vary` of a table of TOML; `None` if it has none.
+
+        Raises:
+            ConfigError: it is not as it must be.
+        """
+        found = table.variations()
+        where = f"{table.where}, vary"
+        if found is None:
+            return None
+        return tuple(Variation(key, values, where) for key, values in found.items())
+
 
 @dataclass(frozen=True)
 class Selection:
-    """What a machine's file says is compared on it; `None` where it says nothing."""
+    """The comparison that a machine's file asks for; `None` where it says nothing."""
 
     designs: tuple[str, ...] | None = None
     workloads: tuple[str, ...] | None = None
@@ -35,12 +51,8 @@ class Selection:
     metrics: tuple[str, ...] | None = None
 
     def lines(self) -> list[str]:
-        """What it says, for a person: a line for each key."""
-        lists = {
-            "designs": self.designs,
-            "workloads": self.workloads,
-            "metrics": self.metrics,
-        }
+        """Lines for a person, one for each key."""
+        lists = {"designs": self.designs, "workloads": self.workloads, "metrics": self.metrics}
         lines = [f"{what}: {', '.join(names)}" for what, names in lists.items() if names]
         if self.threads is not None:
             lines.append(f"threads: {', '.join(map(str, self.threads))}")
@@ -53,19 +65,10 @@ class Selection:
     @staticmethod
     def parse(raw: Mapping[str, Any]) -> Selection:
         """Reads the engine's document."""
-
-        def names(given: Sequence[str] | None) -> tuple[str, ...] | None:
-            return None if given is None else tuple(given)
-
-        threads, vary = raw["threads"], raw["vary"]
-        return Selection(
-            names(raw["designs"]),
-            names(raw["workloads"]),
-            None if threads is None else tuple(threads),
-            raw["transactions"],
-            raw["baseline"],
-            None
-            if vary is None
-            else tuple(Variation(v["key"], tuple(v["values"]), v["origin"]) for v in vary),
-            names(raw["metrics"]),
-        )
+        values: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in raw.items()
+        }
+        if raw["vary"] is not None:
+            varied = ((item["key"], item["values"], item["origin"]) for item in raw["vary"])
+            values["vary"] = tuple(Variation(key, tuple(v), origin) for key, v, origin in varied)
+        return Selection(**values)

@@ -1,4 +1,4 @@
-"""Where simulations run: on this host, on the workers of a Dask cluster, or as jobs of Slurm.
+"""Executors of simulations: this host, the workers of a Dask cluster, or jobs of Slurm.
 
 | module | what it has |
 |---|---|
@@ -8,7 +8,7 @@
 | `estimates` | how long a job will take, and how much memory it needs |
 | `local` | this host |
 | `dispatch` | which job is next: the longest first, lost ones again, stragglers twice |
-| `dask` | a cluster of Dask that is there |
+| `dask` | a running cluster of Dask |
 | `slurm` | job arrays of Slurm |
 | `shards` | parts of a list of jobs, for who starts them by hand |
 

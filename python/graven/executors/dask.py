@@ -1,4 +1,4 @@
-"""A cluster of Dask that is there: `--on dask://HOST:PORT`.
+"""A running cluster of Dask: `--on dask://HOST:PORT`.
 
 Jobs go to the scheduler a few at a time, as many as its workers can have begun soon: what a worker
 that dies takes with it is little, and the order stays with us. A worker that sees the store keeps
@@ -24,24 +24,24 @@ from graven._engine import ConfigError
 from graven.executors import estimates, units
 from graven.executors.dispatch import TRIES, Dispatcher
 from graven.executors.units import Shared, Unit
-from graven.running.pool import POLL_SECONDS, Failure, Observer, Snapshot
-from graven.running.work import Ended, Keep, Sink, Work
+from graven.running.pool import POLL_SECONDS, Failure, Snapshot
+from graven.running.work import Ended, Todo
 from graven.store.keeper import Keeper
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
 ANSWER_SECONDS = 10.0
-"""How long the scheduler may take to answer at first, and a worker to hand a result over."""
+"""Longest time until the scheduler answers at first, and a worker hands a result over."""
 
 LOOK_SECONDS = 1.0
-"""How often the cluster is asked which workers it has."""
+"""Time between two questions to the cluster for its workers."""
 
 AHEAD = 2
 """Jobs of each of a worker's threads that are with the cluster: one runs, and the others wait."""
 
 SHOWN = 4
-"""How many running jobs progress names."""
+"""Running jobs that progress names, at most."""
 
 
 def _distributed() -> Any:  # noqa: ANN401 - a module that may not be there
@@ -84,25 +84,17 @@ class Dask:
             with contextlib.suppress(Exception):
                 client.close(timeout=ANSWER_SECONDS)
 
-    def run(
-        self,
-        work: Sequence[Work],
-        left: Sequence[int],
-        *,
-        keep: Keep | None,
-        sink: Sink,
-        observe: Observer | None,
-    ) -> Ended:
+    def run(self, todo: Todo) -> Ended:
         """Does what is left of some work.
 
         Raises:
             ConfigError: no scheduler answers, a worker has another build, or a job cannot be sent.
         """
-        keeper = keep if isinstance(keep, Keeper) else None
+        keeper = todo.keep if isinstance(todo.keep, Keeper) else None
         fresh = keeper is not None and keeper.fresh
-        sent = [Unit.of(work[at], fresh=fresh) for at in left]
+        sent = [Unit.of(todo.work[at], fresh=fresh) for at in todo.left]
         with self._client() as client:
-            return _Run(client, self.address, work, left, sent, keeper, sink, observe).all()
+            return _Run(client, self.address, todo, sent, keeper).all()
 
 
 @dataclass
@@ -111,12 +103,9 @@ class _Run:
 
     client: Client
     address: str
-    work: Sequence[Work]
-    left: Sequence[int]
+    todo: Todo
     units: Sequence[Unit]
     keeper: Keeper | None
-    sink: Sink
-    observe: Observer | None
     _name: str = field(default_factory=lambda: uuid.uuid4().hex)
     _failures: list[Failure] = field(default_factory=list)
     _events: SimpleQueue[tuple[int, Future]] = field(default_factory=SimpleQueue)
@@ -130,8 +119,7 @@ class _Run:
 
     def all(self) -> Ended:
         self._shared = None if self.keeper is None else Shared.of(self.keeper.store)
-        costs = [estimates.seconds(self.work[at].job) for at in self.left]
-        self._dispatcher = Dispatcher(costs)
+        self._dispatcher = Dispatcher(estimates.of_all(self.todo))
         self._started = time.monotonic()
         interrupted = False
         try:
@@ -151,11 +139,7 @@ class _Run:
 
     def _gone(self) -> Failure:
         missing = len(self.units) - self._dispatcher.done
-        message = (
-            f"the scheduler at {self.address} is gone, and {missing:,} simulations were not done; "
-            "the same command goes on"
-        )
-        return Failure("Dask", message, ConnectionError(message))
+        return units.gone("Dask", f"the scheduler at {self.address} is gone, and", missing)
 
     # ---- what the cluster has ---------------------------------------------------------------
 
@@ -210,7 +194,7 @@ class _Run:
             at = self._dispatcher.take(time.monotonic())
             if at is None:
                 return
-            need = estimates.memory_bytes(self.work[self.left[at]].job)
+            need = estimates.memory_bytes(self.todo.work[self.todo.left[at]].job)
             if need is not None and self._memory is not None and need > self._memory:
                 self._fail(
                     at,
@@ -274,7 +258,7 @@ class _Run:
         elif self._dispatcher.finish(at, time.monotonic(), came["host_s"]):
             if self.keeper is not None and not came["kept"]:
                 self.keeper.keep(self.units[at].request, came["text"], came["host_s"])
-            self.sink(self.left[at], came["text"], came["host_s"])
+            self.todo.sink(self.todo.left[at], came["text"], came["host_s"])
 
     def _lost(self, at: int, why: str) -> None:
         if not self._dispatcher.lose(at):
@@ -287,13 +271,13 @@ class _Run:
     # ---- the rest ---------------------------------------------------------------------------
 
     def _tell(self) -> None:
-        if self.observe is None:
+        if self.todo.observe is None:
             return
         running = self._dispatcher.running[:SHOWN]
         labels = tuple(self.units[at].label for at in running)
         if not self._capacity:
             labels = ("no worker is there",)
-        self.observe(
+        self.todo.observe(
             Snapshot(
                 self._dispatcher.done,
                 len(self.units),

@@ -1,4 +1,4 @@
-"""Which job is next: the longest first, lost ones again, and stragglers a second time.
+"""Order of jobs: the longest first, lost ones again, and stragglers a second time.
 
 This decides and remembers; it starts nothing and reads no clock. Times are seconds since anything,
 as whoever asks counts them.
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 TRIES = 4
-"""How often a job is begun before it counts as one that takes its workers down; as a straggler, it
+"""Times that a job is begun before it counts as one that takes its workers down; as a straggler, it
 is begun as many times more."""
 
 STRAGGLER_FACTOR = 3.0
-"""A job that has taken so many times as long as was to be expected is begun a second time."""
+"""Factor over the expected time after which a job is begun a second time."""
 
 STRAGGLER_SECONDS = 30.0
 """A job that has taken less is no straggler."""
@@ -34,9 +34,9 @@ class Dispatcher:
     """Jobs by their number, and what has become of them.
 
     Attributes:
-        costs: How long each is expected to take, in seconds or in any other unit: how these relate
-            to time is learnt from those that are done.
-        redoes: Whether stragglers are begun a second time.
+        costs: Expected time of each, in seconds or in any other unit: how these relate to time is
+            learnt from those that are done.
+        redoes: True if stragglers are begun a second time.
     """
 
     costs: Sequence[float]
@@ -62,22 +62,22 @@ class Dispatcher:
 
     @property
     def done(self) -> int:
-        """How many are done, or have failed."""
+        """Number of jobs that are done, or have failed."""
         return self._over
 
     @property
     def is_over(self) -> bool:
-        """Whether all are."""
+        """True if all jobs are done, or have failed."""
         return self._over == len(self.costs)
 
     @property
     def running(self) -> list[int]:
-        """What is running."""
+        """Numbers of the jobs that run."""
         return list(self._running)
 
     @property
     def fraction(self) -> float:
-        """How much is done, by what jobs are expected to take."""
+        """Share that is done, by what jobs are expected to take."""
         if self._cost > 0.0:
             return min(1.0, self._cost_over / self._cost)
         return self._over / len(self.costs) if self.costs else 1.0

@@ -1,4 +1,4 @@
-"""How long a job will take, and how much memory it needs, before it has run.
+"""Estimates of the time that a job will take, and of the memory that it needs.
 
 Times are for putting the longest first and for saying how much is left; nothing is decided by them
 that shows in a result. They are of `paces.csv`, which `python -m campaigns paces` measures:
@@ -26,6 +26,7 @@ from graven.results.recovery import POINTS
 from graven.running.job import Job, is_trace
 from graven.running.pool import memory_need
 from graven.running.requests import Asked
+from graven.running.work import Todo
 
 PACES = "paces.csv"
 
@@ -33,22 +34,22 @@ PACES_VARIABLE = "GRAVEN_PACES"
 """The environment variable that names a table of one's own, as the campaign writes it."""
 
 TRANSACTIONS = 10_000
-"""Of a simulation of which nothing else is said."""
+"""Transactions of a simulation, if none are given."""
 
 REGION_TRANSACTIONS = 160_000
-"""Of a region in steady state that is as long as its precision asks, with all that goes before it;
-those without time count for less."""
+"""Transactions of a region in steady state that is as long as its precision asks, with all before
+it; those without time count for less."""
 
 TRACE_BYTES = 64
 """Bytes of a program trace that count as a transaction."""
 
 RESOURCE = "MEMORY"
-"""What Dask's workers call their memory, in bytes, if they declare it as a resource."""
+"""Resource by which Dask's workers declare their memory, in bytes."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What a design takes on a workload.
+    """Time of a design on a workload.
 
     Attributes:
         start_s: Seconds of a run without transactions.
@@ -62,7 +63,7 @@ class Pace:
 
 
 ANY = Pace(0.01, 10.0, 1000.0)
-"""What anything takes if nothing is known."""
+"""Time of anything if nothing is known."""
 
 
 @cache
@@ -88,7 +89,7 @@ def paces() -> dict[tuple[str, str], Pace]:
 
 @cache
 def pace_of(design: str, workload: str) -> Pace:
-    """What a design takes on a workload, or on the median one; or the median design."""
+    """Time of a design on a workload, or on the median one; or of the median design."""
     known = paces()
     if (design, workload) in known:
         return known[design, workload]
@@ -111,7 +112,7 @@ def _median(paces: Iterable[Pace]) -> Pace:
 
 
 def seconds(job: Job | CrashJob | Asked) -> float:
-    """How long a job takes on a core like that of the paces; a second, if nothing is known."""
+    """Seconds of a job on a core like that of the paces; one, if nothing is known."""
     if isinstance(job, Asked):
         return 1.0
     run = job if isinstance(job, Job) else job.job
@@ -129,8 +130,13 @@ def seconds(job: Job | CrashJob | Asked) -> float:
     return pace.start_s + transactions * pace.crash_us / 1e6 / job.every
 
 
+def of_all(todo: Todo) -> list[float]:
+    """Seconds of each job that is left."""
+    return [seconds(todo.work[at].job) for at in todo.left]
+
+
 def _unsaid(job: Job) -> int:
-    """How many transactions a simulation has of which no number is given."""
+    """Transactions of a simulation for which no number is given."""
     is_steady = dict(job.settings).get(KIND) == STEADY
     return REGION_TRANSACTIONS if is_steady else TRANSACTIONS
 
@@ -143,7 +149,7 @@ def _size(trace: str) -> int:
 
 
 def memory_bytes(job: Job | CrashJob | Asked) -> int | None:
-    """How much memory a job needs at most, in bytes; nothing if the engine does not say.
+    """Bytes of memory that a job needs at most; `None` if the engine does not say.
 
     Raises:
         ConfigError: the engine refuses it.

@@ -1,18 +1,18 @@
-"""This host: `--on local`, which is what is meant if nothing is said."""
+"""This host: `--on local`, the default."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import frexp
 
 from graven.executors import estimates
 from graven.laboratory.crashes import CrashJob
 from graven.running.job import Job
-from graven.running.pool import Observer, host_cores
+from graven.running.pool import host_cores
 from graven.running.requests import Asked
-from graven.running.work import Ended, Keep, Local, Sink, Work
+from graven.running.work import Ended, Local, Todo
 
 
 @dataclass(frozen=True)
@@ -25,22 +25,14 @@ class LongestFirst(Local):
     order of the work.
     """
 
-    def costs(self, work: Sequence[Work], left: Sequence[int]) -> Sequence[float]:
-        """How long each takes, about, in seconds."""
-        return [estimates.seconds(work[at].job) for at in left]
+    def costs(self, todo: Todo) -> Sequence[float]:
+        """About how long each takes, in seconds."""
+        return estimates.of_all(todo)
 
-    def run(
-        self,
-        work: Sequence[Work],
-        left: Sequence[int],
-        *,
-        keep: Keep | None,
-        sink: Sink,
-        observe: Observer | None,
-    ) -> Ended:
+    def run(self, todo: Todo) -> Ended:
         """Does what is left of some work."""
-        order = self.ordered({at: work[at].job for at in left})
-        return super().run(work, order, keep=keep, sink=sink, observe=observe)
+        order = self.ordered({at: todo.work[at].job for at in todo.left})
+        return super().run(replace(todo, left=order))
 
     def ordered(self, jobs: Mapping[int, Job | CrashJob | Asked]) -> list[int]:
         """Places of jobs, in the order in which they are begun."""
@@ -55,7 +47,7 @@ class LongestFirst(Local):
 
 
 def _beginning(at: int, job: Job | CrashJob | Asked) -> Hashable:
-    """What jobs have in common that begin alike, about; of what is unknown, its place."""
+    """About what jobs have in common that begin alike; the place of a job that is unknown."""
     run = job.job if isinstance(job, CrashJob) else job
     if not isinstance(run, Job):
         return at

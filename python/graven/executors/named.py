@@ -1,4 +1,4 @@
-"""What `--on` says: `local`, `local:N`, `dask://HOST:PORT`, `slurm`."""
+"""Executors by name: `local`, `local:N`, `dask://HOST:PORT`, `slurm`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _DASK = re.compile(r"dask://(?P<address>(\[[0-9A-Fa-f:]+\]|[^\s:/\[\]]+):[0-9]{1
 
 
 def executor(on: str, workers: int | None = None, name: str = "--on") -> Executor:
-    """Where simulations run.
+    """The executor of a name.
 
     Args:
-        on: What was said.
-        workers: How many at a time on this host; not with another executor.
-        name: What messages call the argument.
+        on: The name.
+        workers: Simulations at a time on this host; not with another executor.
+        name: Name of the argument in messages.
 
     Raises:
         ConfigError: it is something else.

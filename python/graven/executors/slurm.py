@@ -11,7 +11,7 @@ the queue under that name is running or waiting; what is not, and has left simul
 result, is gone, and these are submitted again, each by itself. An array that another process had
 submitted for the same simulations, and that is still in the queue, is waited for.
 
-Partition, account, time limit and so on are said by Slurm's own variables: `SBATCH_PARTITION`,
+Slurm's own variables name partition, account, time limit and so on: `SBATCH_PARTITION`,
 `SBATCH_ACCOUNT`, `SBATCH_TIMELIMIT`.
 """
 
@@ -36,8 +36,8 @@ from graven.basics import output
 from graven.executors import estimates, units
 from graven.executors.dispatch import STRAGGLER_FACTOR, TRIES
 from graven.executors.units import Shared, Unit
-from graven.running.pool import Failure, Observer, Snapshot
-from graven.running.work import Ended, Keep, Sink, Work
+from graven.running.pool import Failure, Snapshot
+from graven.running.work import Ended, Todo
 from graven.store import Store
 from graven.store.keeper import Keeper
 
@@ -45,16 +45,16 @@ JOBS = "jobs"
 """The folder of a store that has what was submitted, a folder for each array."""
 
 PREFIX = "graven-"
-"""How the names of arrays begin."""
+"""Beginning of the names of arrays."""
 
 CHUNK_SECONDS = 300.0
-"""How long an element of an array is expected to take, if there is enough to do."""
+"""Expected time of an element of an array, if there is enough to do."""
 
 CHUNKS_LEAST = 64
-"""So many chunks are made, even if each is shorter then: nodes have something to do."""
+"""Least number of chunks, even if each is shorter then: nodes have something to do."""
 
 CHUNK_SECONDS_LEAST = 10.0
-"""How long an element is expected to take at least: Slurm and Python take a second to start one."""
+"""Least expected time of an element: Slurm and Python take a second to start one."""
 
 ELEMENTS_MOST = 2_000
 """Elements of arrays that are in the queue at a time."""
@@ -63,26 +63,26 @@ OVERHEAD_BYTES = 256 << 20
 """Memory of an element besides what the simulation needs."""
 
 LOOK_SECONDS = 2.0
-"""How often the queue and the store are looked at."""
+"""Time between two looks at the queue and the store."""
 
 GONE_LOOKS = 3
-"""An element that so many looks in a row have not found in the queue is gone."""
+"""Looks in a row that do not find an element in the queue until it counts as gone."""
 
 SILENT_SECONDS = 900.0
-"""How long Slurm may not answer before it is given up."""
+"""Time without an answer of Slurm after which it is given up."""
 
 STRAGGLER_SECONDS = 600.0
 """An element that has run for less is no straggler."""
 
 COMMAND_SECONDS = 60.0
-"""How long a command of Slurm may take."""
+"""Longest time that a command of Slurm takes."""
 
 
 HELD = "HELD"
 """The state of an element that Slurm holds back after it could not launch it."""
 
 HELD_REASONS = ("launch failed requeued held", "job requeued in held state")
-"""How Slurm says so; one that a person holds is left to that person."""
+"""Slurm's words for that; an element that a person holds is left to that person."""
 
 ORDINARY_REASONS = ("None", "Priority", "Resources", "BeginTime", "Cleaning", "")
 """Why elements wait when all is well: others are first, or nodes are busy."""
@@ -90,7 +90,7 @@ ORDINARY_REASONS = ("None", "Priority", "Resources", "BeginTime", "Cleaning", ""
 
 @dataclass(frozen=True)
 class Element:
-    """What the queue says of an element.
+    """An element in the queue.
 
     Attributes:
         state: As Slurm names it, or `HELD`.
@@ -148,23 +148,14 @@ class Slurm:
     """The Slurm whose commands are in the path.
 
     Attributes:
-        look_seconds: How often the queue and the store are looked at.
-        chunk_seconds: How long an element of an array is expected to take at most, unless it is of
-            one simulation.
+        look_seconds: Time between two looks at the queue and the store.
+        chunk_seconds: Most expected time of an element of an array, unless it is of one simulation.
     """
 
     look_seconds: float = LOOK_SECONDS
     chunk_seconds: float = CHUNK_SECONDS
 
-    def run(
-        self,
-        work: Sequence[Work],
-        left: Sequence[int],
-        *,
-        keep: Keep | None,
-        sink: Sink,
-        observe: Observer | None,
-    ) -> Ended:
+    def run(self, todo: Todo) -> Ended:
         """Does what is left of some work.
 
         Raises:
@@ -177,6 +168,7 @@ class Slurm:
                     f"--on slurm: there is no `{name}` here; Slurm's commands are needed "
                     "(Debian: slurm-client)"
                 )
+        keep = todo.keep
         if not isinstance(keep, Keeper):
             raise ConfigError("--on slurm: results come by way of the store; not with --no-store")
         if keep.fresh:
@@ -185,11 +177,9 @@ class Slurm:
                 "another --store"
             )
         waiting: dict[str, list[int]] = {}
-        for at in left:
-            waiting.setdefault(Unit.of(work[at]).request.digest, []).append(at)
-        return _Run(
-            keep.store, work, waiting, sink, observe, self.look_seconds, self.chunk_seconds
-        ).all()
+        for at in todo.left:
+            waiting.setdefault(Unit.of(todo.work[at]).request.digest, []).append(at)
+        return _Run(self, keep.store, todo, waiting).all()
 
 
 @dataclass
@@ -200,13 +190,10 @@ class _Run:
         waiting: Positions of jobs that have no result yet, by digest.
     """
 
+    slurm: Slurm
     store: Store
-    work: Sequence[Work]
+    todo: Todo
     waiting: dict[str, list[int]]
-    sink: Sink
-    observe: Observer | None
-    look_seconds: float
-    chunk_seconds: float
     _chunks: list[Chunk] = field(default_factory=list)
     _queued: list[list[str]] = field(default_factory=list)
     _arrays: set[str] = field(default_factory=set)
@@ -223,7 +210,7 @@ class _Run:
         self._folder = (self.store.folder / JOBS).absolute()
         self._total = len(self.waiting)
         self._costs = {
-            digest: estimates.seconds(self.work[places[0]].job)
+            digest: estimates.seconds(self.todo.work[places[0]].job)
             for digest, places in self.waiting.items()
         }
         self._cost = sum(self._costs.values())
@@ -235,7 +222,7 @@ class _Run:
         try:
             while self.waiting:
                 self._submit()
-                time.sleep(self.look_seconds)
+                time.sleep(self.slurm.look_seconds)
                 self._look()
                 self._tell()
                 if time.monotonic() - self._answered > SILENT_SECONDS:
@@ -249,11 +236,8 @@ class _Run:
         return Ended(tuple(self._failures))
 
     def _silent(self) -> Failure:
-        message = (
-            f"Slurm has not answered for {SILENT_SECONDS / 60:.0f} min ({self._why}); "
-            f"{len(self.waiting):,} simulations were not done; the same command goes on"
-        )
-        return Failure("Slurm", message, ConnectionError(message))
+        why = f"Slurm has not answered for {SILENT_SECONDS / 60:.0f} min ({self._why});"
+        return units.gone("Slurm", why, len(self.waiting))
 
     # ---- chunks -----------------------------------------------------------------------------
 
@@ -263,7 +247,7 @@ class _Run:
         for digest in digests:
             by_memory.setdefault((self._memory(digest) or 0).bit_length(), []).append(digest)
         cost = sum(self._costs[digest] for each in by_memory.values() for digest in each)
-        target = min(self.chunk_seconds, max(CHUNK_SECONDS_LEAST, cost / CHUNKS_LEAST))
+        target = min(self.slurm.chunk_seconds, max(CHUNK_SECONDS_LEAST, cost / CHUNKS_LEAST))
         chunks: list[list[str]] = []
         for each in by_memory.values():
             chunk: list[str] = []
@@ -282,7 +266,7 @@ class _Run:
         return sum(self._costs[digest] for digest in digests)
 
     def _memory(self, digest: str) -> int | None:
-        return estimates.memory_bytes(self.work[self.waiting[digest][0]].job)
+        return estimates.memory_bytes(self.todo.work[self.waiting[digest][0]].job)
 
     # ---- to Slurm ---------------------------------------------------------------------------
 
@@ -310,7 +294,7 @@ class _Run:
         folder = self._folder / name
         (folder / "logs").mkdir(parents=True)
         for number, digests in enumerate(chunks):
-            sent = [Unit.of(self.work[self.waiting[digest][0]]) for digest in digests]
+            sent = [Unit.of(self.todo.work[self.waiting[digest][0]]) for digest in digests]
             lines = "".join(f"{unit.line()}\n" for unit in sent)
             output.write(folder / f"{number}.jsonl", lines.encode(), durable=False)
         about = {"store": Shared.of(self.store).__dict__, "chunks": chunks}
@@ -358,7 +342,7 @@ class _Run:
                 self._fail(digest, f"Slurm refuses it: {error}")
         else:
             self._queued += chunks
-            time.sleep(self.look_seconds)
+            time.sleep(self.slurm.look_seconds)
 
     # ---- from the store and the queue -------------------------------------------------------
 
@@ -415,7 +399,7 @@ class _Run:
                 self._seconds += record.host_s
             self._cost_done += self._costs[digest]
             for at in self.waiting.pop(digest):
-                self.sink(at, record.result, record.host_s)
+                self.todo.sink(at, record.result, record.host_s)
 
     def _take_failures(self) -> None:
         for name in {chunk.array for chunk in self._chunks}:
@@ -427,7 +411,9 @@ class _Run:
     def _fail(self, digest: str, message: str) -> None:
         places = self.waiting.pop(digest, [])
         self._cost_done += self._costs.get(digest, 0.0) if places else 0.0
-        self._failures += [units.failure_of(Unit.of(self.work[at]), message) for at in places[:1]]
+        self._failures += [
+            units.failure_of(Unit.of(self.todo.work[at]), message) for at in places[:1]
+        ]
 
     def _left_of(self, chunk: Chunk) -> list[str]:
         return [digest for digest in chunk.digests if digest in self.waiting]
@@ -519,15 +505,15 @@ class _Run:
                 self._folder.rmdir()
 
     def _tell(self) -> None:
-        if self.observe is None:
+        if self.todo.observe is None:
             return
         running = sum(chunk.running_since is not None for chunk in self._chunks)
         waiting = len(self._chunks) - running + len(self._queued)
         obstacle = f" ({self._obstacle})" if waiting and self._obstacle else ""
         labels = (f"{running} jobs of Slurm running, {waiting} waiting{obstacle}",)
-        if time.monotonic() - self._answered > 5 * self.look_seconds:
+        if time.monotonic() - self._answered > 5 * self.slurm.look_seconds:
             labels = (f"Slurm does not answer: {self._why}",)
-        self.observe(
+        self.todo.observe(
             Snapshot(
                 self._total - len(self.waiting),
                 self._total,
@@ -579,6 +565,6 @@ def _array_size() -> int:
 
 
 def element_of_this_process() -> int | None:
-    """Which element of an array this process is, if it is one."""
+    """Number of the element of an array that this process is, if it is one."""
     given = os.environ.get("SLURM_ARRAY_TASK_ID", "")
     return int(given) if given.isdecimal() else None

@@ -35,10 +35,10 @@ class Unit:
     """A job with all that another process needs to run it, and to keep its result.
 
     Attributes:
-        label: How progress and failures call it.
-        request: What its result is found by.
+        label: Name in progress and failures.
+        request: The request that its result is found by.
         spec: As the engine takes it, in JSON.
-        fresh: Whether it runs even if its result is there.
+        fresh: True to run even if the store has its result.
     """
 
     label: str
@@ -62,7 +62,7 @@ class Unit:
                 f"{work.label}: what leaves files, or is checked by a command, runs on this host "
                 "alone (--on local)"
             )
-        spec = json.loads(job.spec_json())
+        spec = job.spec()
         if is_trace(run.workload):
             spec["workload"] = str(Path(run.workload).absolute())
         return Unit(work.label, request_of(job), json.dumps(spec), fresh)
@@ -80,12 +80,12 @@ class Unit:
 
     @staticmethod
     def parse(line: str) -> Unit:
-        """What `line` gave."""
+        """Reads what `line` gave."""
         raw = json.loads(line)
         return Unit(raw["label"], Request(raw["kind"], raw["asked"]), raw["spec"], raw["fresh"])
 
     def task(self) -> Task:
-        """What the engine of this process runs for it.
+        """The task that the engine of this process runs for it.
 
         Raises:
             Misplaced: this process has another build, or cannot read a trace.
@@ -124,8 +124,8 @@ class Shared:
     """A store that other processes may see, too.
 
     Attributes:
-        folder: Where it is, from the root.
-        identity: What its `store.json` calls it; another store in that place has another one.
+        folder: The folder, from the root.
+        identity: Identity in `store.json`; another store in that place has another one.
     """
 
     folder: str
@@ -224,6 +224,12 @@ def stop(run: str) -> None:
         _running[run] = set()
     for task in running:
         task.cancel()
+
+
+def gone(what: str, why: str, missing: int) -> Failure:
+    """The failure of jobs whose cluster is gone."""
+    message = f"{why} {missing:,} simulations were not done; the same command goes on"
+    return Failure(what, message, ConnectionError(message))
 
 
 def failure_of(unit: Unit, message: str) -> Failure:

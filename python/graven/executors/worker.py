@@ -1,4 +1,4 @@
-"""What an element of a job array of Slurm runs: `python -m graven.executors.worker FOLDER`.
+"""Program of an element of a job array of Slurm: `python -m graven.executors.worker FOLDER`.
 
 FOLDER has what was submitted. The element runs its chunk in order, passes over what has a result,
 keeps each result in the store as it comes, and writes down what fails. SIGTERM, which Slurm sends
@@ -19,7 +19,7 @@ from graven.executors.slurm import element_of_this_process
 from graven.executors.units import Shared, Unit
 
 GRACE_SECONDS = 10.0
-"""How long a simulation may take to stop."""
+"""Longest time that a simulation takes to stop."""
 
 
 class _Element:

@@ -1,7 +1,7 @@
 """The adversary's schedules: a thin front of the engine's campaigns.
 
-The engine has the threads, adds chunks up in their order, and can go on from a state: the result is
-the same whatever the number of threads and however often a campaign was interrupted. Here it is
+The engine has the threads, adds chunks up in their order, and can continue from a state: the result
+is the same whatever the number of threads and however often a campaign was interrupted. Here it is
 started and awaited, so that an interrupt (Ctrl-C) keeps what is done.
 """
 
@@ -18,7 +18,7 @@ from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError
 from graven.laboratory.crashes import CampaignResult
 from graven.laboratory.reports import AdversaryReport, parse_adversary_report
-from graven.running.host_memory import Budget, refusal
+from graven.running.host_memory import limit, refusal
 from graven.running.pool import (
     GRACE_SECONDS,
     POLL_SECONDS,
@@ -29,53 +29,66 @@ from graven.running.pool import (
     host_cores,
 )
 from graven.running.requests import Asked, run_asked
-from graven.running.work import HERE, Executor, Keep
+from graven.running.work import HERE, How
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """Consecutive schedules of the adversary.
+
+    Attributes:
+        number: Schedules of each design, or of each mutant.
+        first_seed: Seed of the first.
+        draws: Bounds of what is drawn, by name, where they are not the default.
+    """
+
+    number: int
+    first_seed: int = 1
+    draws: tuple[tuple[str, int], ...] = ()
+
+    def spec(self) -> dict[str, Any]:
+        """Returns the part of a specification that the engine takes for them."""
+        draws = [list(bound) for bound in self.draws]
+        return {"seeds": self.number, "first_seed": self.first_seed, "draw": draws}
 
 
 @dataclass(frozen=True)
 class AdversaryRequest:
-    """What is asked of the adversary.
+    """Designs that the adversary is to try, and with which schedules.
 
     Attributes:
         designs: Designs, each with all schedules.
-        seeds: Schedules for each.
-        first_seed: Seed of the first.
+        schedules: The schedules.
         mutant: A mutant of the designs that is put in force.
         settings: Configuration on top of what is drawn, by `SECTION.KEY`.
-        violations: A design's campaign ends after so many.
-        draws: Bounds of what is drawn, by name, where they are not the default.
+        violations: Violations after which a design's campaign ends.
     """
 
     designs: tuple[str, ...]
-    seeds: int
-    first_seed: int = 1
+    schedules: Schedules
     mutant: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
     violations: int = 1
-    draws: tuple[tuple[str, int], ...] = ()
 
-    def spec_json(self) -> str:
-        """As the engine takes it."""
-        spec = {
+    def spec(self) -> dict[str, Any]:
+        """Returns the specification that the engine takes."""
+        return {
             "designs": list(self.designs),
-            "seeds": self.seeds,
-            "first_seed": self.first_seed,
+            **self.schedules.spec(),
             "mutant": self.mutant,
             "set": [list(setting) for setting in self.settings],
             "violations": self.violations,
-            "draw": [list(bound) for bound in self.draws],
         }
-        return json.dumps(spec)
 
 
-ADDRESSES_PERCENT = 200
-"""Addresses that a worker takes, in use or not, in percent of the memory that it needs."""
+ADDRESSES = 2
+"""Addresses that a worker takes, in use or not, over the memory that it needs."""
 
 BLOCK = 500
 """Schedules of a design that are run together on another host."""
 
 KIND = "schedule block"
-"""What a store calls the result of such a block."""
+"""Kind of the result of such a block in a store."""
 
 
 class Block:
@@ -130,11 +143,11 @@ class Blocks:
 
     Attributes:
         plan: What is asked for.
-        blocks: First seed and number of schedules of each block, the same for each design.
+        blocks: Schedules of each block, the same for each design.
     """
 
     plan: AdversaryRequest
-    blocks: tuple[tuple[int, int], ...]
+    blocks: tuple[Schedules, ...]
 
     @staticmethod
     def of(plan: AdversaryRequest) -> Blocks:
@@ -146,30 +159,30 @@ class Blocks:
         if plan.violations != 1:
             raise ConfigError("--violations: more than one of a design are found on one host alone")
         AdversaryCampaign.prepare(plan)
-        end = plan.first_seed + plan.seeds
-        firsts = range(plan.first_seed, end, BLOCK)
-        return Blocks(plan, tuple((first, min(BLOCK, end - first)) for first in firsts))
+        asked = plan.schedules
+        end = asked.first_seed + asked.number
+        firsts = range(asked.first_seed, end, BLOCK)
+        return Blocks(
+            plan,
+            tuple(
+                replace(asked, number=min(BLOCK, end - first), first_seed=first) for first in firsts
+            ),
+        )
 
     def asked(self) -> list[Asked]:
         """All blocks of all designs."""
         found = []
         for design in self.plan.designs:
-            for first, count in self.blocks:
-                one = replace(self.plan, designs=(design,), first_seed=first, seeds=count)
-                spec = one.spec_json()
-                label = f"{design}, schedules from {first}"
-                found.append(Asked(KIND, label, Deferred(partial(Block, spec)), json.loads(spec)))
+            for block in self.blocks:
+                spec = replace(self.plan, designs=(design,), schedules=block).spec()
+                task = Deferred(partial(Block, json.dumps(spec)))
+                label = f"{design}, schedules from {block.first_seed}"
+                found.append(Asked(KIND, label, task, spec))
         return found
 
-    def run(
-        self,
-        *,
-        keep: Keep | None = None,
-        executor: Executor = HERE,
-        observe: Observer | None = None,
-    ) -> CampaignResult[AdversaryReport]:
+    def run(self, how: How = HERE) -> CampaignResult[AdversaryReport]:
         """Runs those without a result; of what fails or is missing, later blocks do not count."""
-        ran = run_asked(self.asked(), keep=keep, executor=executor, observe=observe)
+        ran = run_asked(self.asked(), how)
         number = len(self.blocks)
         reports = []
         for at, _ in enumerate(self.plan.designs):
@@ -195,24 +208,22 @@ class Blocks:
             total["refusal"] = total["refusal"] or report["refusal"]
             total["violations"] = report["violations"]
             total["next_seed"] = report["next_seed"]
-        return total | {"seeds": self.plan.seeds, "seconds": round(total["seconds"], 3)}
+        return total | {"seeds": self.plan.schedules.number, "seconds": round(total["seconds"], 3)}
 
 
 def _fitting(workers: int, need: int) -> int:
-    """So many workers that need so many bytes each, or as many as the host has memory for.
+    """Workers that need `need` bytes each: as many as asked for, or as the host has memory for.
 
     Raises:
-        ConfigError: there is none for one.
+        ConfigError: the host has not memory for one.
     """
-    budget, lacking = Budget(), None
-    addresses = need * ADDRESSES_PERCENT // 100
-    for count in range(workers, 0, -1):
-        lacking = budget.lacks(count * need, 0, addresses=count * addresses)
-        if lacking is None:
-            return count
-    assert lacking is not None, "there is a worker"
-    least = addresses if lacking.of_address_space else need
-    raise ConfigError(refusal(least, lacking, what="a schedule of the adversary needs", smaller=""))
+    most = limit()
+    if most is None:
+        return workers
+    each = need * ADDRESSES if most.of_address_space else need
+    if each > most.bytes:
+        raise ConfigError(refusal(each, most, what="a schedule of the adversary needs", smaller=""))
+    return min(workers, most.bytes // max(each, 1))
 
 
 class AdversaryCampaign:
@@ -234,20 +245,20 @@ class AdversaryCampaign:
 
         Args:
             plan: What is asked for.
-            state: What `state` gave, to go on from there.
+            state: A state that `state` gave, to continue from there.
 
         Raises:
             ConfigError: the engine refuses something, or the state is of another campaign.
         """
-        return AdversaryCampaign(_engine.AdversaryCampaign(plan.spec_json(), state))
+        return AdversaryCampaign(_engine.AdversaryCampaign(json.dumps(plan.spec()), state))
 
     def state(self) -> str:
-        """All that is needed to go on, as a document."""
+        """All that is needed to continue, as a document."""
         return self._engine.state()
 
     @property
     def reports(self) -> tuple[AdversaryReport, ...]:
-        """What is known so far, by design; of one that has just begun, nothing."""
+        """Reports so far, by design; of one that has just begun, nothing."""
         return tuple(parse_adversary_report(raw) for raw in json.loads(self._engine.reports()))
 
     @property

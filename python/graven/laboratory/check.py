@@ -1,22 +1,22 @@
-"""All small programs: executed, crashed in every way and judged, with a state to go on from.
+"""All small programs: executed, crashed in every way and judged, with a state to continue from.
 
 The engine executes programs by their numbers; here they are dealt to host cores in parts. What each
 part came to is kept in the store as it comes, or in a file that is replaced as a whole, so that an
-interrupted check goes on where it was.
+interrupted check continues where it was.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from graven import _engine
 from graven.laboratory.state_file import StateFile
-from graven.running.pool import Failure, Observer, Snapshot, host_cores
+from graven.running.pool import Failure, Snapshot, host_cores
 from graven.running.requests import Asked, campaign, run_asked
-from graven.running.work import HERE, Executor, Keep, Local
+from graven.running.work import HERE, How, Local
 
 PROGRAMS_OF_PART = 16
 """Programs that are executed together."""
@@ -28,12 +28,12 @@ BATCH_ELSEWHERE = 1024
 """Parts that are given to other hosts together."""
 
 FORMAT = 1
-"""Of the state."""
+"""Format of the state."""
 
 
 @dataclass(frozen=True)
 class LifeBound:
-    """How large the programs of the second life may be.
+    """Bound of the programs of the second life.
 
     Attributes:
         transactions: Of all threads together, each with one at most; 0: no second life.
@@ -46,14 +46,14 @@ class LifeBound:
 
 @dataclass(frozen=True)
 class Bound:
-    """How large programs may be, and how far their runs depart from the usual one.
+    """Bound of programs, and of the departures of their runs from the usual one.
 
     Attributes:
         threads: Each has a transaction at least.
         transactions: Of all threads together.
         stores: Of each transaction.
         words: Of each line.
-        hand_overs: Whether words may be stored to by several threads, under a lock.
+        hand_overs: True if words may be stored to by several threads, under a lock.
         departures: Evictions, late writes, threads that wait, other orders in memory, of a run.
         life: The second life.
     """
@@ -100,7 +100,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was executed and judged of a design, and what it came to.
+    """Result of executing and judging programs on a design.
 
     Attributes:
         design: Which.
@@ -138,7 +138,7 @@ class Checked:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all programs were executed."""
+        """True if all programs were executed."""
         return self.programs_done == self.programs
 
     def to_dict(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class Check:
             bound: How large programs may be.
             mutant: Of the designs, that is enabled.
             settings: On top of the machine `miniature`.
-            state: What `state` gave, to go on from there.
+            state: A state that `state` gave, to continue from there.
 
         Raises:
             ConfigError: the engine refuses something, or the state is of another check.
@@ -234,7 +234,7 @@ class Check:
             self.parts[design] = _parts_of(design, parts)
 
     def state(self) -> str:
-        """What was done, to go on from."""
+        """Results so far, as a document to continue from."""
         document = {
             "format": FORMAT,
             "version": _engine.__version__,
@@ -268,12 +268,7 @@ class Check:
                     yield design, first, min(PROGRAMS_OF_PART, self.programs[design] - first)
 
     def run(
-        self,
-        *,
-        keep: Keep | None = None,
-        executor: Executor = HERE,
-        observe: Observer | None = None,
-        save: Callable[[str], None] | None = None,
+        self, how: How = HERE, save: Callable[[str], None] | None = None
     ) -> tuple[tuple[Failure, ...], bool]:
         """Runs what is left; a design with a violation is left alone then.
 
@@ -281,8 +276,8 @@ class Check:
             What failed in the engine, and whether it was interrupted.
         """
         count = BATCH_ELSEWHERE
-        if isinstance(executor, Local):
-            count = PARTS_OF_WORKER * (executor.workers or host_cores())
+        if isinstance(how.executor, Local):
+            count = PARTS_OF_WORKER * (how.executor.workers or host_cores())
         total = self.part_count
         failures: list[Failure] = []
         while not failures and (left := list(self._left())):
@@ -290,8 +285,7 @@ class Check:
             asked = [
                 self._part(design, first, number, label=design) for design, first, number in batch
             ]
-            watch = _of_all(observe, total - len(left), total)
-            outcome = run_asked(asked, keep=keep, executor=executor, observe=watch)
+            outcome = run_asked(asked, _of_all(how, total - len(left), total))
             self.found += outcome.found
             for index, text in outcome.texts.items():
                 design, first, _ = batch[index]
@@ -305,7 +299,7 @@ class Check:
 
     @property
     def results(self) -> tuple[Checked, ...]:
-        """What each design came to, up to its first violation."""
+        """Result of each design, up to its first violation."""
         return tuple(self._result(design) for design in self.designs)
 
     def _result(self, design: str) -> Checked:
@@ -331,25 +325,18 @@ class Check:
         )
 
 
-def _of_all(observe: Observer | None, done: int, total: int) -> Observer | None:
-    """Tells an observer of a batch how far all is."""
+def _of_all(how: How, done: int, total: int) -> How:
+    """Lets the observer of a batch learn how far all is."""
+    observe = how.observe
     if observe is None:
-        return None
+        return how
 
     def told(snapshot: Snapshot) -> None:
         fraction = (done + snapshot.fraction * snapshot.total) / total
-        observe(
-            Snapshot(
-                done + snapshot.done,
-                total,
-                fraction,
-                snapshot.running,
-                snapshot.elapsed_seconds,
-                fraction_before=done / total,
-            )
-        )
+        whole = replace(snapshot, done=done + snapshot.done, total=total, fraction=fraction)
+        observe(replace(whole, fraction_before=done / total))
 
-    return told
+    return replace(how, observe=told)
 
 
 def _parts_of(design: str, parts: object) -> dict[int, dict[str, Any]]:
@@ -391,7 +378,7 @@ def _is_violation(violation: object) -> bool:
 
 
 def go_on_from(check: Check, file: StateFile) -> None:
-    """Takes over the state in a file, if it is there.
+    """Takes over the state in a file, if there is one.
 
     Raises:
         ConfigError: it cannot be gone on from; the message names the file.

@@ -40,10 +40,7 @@ NO_LIVES = (
 )
 """Note where a checker sets the default of later lives to none."""
 
-WHEN = {
-    "before": "with which the trace begins",
-    "after": "after a run in which power did not fail",
-}
+WHEN = {"before": "with which the trace begins", "after": "after a run in which power did not fail"}
 """Files that are good, by the engine's word."""
 
 
@@ -92,7 +89,7 @@ def believe(jobs: Iterable[CrashJob]) -> None:
 
 
 def _tried(job: CrashJob) -> Mapping[str, Any]:
-    trial = _engine.Campaign("trial", job.spec_json())
+    trial = _engine.Campaign("trial", json.dumps(job.spec()))
     outcome = Pool([(f"a trial of {job.verify}", trial)], workers=1).run(None)
     if outcome.interrupted:
         raise KeyboardInterrupt

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from graven import _engine
 from graven.basics.arguments import RECOVERY_DEPTH_MAX, integer
 from graven.laboratory.checker import believe
-from graven.laboratory.reports import (
-    CrashReport,
-    parse_crash_report,
-)
+from graven.laboratory.reports import CrashReport, parse_crash_report
 from graven.running.job import Job, is_trace
-from graven.running.pool import Failure, Observer, Snapshot
-from graven.running.work import HERE, Executor, Keep, Work, run_all
+from graven.running.pool import Failure, Snapshot
+from graven.running.work import HERE, How, Ran, Work, run_all
 
 R = TypeVar("R")
 
@@ -99,8 +96,8 @@ class CrashJob:
     keep: str | None = None
     at: int | None = None
 
-    def spec_json(self) -> str:
-        """As the engine takes it."""
+    def spec(self) -> dict[str, Any]:
+        """Returns the specification that the engine takes."""
         job, shares = self.job, self.shares
         spec: dict[str, Any] = {
             "design": job.design,
@@ -128,8 +125,7 @@ class CrashJob:
             "keep": self.keep,
             "at": self.at,
         }
-        spec |= {key: value for key, value in checked.items() if value is not None}
-        return json.dumps(spec)
+        return spec | {key: value for key, value in checked.items() if value is not None}
 
     def _set(self) -> tuple[tuple[str, str], ...]:
         """All that is set; of a variant, with what it sets itself."""
@@ -150,7 +146,7 @@ class CrashJob:
         if self.job.own:
             # It names the variant where it refuses what the variant sets.
             self.job.simulation()
-        return _engine.Campaign("run", self.spec_json())
+        return _engine.Campaign("run", json.dumps(self.spec()))
 
     def report(self, text: str, seconds: float) -> CrashReport:
         """Reads the engine's report of the run."""
@@ -187,6 +183,13 @@ class CampaignResult(Generic[R]):
     numbers: tuple[int, ...] = ()
     """Numbers of the reported runs among all that were asked for, from 0."""
 
+    @staticmethod
+    def of(ran: Ran, report: Callable[[int, str], R]) -> CampaignResult[R]:
+        """Makes a `report` of each result, of its position and text."""
+        reports = tuple(report(at, text) for at, text in ran.texts.items())
+        numbers = tuple(ran.texts)
+        return CampaignResult(reports, ran.failures, ran.interrupted, ran.found, numbers)
+
 
 @dataclass(frozen=True)
 class CrashCampaign:
@@ -206,36 +209,25 @@ class CrashCampaign:
         believe(jobs)
         return CrashCampaign(tuple(jobs), campaigns)
 
-    def run(
-        self,
-        *,
-        keep: Keep | None = None,
-        executor: Executor = HERE,
-        observe: Observer | None = None,
-    ) -> CampaignResult[CrashReport]:
+    def run(self, how: How = HERE) -> CampaignResult[CrashReport]:
         """Runs those without a result; never raises for one that failed or was interrupted."""
-        work = [
-            Work(job.job.label, job, campaign)
-            for job, campaign in zip(self.jobs, self.campaigns, strict=True)
-        ]
-        watch = judging(observe, self.campaigns)
-        ran = run_all(work, keep=keep, executor=executor, observe=watch)
-        reports = tuple(
-            self.jobs[index].report(text, ran.host_s[index] or 0.0)
-            for index, text in ran.texts.items()
+        pairs = zip(self.jobs, self.campaigns, strict=True)
+        work = [Work(job.job.label, job, campaign) for job, campaign in pairs]
+        ran = run_all(work, judging(how, self.campaigns))
+        return CampaignResult.of(
+            ran, lambda at, text: self.jobs[at].report(text, ran.host_s[at] or 0.0)
         )
-        numbers = tuple(ran.texts)
-        return CampaignResult(reports, ran.failures, ran.interrupted, ran.found, numbers)
 
 
-def judging(observe: Observer | None, campaigns: Sequence[_engine.Campaign]) -> Observer | None:
-    """An observer that also learns how many power failures were checked, and what is minimised."""
+def judging(how: How, campaigns: Sequence[_engine.Campaign]) -> How:
+    """Lets the observer also learn how many power failures were checked, and what is minimised."""
+    observe = how.observe
     if observe is None:
-        return None
+        return how
 
     def watch(snapshot: Snapshot) -> None:
         checked = sum(campaign.checked() for campaign in campaigns)
         minimising = sum(campaign.minimising() for campaign in campaigns)
         observe(replace(snapshot, checked=checked, minimising=minimising))
 
-    return watch
+    return replace(how, observe=watch)

@@ -1,4 +1,4 @@
-"""What becomes of designs when their machine does not work as it should at a power failure."""
+"""Fates of designs whose machine does not work as it should at a power failure."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from graven.laboratory.adversary import Schedules
 from graven.laboratory.crashes import CampaignResult
-from graven.running.pool import Observer
 from graven.running.requests import campaign, run_asked
-from graven.running.work import Keep, Local
+from graven.running.work import HERE, How
 
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of power failures with a kind of fault that changed what survived.
+    """Outcomes of power failures with a kind of fault that changed what survived.
 
     Attributes:
         fault: `lost-drain-1` and `lost-drain-4`: the newest accepted writes are not drained;
             `stuck-bank`: those to a bank are not; `poisoned-log` and `poisoned-data`: a word has
             an uncorrectable error.
-        kept: The guarantee was kept, and nobody noticed.
+        kept: The guarantee was kept, and nothing reported the fault.
         reported: The error is reported to who reads the word: recovery, or the program later.
-        lost: The guarantee is broken, and nobody notices.
+        lost: The guarantee is broken, and nothing reports it.
     """
 
     fault: str
@@ -39,10 +39,10 @@ class Fate:
 
 @dataclass(frozen=True)
 class FaultReport:
-    """What became of a design.
+    """Fates of a design.
 
     Attributes:
-        design: Which.
+        design: Name of the design.
         schedules: Schedules of the adversary that ran.
         fates: By kind of fault.
     """
@@ -57,41 +57,20 @@ class FaultReport:
 
 
 def survey(
-    designs: Sequence[str],
-    schedules: int,
-    *,
-    first_seed: int = 1,
-    draws: Sequence[tuple[str, int]] = (),
-    keep: Keep | None = None,
-    workers: int | None = None,
-    observe: Observer | None = None,
+    designs: Sequence[str], schedules: Schedules, how: How = HERE
 ) -> CampaignResult[FaultReport]:
     """Has power fail with faults in schedules of the adversary.
 
     Args:
-        designs: Of which.
-        schedules: For each design.
-        first_seed: Seed of the first schedule.
-        draws: Bounds of what is drawn, by name, where they are not the default.
-        keep: Finds results, and keeps new ones.
-        workers: Designs at a time; one per host core if not given.
-        observe: Called with the progress several times a second.
+        designs: Names of designs.
+        schedules: Schedules of each.
+        how: How they are run.
 
     Raises:
         ConfigError: a design or bound that does not exist.
     """
-    asked = []
-    for design in designs:
-        spec = {
-            "design": design,
-            "draw": [list(bound) for bound in draws],
-            "first_seed": first_seed,
-            "seeds": schedules,
-        }
-        asked.append(campaign("faults", design, spec))
-    ran = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
-    reports = tuple(_parse(text) for text in ran.texts.values())
-    return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
+    asked = [campaign("faults", name, {"design": name, **schedules.spec()}) for name in designs]
+    return CampaignResult.of(run_asked(asked, how), lambda _, text: _parse(text))
 
 
 def _parse(text: str) -> FaultReport:

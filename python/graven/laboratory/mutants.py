@@ -13,24 +13,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graven import _engine
+from graven.laboratory.adversary import Schedules
 from graven.laboratory.check import Bound, Check
 from graven.laboratory.crashes import CampaignResult
 from graven.laboratory.programs import Program, run_programs
-from graven.running.pool import Observer
 from graven.running.requests import campaign, run_asked
-from graven.running.work import Keep, Local
+from graven.running.work import HERE, How
 
 SMALL_PROGRAMS = "small programs"
-"""What kills a mutant that the adversary has not killed."""
+"""Killer of a mutant that the adversary has not killed."""
 
 LITMUS_PROGRAM = "litmus program"
-"""What kills one of which a program of a library asks."""
+"""Killer of one that a program of a library is for."""
 
 OWN = "own"
 """The class of a design's own mutants, as tables have it."""
 
 SMALL_BOUND = Bound(transactions=2, departures=1)
-"""Of the small programs that survivors meet."""
+"""Bound of the small programs that survivors meet."""
 
 WAYS = (
     "plain", "torn", "in-flight", "recovery", "later life", "run", "assertion",
@@ -44,7 +44,7 @@ class Mutant:
     """A change for the worse.
 
     Attributes:
-        name: What `graven crash --mutant` takes.
+        name: Name that `graven crash --mutant` takes.
         class_: `order`, `dependency`, `width`, `mask` or `recovery`; none of the design's own.
     """
 
@@ -70,11 +70,11 @@ class Kill:
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a mutant.
+    """Fate of a mutant.
 
     Attributes:
-        design: Whose it is.
-        mutant: Which.
+        design: Name of its design.
+        mutant: The mutant.
         schedules: Schedules that it ran.
         refused: Those among them that it refused.
         kill: Its end; none if it survived.
@@ -110,54 +110,25 @@ def mutants_of(design: str) -> list[Mutant]:
 
 
 def try_mutants(
-    design: str,
-    mutants: Sequence[Mutant],
-    schedules: int,
-    *,
-    first_seed: int = 1,
-    draws: Sequence[tuple[str, int]] = (),
-    keep: Keep | None = None,
-    workers: int | None = None,
-    observe: Observer | None = None,
+    design: str, mutants: Sequence[Mutant], schedules: Schedules, how: How = HERE
 ) -> CampaignResult[Trial]:
     """Gives each mutant to the adversary until it is killed.
 
     Args:
-        design: Whose they are.
-        mutants: Which.
-        schedules: For each at most.
-        first_seed: Seed of the first schedule.
-        draws: Bounds of what is drawn, by name, where they are not the default.
-        keep: Finds results, and keeps new ones.
-        workers: Mutants at a time; one per host core if not given.
-        observe: Called with the progress several times a second.
+        design: Name of the design.
+        mutants: Some of its mutants.
+        schedules: Schedules of each mutant, at most.
+        how: How they are run.
 
     Raises:
         ConfigError: a design, mutant or bound that does not exist.
     """
-    asked = []
-    for mutant in mutants:
-        spec = {
-            "design": design,
-            "mutant": mutant.name,
-            "draw": [list(bound) for bound in draws],
-            "first_seed": first_seed,
-            "seeds": schedules,
-        }
-        asked.append(campaign("mutant", mutant.name, spec))
-    ran = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
-    trials = tuple(_parse(text) for text in ran.texts.values())
-    return CampaignResult(trials, ran.failures, ran.interrupted, ran.found)
+    common = {"design": design, **schedules.spec()}
+    asked = [campaign("mutant", one.name, {**common, "mutant": one.name}) for one in mutants]
+    return CampaignResult.of(run_asked(asked, how), lambda _, text: _parse(text))
 
 
-def check_mutants(
-    trials: Sequence[Trial],
-    bound: Bound,
-    *,
-    keep: Keep | None = None,
-    workers: int | None = None,
-    observe: Observer | None = None,
-) -> CampaignResult[Trial]:
+def check_mutants(trials: Sequence[Trial], bound: Bound, how: How = HERE) -> CampaignResult[Trial]:
     """Executes all programs of a bound on each mutant that survived.
 
     Returns:
@@ -172,7 +143,7 @@ def check_mutants(
         trial = trials[at]
         check = Check.prepare((trial.design,), bound, mutant=trial.mutant.name)
         asked.append(check.whole(trial.design, trial.mutant.name))
-    outcome = run_asked(asked, keep=keep, executor=Local(workers), observe=observe)
+    outcome = run_asked(asked, how)
     found = {survivors[i]: json.loads(text)["violation"] for i, text in outcome.texts.items()}
     ends = {at: violation["what"] for at, violation in found.items() if violation is not None}
     after = _killed(trials, SMALL_PROGRAMS, ends)
@@ -186,12 +157,7 @@ def mutant_of(program: Program) -> str | None:
 
 
 def show_mutants(
-    trials: Sequence[Trial],
-    programs: Sequence[Program],
-    *,
-    keep: Keep | None = None,
-    workers: int | None = None,
-    observe: Observer | None = None,
+    trials: Sequence[Trial], programs: Sequence[Program], how: How = HERE
 ) -> CampaignResult[Trial]:
     """Runs, on each mutant that survived, the litmus programs that are for it.
 
@@ -211,7 +177,7 @@ def show_mutants(
         for program in by_mutant.get(trial.mutant.name, ())
     ]
     prepared = [program.asked([trials[at].design]) for at, program in survivors]
-    outcome = run_programs(prepared, keep=keep, workers=workers, observe=observe)
+    outcome = run_programs(prepared, how)
     what = {
         (report.file, result.design): result.violations[0].what
         for report in outcome.reports

@@ -11,17 +11,10 @@ from pathlib import Path
 
 from graven import _engine
 from graven._engine import ConfigError
-from graven.laboratory.crashes import (
-    CampaignResult,
-    judging,
-)
-from graven.laboratory.reports import (
-    LitmusReport,
-    parse_litmus_report,
-)
-from graven.running.pool import Observer
+from graven.laboratory.crashes import CampaignResult, judging
+from graven.laboratory.reports import LitmusReport, parse_litmus_report
 from graven.running.requests import Asked, run_asked
-from graven.running.work import Keep, Local
+from graven.running.work import How
 
 PROGRAMS = Path(__file__).with_name("litmus_programs")
 """The litmus programs that come with Graven, in a folder for each family of designs."""
@@ -52,12 +45,12 @@ class Program:
 
     @property
     def name(self) -> str:
-        """What it is called, without its ending."""
+        """Name without its ending."""
         return self.file.removesuffix(".litmus")
 
     @property
     def title(self) -> str:
-        """What it says of itself."""
+        """Title in its text."""
         found = re.search(r'^title\s+"?(.*?)"?$', self.text, re.MULTILINE)
         return found[1] if found is not None else ""
 
@@ -115,18 +108,8 @@ def program_files(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def run_programs(
-    programs: Sequence[Asked],
-    *,
-    keep: Keep | None = None,
-    workers: int | None = None,
-    observe: Observer | None = None,
-) -> CampaignResult[LitmusReport]:
+def run_programs(programs: Sequence[Asked], how: How) -> CampaignResult[LitmusReport]:
     """Runs litmus programs that the engine has checked and that have no result."""
     campaigns = [item.task for item in programs if isinstance(item.task, _engine.Campaign)]
-    watch = judging(observe, campaigns)
-    ran = run_asked(programs, keep=keep, executor=Local(workers), observe=watch)
-    reports = tuple(
-        parse_litmus_report(text, programs[index].label) for index, text in ran.texts.items()
-    )
-    return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
+    ran = run_asked(programs, judging(how, campaigns))
+    return CampaignResult.of(ran, lambda at, text: parse_litmus_report(text, programs[at].label))

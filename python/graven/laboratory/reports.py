@@ -16,11 +16,11 @@ from graven.basics.numbers import counted
 from graven.results.views import Picture, backend
 
 FAILURE_MODES = ("plain", "torn", "in_flight", "recovery", "structures", "lives")
-"""What was checked at crash points; `structures` are walks of the workload's structures, `lives`
-uses of the machine after a recovery."""
+"""Checks at crash points; `structures` are walks of the workload's structures, `lives` uses of the
+machine after a recovery."""
 
 Verdict: TypeAlias = Literal["kept", "violated", "refused"]
-"""`refused`: the design did not go on as configured, so that nothing is known of it."""
+"""`refused`: the design ended the run as configured, so that nothing is known of it."""
 
 
 @dataclass(frozen=True)
@@ -83,20 +83,20 @@ class Violation:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Report:
-    """What is the same in all reports.
+    """Base of all reports.
 
     Attributes:
         design: The design.
         guarantee: What it guarantees: `none`, `prefix` or `durable`.
-        safe: Whether it guarantees anything.
-        sound: Whether it does, and is not known to break it.
+        safe: True if it guarantees anything.
+        sound: True if it does, and is not known to break it.
         crash_points: Changes of the durable state.
         recoveries: Power failures that were checked.
         failure_modes: The same by failure mode, and how often structures were walked.
         violations: Guarantees that were broken.
         covered: How often each state worth reaching was covered, by name.
         runs: Programs that were run.
-        refused: Those that the design refused to go on with, as configured.
+        refused: Those that the design refused, as configured.
         refusal: Its reason, the first time.
 
     Examples:
@@ -146,14 +146,14 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """What came out."""
+        """The verdict."""
         if self.violations:
             return "violated"
         return "refused" if self.is_refused else "kept"
 
     @property
     def is_refused(self) -> bool:
-        """Whether so much was refused that nothing can be said."""
+        """True if nothing is known, since the design refused."""
         return self.refused > 0
 
     @property
@@ -191,7 +191,7 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Campaign(Report):
-    """What `crash` and `adversary` have in common.
+    """Report of `crash` or `adversary`.
 
     Attributes:
         workload: The workload; `adversary` if programs were drawn.
@@ -225,12 +225,12 @@ class Campaign(Report):
 
     @property
     def claims_safety(self) -> bool:
-        """Whether a violation is news: the design is sound, and nothing was mutated."""
+        """True if a violation is news: the design is sound, and nothing was mutated."""
         return self.sound and self.mutant is None
 
     @property
     def name(self) -> str:
-        """How messages and files call it."""
+        """Name in messages and files."""
         mutant = "" if self.mutant is None else f"-{self.mutant}"
         return f"{self.called}{mutant}-{self.workload}"
 
@@ -257,8 +257,8 @@ class CrashReport(Campaign):
         seed: Seed of the workload, and of what is torn and what lands.
         every: Power failed at every n-th crash point.
         shares: How often the more expensive failure modes were checked.
-        lives: So many lives in a row might follow a recovery.
-        garbage: Whether the log region held noise at first.
+        lives: Most lives in a row that could follow a recovery.
+        garbage: True if the log region held noise at first.
         words_stored_outside: Words that the program stored to outside transactions: until a
             transaction stored to one, it was only held to what had been stored to it.
 
@@ -290,8 +290,8 @@ class AdversaryReport(Campaign):
 
     Attributes:
         first_seed: The first one.
-        seeds: How many were asked for.
-        next_seed: Where to go on.
+        seeds: Number of schedules that were asked for.
+        next_seed: First seed of the schedules that follow.
         draws: Bounds of what was drawn, by name.
 
     Examples:
@@ -320,7 +320,7 @@ class AdversaryReport(Campaign):
 
     @property
     def is_refused(self) -> bool:
-        """Whether all were; that some do not fit is in the nature of what is drawn."""
+        """True if all were; that some do not fit is in the nature of what is drawn."""
         return self.refused > 0 and self.recoveries == 0
 
     @property
@@ -335,7 +335,7 @@ class LitmusResult(Report):
 
     Attributes:
         expected: `kept` or `violated`, as the program says.
-        as_expected: Whether it came out so.
+        as_expected: True if it came out so.
 
     Examples:
         >>> kept, lost = graven.litmus("any/atomic", "silo,ideal").results
@@ -376,7 +376,7 @@ class LitmusReport:
 
     @property
     def as_expected(self) -> bool:
-        """Whether all designs did what the program says."""
+        """True if all designs did what the program says."""
         return all(result.as_expected for result in self.results)
 
     def to_dict(self) -> dict[str, Any]:
@@ -407,12 +407,9 @@ def parse_crash_report(text: str, **known: Any) -> CrashReport:  # noqa: ANN401 
     return CrashReport(**_known(CrashReport, json.loads(text)) | known)
 
 
-def parse_adversary_report(
-    raw: Mapping[str, Any],
-    **known: Any,  # noqa: ANN401 - fields
-) -> AdversaryReport:
-    """Reads the engine's object of some schedules; the same for `known`."""
-    return AdversaryReport(**_known(AdversaryReport, raw) | known)
+def parse_adversary_report(raw: Mapping[str, Any]) -> AdversaryReport:
+    """Reads the engine's object of some schedules."""
+    return AdversaryReport(**_known(AdversaryReport, raw))
 
 
 def parse_litmus_report(text: str, file: str) -> LitmusReport:

@@ -1,4 +1,4 @@
-"""Files that `--state` names: what a campaign has done so far, to go on from.
+"""Files that `--state` names: what a campaign has done so far, to continue from.
 
 Such a file is a JSON document: `state`, which is what the campaign gave, and `sha256`, the digest
 of that as JSON with sorted keys and without spaces. A state that was changed or damaged since it
@@ -24,15 +24,15 @@ class StateFile:
     where: Path
 
     def check(self, room: int) -> None:
-        """Sees that it can be written, and that so many bytes have room.
+        """Sees that it can be written, and that `room` bytes are free.
 
         Raises:
-            OutputRefusedError: it cannot, or they have none.
+            OutputRefusedError: it cannot, or they are not.
         """
         output.check([self.where], room, make=self.where.parent)
 
     def read(self) -> str | None:
-        """What was written last; none if there is no such file.
+        """Reads what was written last; `None` if there is no such file.
 
         Raises:
             ConfigError: it is no state, or has changed since it was written.
@@ -65,7 +65,7 @@ class StateFile:
         output.write(self.where, sealed(json.loads(state)).encode())
 
     def refused(self, why: object) -> ConfigError:
-        """What to raise if it cannot be gone on from."""
+        """The error to raise if it cannot be used."""
         return ConfigError(
             f"--state: {self.where}: {why}; give what it was begun with, or another file"
         )

@@ -1,4 +1,4 @@
-"""What comes of an answer under one alternative: numbers, an outcome, and what is missing."""
+"""Outcomes of answers under one alternative, with their numbers, and what is missing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RESTS = 0.25
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out under one alternative.
+    """Outcome of an answer under one alternative.
 
     Attributes:
         verdict: One of `rules.OUTCOMES`.
@@ -88,7 +88,7 @@ class View:
 
 
 def outcome(answer: Measured, view: View) -> Outcome:
-    """What comes of an answer."""
+    """Judges an answer."""
     match answer:
         case NumberAnswer():
             return _number(answer, view)

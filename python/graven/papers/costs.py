@@ -14,12 +14,12 @@ CLOSE = 0.005
 
 @dataclass(frozen=True)
 class CostFound:
-    """What an item of cost says of a claim.
+    """An item of cost beside a claim.
 
     Attributes:
-        ours: What is derived.
-        agrees: Whether it is what is printed; `None` if the number is the paper's own.
-        note: Why they differ.
+        ours: The derived value.
+        agrees: True if it is what is printed; `None` if the number is the paper's own.
+        note: Reason why they differ.
     """
 
     ours: str
@@ -34,7 +34,7 @@ def _items(design: str) -> dict[str, Item]:
 
 
 def cost_of(design: str, claim: str, printed: Printed) -> CostFound | None:
-    """What the item of a design says that bears a claim's id; `None` if there is none."""
+    """The item of a design that bears a claim's id, beside it; `None` if there is none."""
     item = _items(design).get(claim)
     if item is None:
         return None

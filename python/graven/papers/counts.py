@@ -1,4 +1,4 @@
-"""How many claims came out how, by class.
+"""Counts of claims, by class and verdict.
 
 A printed parameter that the machine has, a mechanism that a unit test holds, and a figure that was
 measured are not the same kind of agreement; they are counted apart, and so is what is not
@@ -45,7 +45,7 @@ class Count:
 
     Attributes:
         name: Which.
-        outcomes: How many claims have which outcome, best first; none where it was not tried.
+        outcomes: Counts of claims by outcome, best first, without those for which it was not tried.
         untried: Claims for which it was not tried.
         rest_on_one: Of those within 25 %, the ones whose mean rests on single workloads.
         printed: Of those within 25 %, the ones with a printed number; others are orders or trends.
@@ -77,7 +77,7 @@ class Count:
 
 
 def tally(found: Iterable[Verdict]) -> dict[str, int]:
-    """How many claims have which verdict, best first."""
+    """Counts of claims by verdict, best first."""
     verdicts = [verdict.verdict for verdict in found]
     return {name: n for name in VERDICTS if (n := verdicts.count(name))}
 
@@ -91,15 +91,8 @@ def three_counts(found: Iterable[Verdict]) -> list[Count]:
     """The measured figures by default, by the paper's method, and under any reading."""
     measured = [v for v in found if v.kind == MEASURED and v.claim.restates is None]
     counts = []
-    for name in COUNTED:
-        chosen = [
-            {
-                COUNTED[0]: verdict.default,
-                COUNTED[1]: verdict.authors,
-                COUNTED[2]: verdict.best,
-            }[name]
-            for verdict in measured
-        ]
+    of_each = ([getattr(v, name) for v in measured] for name in ("default", "authors", "best"))
+    for name, chosen in zip(COUNTED, of_each, strict=True):
         known = [item for item in chosen if item is not None]
         verdicts = [item.verdict for item in known]
         outcomes = {name: n for name in OUTCOMES if (n := verdicts.count(name))}
@@ -116,12 +109,12 @@ def three_counts(found: Iterable[Verdict]) -> list[Count]:
 
 
 def is_number(claim: Claim) -> bool:
-    """Whether a claim is about one printed number, and not an order, a trend or all cases."""
+    """Tells whether a claim is about one printed number, not an order, a trend or all cases."""
     return isinstance(claim.answer, NumberAnswer) and claim.answer.form != "cases"
 
 
 def is_close(claim: Claim, ours: float | None) -> bool:
-    """Whether ours is within 25 % of the number as it is printed, a gain for example."""
+    """Tells whether ours is within 25 % of the number as it is printed, a gain for example."""
     answer = claim.answer
     if ours is None or not isinstance(answer, NumberAnswer):
         return False

@@ -1,4 +1,4 @@
-"""What a paper measured and claims, as `files` reads it.
+"""Experiments and claims of a paper, as `files` reads them.
 
 An experiment is a matrix of simulations: designs, workloads, threads, and keys that are set or
 varied for all of them alike. A figure draws one statistic of an experiment as the paper draws it. A
@@ -16,7 +16,7 @@ from graven.papers.parts import Part
 from graven.papers.readings import Question, Reading
 
 Printed: TypeAlias = "int | float | str | list[Any] | None"
-"""What a paper prints: a number, a text, or several."""
+"""A printed value: a number, a text, or several."""
 
 SHARES = ("above", "below")
 MEANS = ("geometric", "arithmetic", "median", "max", "min", *SHARES)
@@ -175,7 +175,7 @@ class OrderAnswer:
 
 @dataclass(frozen=True)
 class TrendAnswer:
-    """How a number changes along an axis.
+    """Change of a number along an axis.
 
     Attributes:
         measure: What is measured, at each value of the axis.
@@ -278,7 +278,7 @@ class Claim:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """What has to be simulated for it."""
+        """Numbers that have to be simulated for it."""
         return measures_of(self.answer)
 
 
@@ -325,12 +325,12 @@ class Paper:
 
 
 def as_number(printed: float, form: str) -> float:
-    """What is printed in some form, as the number that is measured."""
+    """The measured number that is printed so, in some form."""
     share = printed / 100.0
     return {"gain": 1.0 + share, "reduction": 1.0 - share, "percent": share}.get(form, printed)
 
 
 def as_printed(number: float, form: str) -> float:
-    """The reverse."""
+    """A measured number as it is printed, the reverse of `as_number`."""
     shown = {"gain": number - 1.0, "reduction": 1.0 - number, "percent": number}.get(form)
     return number if shown is None else 100.0 * shown

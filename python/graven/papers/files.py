@@ -18,6 +18,7 @@ from typing import Any
 from graven import _engine
 from graven._engine import ConfigError
 from graven.basics.toml import Table
+from graven.engine.selection import Variation
 from graven.papers.data import (
     ABOUT,
     BOUNDS,
@@ -46,8 +47,8 @@ from graven.papers.data import (
     as_number,
 )
 from graven.papers.measures import expression
-from graven.papers.parts import parts, settings, variations
-from graven.papers.readings import Reading, named, questions, readings
+from graven.papers.parts import parts
+from graven.papers.readings import Reading, questions, readings
 
 FOLDER_VARIABLE = "GRAVEN_PAPERS"
 """Names a folder whose files take the place of those that ship with Graven, for who edits them."""
@@ -111,9 +112,9 @@ def parse(name: str, experiments: str, claims: str) -> Paper:
         ConfigError: they are not as agreed; the message says where.
     """
     text = _file(experiments, f"papers/{name}/experiments.toml")
-    opened = {key: _open_key(key, table) for key, table in named(text.table("open"))}
-    asked = questions(text.table("questions"))
-    known = readings(text.table("readings"), asked)
+    opened = {key: _open_key(key, table) for key, table in text.inner("open").named()}
+    asked = questions(text.inner("questions"))
+    known = readings(text.inner("readings"), asked)
     studies = _by_id(text.tables("experiment"), lambda table: _study(table, opened, known))
     _check_readings(name, known, studies)
     figures = _by_id(text.tables("figure"), lambda table: _figure(table, studies))
@@ -210,7 +211,7 @@ def _study(
     if designs is None or workloads is None or transactions is None:
         raise ConfigError(f"{table.where}: designs, workloads and transactions must be there")
     opened = _out_of(table, "open", known, "keys")
-    vary = variations(table) or ()
+    vary = Variation.read(table) or ()
     study = Study(
         id=table.text("id"),
         what=table.text("what"),
@@ -219,7 +220,7 @@ def _study(
         threads=table.counts("threads") or (None,),
         transactions=transactions,
         baseline=table.optional_text("baseline") or designs[0],
-        settings=settings(table),
+        settings=table.settings(),
         vary=vary,
         open=tuple(known) if opened is None else opened,
         seeds=table.count("seeds") or SEEDS,
@@ -244,8 +245,8 @@ def _quick(
         "workloads": table.texts("workloads"),
         "threads": table.counts("threads"),
         "transactions": table.count("transactions"),
-        "settings": settings(table) if table.has("set") else None,
-        "vary": variations(table),
+        "settings": table.settings() if table.has("set") else None,
+        "vary": Variation.read(table),
         "open": _out_of(table, "open", known, "keys"),
         "seeds": table.count("seeds"),
         "readings": _out_of(table, "readings", readings_known, "names"),
@@ -389,12 +390,7 @@ def _measure(table: Table, known: Paper, of: str | None = None) -> Measure:
                 + ", ".join(study.designs)
             )
     return Measure(
-        names,
-        table.text("metric"),
-        designs,
-        over or {},
-        at,
-        table.choice("mean", MEANS, MEANS[0]),
+        names, table.text("metric"), designs, over or {}, at, table.choice("mean", MEANS, MEANS[0])
     )
 
 

@@ -1,4 +1,4 @@
-"""What the crash laboratory finds in a paper's designs: each is crashed at every point of a run.
+"""Findings of the crash laboratory in a paper's designs, each crashed at every point of a run.
 
 Beside a design stands its literal reading, if there is one: the design as its text has it, where
 that loses data.
@@ -27,12 +27,12 @@ LITERAL = "-literal"
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of crashing a design.
+    """Result of crashing a design.
 
     Attributes:
         report: The laboratory's report; `None` if there is none yet.
         design: The design.
-        literal: Whether it is a literal reading.
+        literal: True if it is a literal reading.
     """
 
     design: str
@@ -54,7 +54,7 @@ def crash_jobs(paper: Paper) -> list[CrashJob]:
 
 
 def command(findings: Sequence[Finding]) -> str:
-    """What does the same from the command line."""
+    """The command that does the same."""
     designs = ",".join(item.design for item in findings)
     return (
         f"graven crash --machine {MACHINE} --workload {WORKLOAD} --threads {THREADS} "
@@ -63,7 +63,7 @@ def command(findings: Sequence[Finding]) -> str:
 
 
 def findings(paper: Paper, store: Store) -> list[Finding]:
-    """What is stored of them."""
+    """Findings in the store, one for each run."""
     found = []
     for job in crash_jobs(paper):
         text = store.get(digest(job))

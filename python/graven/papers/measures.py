@@ -36,7 +36,7 @@ class Expression:
     tree: ast.expr
 
     def value(self, record: Record) -> float | None:
-        """Its value in one result; `None` if a statistic has none, or a divisor is 0.
+        """The value in one result; `None` if a statistic has none, or a divisor is 0.
 
         Of a region in steady state statistics are estimates; what adds up is per transaction.
         """
@@ -85,7 +85,7 @@ def expression(text: str) -> Expression:
 
 
 def coordinate(record: Record, axis: str) -> Value:
-    """Where a result lies on an axis: `design`, `workload`, `threads`, or a varied key."""
+    """The place of a result on an axis: `design`, `workload`, `threads`, or a varied key."""
     own: dict[str, Value] = {
         "design": record.design,
         "workload": record.workload,
@@ -95,7 +95,7 @@ def coordinate(record: Record, axis: str) -> Value:
 
 
 def same(value: object, given: object) -> bool:
-    """Whether a configured value is the one that a file names, as text or number."""
+    """Tells whether a configured value is the one that a file names, as text or number."""
     if isinstance(given, list | tuple):
         return any(same(value, one) for one in given)
     if isinstance(value, bool) or isinstance(given, bool):

@@ -1,4 +1,4 @@
-"""Which simulations a number needs, and which readings bear on it."""
+"""Simulations that a number needs, and readings that bear on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graven.running.job import Job, workload_name
 
 
 def needs(measure: Measure, job: Job) -> bool:
-    """Whether a number is of a simulation, or is divided by it."""
+    """Tells whether a number is of a simulation, or is divided by it."""
     name = job.name
     if name in measure.of and _lies_at(job, measure.at):
         return True
@@ -40,12 +40,12 @@ def _coordinate(job: Job, axis: str) -> object:
 
 
 def _alike(own: object, given: object) -> bool:
-    """Whether the value of a simulation, if it has one, is what a claim names."""
+    """Tells whether the value of a simulation, if it has one, is what a claim names."""
     return own is None or same(own, given)
 
 
 def lacking(measures: Iterable[Measure], results: Mapping[str, Results], name: str) -> list[str]:
-    """What is missing under one alternative: simulations without a result, and left-out places."""
+    """Simulations without a result under one alternative, and places that are left out."""
     found: dict[str, None] = {}
     for measure in measures:
         for study in measure.studies:

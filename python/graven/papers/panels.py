@@ -83,7 +83,7 @@ class Drawn:
 
     @property
     def over(self) -> str:
-        """What the intervals are over, in words; empty if there are none."""
+        """Seeds and readings that the intervals are over, in words; empty if there are none."""
         seeds = (f"{self.study.seeds} seeds",) if self.study.seeds > 1 else ()
         return "; ".join((*seeds, *self.readings))
 
@@ -102,7 +102,7 @@ def drawn(figure: Figure, found: Reproduction) -> Drawn:
 
 
 def shows(figure: Figure, claim: Claim) -> bool:
-    """Whether a figure shows the results that a claim is about."""
+    """Tells whether a figure shows the results that a claim is about."""
     return any(
         figure.study in measure.studies and measure.metric == figure.metric
         for measure in claim.measures

@@ -45,7 +45,7 @@ class Part:
         return replace(own, workloads=tuple(name for name in self.workloads if name in workloads))
 
     def differs(self, other: Part) -> bool:
-        """Whether a key that both vary has no value of both, at full size nor at the quick one."""
+        """Tells whether a key that both vary has no common value, at either size."""
         return all(
             any(
                 mine.key == theirs.key and not set(mine.values) & set(theirs.values)
@@ -56,37 +56,9 @@ class Part:
         )
 
     def varied(self, of_all: Sequence[Variation]) -> tuple[Variation, ...]:
-        """What is varied here, in the order of the experiment."""
+        """Keys that are varied here, in the order of the experiment."""
         own = {item.key: item for item in self.vary}
         return tuple(own.get(item.key, item) for item in of_all)
-
-
-def variations(table: Table) -> tuple[Variation, ...] | None:
-    """The `vary` of a table; `None` if it has none.
-
-    Raises:
-        ConfigError: a key has no list of values.
-    """
-    vary = table.table("vary")
-    if vary is None:
-        return None
-    found = []
-    for key, values in vary.items():
-        if not isinstance(values, list) or not values:
-            raise vary.refusal(key, "a list of at least one value")
-        found.append(Variation(key, tuple(text(value) for value in values), vary.where))
-    return tuple(found)
-
-
-def settings(table: Table) -> tuple[tuple[str, str], ...]:
-    """The `set` of a table, as `--set` takes it."""
-    found = table.table("set")
-    return tuple((key, text(value)) for key, value in found.items()) if found else ()
-
-
-def text(value: object) -> str:
-    """A value of TOML as `--set` takes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def parts(table: Table, workloads: Sequence[str], vary: Sequence[Variation]) -> tuple[Part, ...]:
@@ -130,15 +102,15 @@ def _part(table: Table) -> Part:
         own = {
             "threads": quick.counts("threads"),
             "transactions": quick.count("transactions"),
-            "settings": settings(quick) if quick.has("set") else None,
-            "vary": variations(quick),
+            "settings": quick.settings() if quick.has("set") else None,
+            "vary": Variation.read(quick),
         }
         quick.end()
     return Part(
         workloads,
         table.counts("threads"),
         table.count("transactions"),
-        settings(table),
-        variations(table) or (),
+        table.settings(),
+        Variation.read(table) or (),
         {key: value for key, value in own.items() if value is not None},
     )

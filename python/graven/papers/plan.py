@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from graven.basics.arguments import setting_text
 from graven.engine.catalogue import catalogue
 from graven.engine.machine import Machine
 from graven.papers.data import Measure, Paper, Study
 from graven.papers.measures import same
-from graven.papers.parts import Part, text
+from graven.papers.parts import Part
 from graven.papers.programs import jobs as jobs_with_programs
 from graven.papers.readings import Reading
 from graven.results.record import KIND, STEADY
@@ -34,7 +35,7 @@ PROGRAMS = "other programs"
 """Kinds of alternatives."""
 
 READINGS = ("none", "authors", "all")
-"""Which readings are tried: none, the paper's method, or each alone and the combination."""
+"""Readings that are tried: none, the paper's method, or each alone and the combination."""
 
 EVERYTHING = "everything"
 """All readings, and the other values of open keys."""
@@ -70,15 +71,15 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be reproduced of a paper: experiments, sized, and which figures to draw.
+    """The part of a paper that is to be reproduced: experiments, sized, and figures to draw.
 
     Attributes:
         paper: The paper.
-        quick: Whether sizes are for minutes.
+        quick: True for sizes for minutes.
         figures: Names of figures; `None` for all, and for all claims.
-        readings: Which readings are tried, one of `READINGS`, or `EVERYTHING`.
+        readings: Readings that are tried, one of `READINGS`, or `EVERYTHING`.
         named: Readings that are tried whatever that says.
-        captures: Where the traces of real programs are; without it they are in no alternative.
+        captures: Folder of the traces of real programs; without it they are in no alternative.
     """
 
     paper: Paper
@@ -107,7 +108,7 @@ class Wanted:
         ]
 
     def tries(self, alternative: Alternative) -> bool:
-        """Whether an alternative is among those that are wanted."""
+        """Tells whether an alternative is among those that are wanted."""
         if alternative.name in self.named:
             return True
         if alternative.kind not in _TRIED[self.readings]:
@@ -128,7 +129,7 @@ class Wanted:
         return [found for found in self.known() if self.tries(found)]
 
     def covers(self, measures: Iterable[Measure]) -> bool:
-        """Whether these can be distinguished from the experiments that this needs."""
+        """Tells whether these can be derived from the experiments that this needs."""
         names = {study.id for study in self.studies}
         return all(name in names for measure in measures for name in measure.studies)
 
@@ -142,7 +143,7 @@ def alternatives(
         paper: The paper.
         study: The experiment, sized.
         opened: With values of open keys, too.
-        captures: With the real programs of readings, too, whose traces are there.
+        captures: Folder with traces, for the real programs of readings, too.
     """
     default = _default(paper, study)
     known = [reading for reading in paper.readings.values() if _bears_on(reading, study)]
@@ -222,12 +223,7 @@ def _default(paper: Paper, study: Study) -> Planned:
 
 
 def _under(
-    paper: Paper,
-    study: Study,
-    default: Planned,
-    name: str,
-    kind: str,
-    readings: Sequence[Reading],
+    paper: Paper, study: Study, default: Planned, name: str, kind: str, readings: Sequence[Reading]
 ) -> Alternative:
     """The same simulations with what some readings set."""
     owners = {key: _owners(key) for reading in readings for key in reading.keys}
@@ -272,7 +268,7 @@ def _value(key: str, job: Job, machine: str) -> str | None:
     of_design = [one.partition("=")[2] for one in named if one.partition("=")[0] == key]
     of_machine = known.machine(machine).value(key)
     if of_machine is not None:
-        return None if of_design else text(of_machine)
+        return None if of_design else setting_text(of_machine)
     if of_design:
         return of_design[0]
     own = known.design(job.design).parameters

@@ -42,12 +42,12 @@ THREADS, WORKLOAD = "threads", "workload"
 
 
 def trace_of(program: str, folder: Path) -> Path:
-    """Where the trace of a program is kept."""
+    """The file of a program's trace."""
     return folder / f"{program}{TRACE_ENDING}"
 
 
 def lacking(programs: Iterable[str], folder: Path) -> list[str]:
-    """Programs whose trace is not there."""
+    """Programs whose trace is missing."""
     return [name for name in dict.fromkeys(programs) if not trace_of(name, folder).exists()]
 
 
@@ -93,7 +93,7 @@ def _is_of_workloads(key: str) -> bool:
 
 
 def answer_with(claim: Claim, reading: Reading) -> Measured | None:
-    """What answers a claim with these programs; `None` if they have nothing to say of it."""
+    """The answer to a claim with these programs; `None` if they have nothing to say of it."""
     about = reading.studies or ()
     if any(name not in about for measure in claim.measures for name in measure.studies):
         return None

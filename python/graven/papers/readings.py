@@ -11,27 +11,26 @@ by its name alone, and decides no verdict, since a paper did not measure these.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from graven._engine import ConfigError
 from graven.basics.toml import Table
 from graven.capture.recipes import recipes
-from graven.papers.parts import settings
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a paper's text allows more than one reading of.
+    """A question to which a paper's text allows more than one reading.
 
     Attributes:
-        name: What readings call it.
+        name: Name in readings.
         asks: The question, as a person asks it.
         default: The default choice.
         quote: The sentence or the row of a table for it, as printed; `None` if it is assumed.
-        where: Where that stands.
-        assumed: Why it was chosen, where nothing is printed for it.
-        known_before: Whether results of the other choices were known when it was chosen.
+        where: Place of that in the paper.
+        assumed: Reason for the choice, where nothing is printed for it.
+        known_before: True if results of the other choices were known when it was chosen.
     """
 
     name: str
@@ -48,19 +47,19 @@ class Reading:
     """A choice that is not the default, with the sentence that allows it.
 
     Attributes:
-        name: What verdicts and the command line call it.
+        name: Name in verdicts and at the command line.
         question: The question that it answers.
         what: It, in one sentence.
         quote: The sentence or the row of a table that allows it, as printed.
-        where: Where that stands.
+        where: Place of that in the paper.
         settings: SECTION.KEY and value, for all designs; a design's own key for that design alone.
         metrics: Statistics that take the place of others in claims and figures.
         studies: The experiments that it is about; `None` for all. One that sets or varies one of
             its keys is left alone.
         workloads: The workloads that it is about; `None` for all.
-        authors: Whether it belongs to the combination that the methodology describes.
-        known_before: Whether its outcome was known before it was written down.
-        quick: Whether it is tried at quick sizes, too, when all readings are, and not by its name
+        authors: True if it belongs to the combination that the methodology describes.
+        known_before: True if its outcome was known before it was written down.
+        quick: True if it is tried at quick sizes, too, when all readings are, and not by its name
             alone or for one claim.
         programs: Recipes of real programs that run in place of the paper's; mostly none.
         in_place_of: By workload, the programs of which its numbers are then.
@@ -88,30 +87,30 @@ class Reading:
 
     @property
     def changes(self) -> str:
-        """What it sets, for a person."""
+        """All that it sets, for a person."""
         pairs = [f"{key} = {value}" for key, value in self.settings]
         others = [f"{new} for {old}" for old, new in self.metrics.items()]
         programs = [f"programs: {', '.join(self.programs)}"] if self.programs else []
         return ", ".join(pairs + others + programs)
 
 
-def questions(table: Table | None) -> dict[str, Question]:
+def questions(table: Table) -> dict[str, Question]:
     """The table `[questions]`.
 
     Raises:
         ConfigError: one is not as agreed.
     """
-    return {item.name: item for item in (_question(*pair) for pair in named(table))}
+    return {item.name: item for item in (_question(*pair) for pair in table.named())}
 
 
-def readings(table: Table | None, known: Mapping[str, Question]) -> dict[str, Reading]:
+def readings(table: Table, known: Mapping[str, Question]) -> dict[str, Reading]:
     """The table `[readings]`, of these questions.
 
     Raises:
         ConfigError: one is not as agreed; a question has no reading beside its default; the authors
             have two of one question, or two that set the same key.
     """
-    found = {item.name: item for item in (_reading(*pair, known) for pair in named(table))}
+    found = {item.name: item for item in (_reading(*pair, known) for pair in table.named())}
     for name in known:
         if all(reading.question != name for reading in found.values()):
             raise ConfigError(f"questions, {name}: no reading answers it")
@@ -123,22 +122,6 @@ def readings(table: Table | None, known: Mapping[str, Question]) -> dict[str, Re
                     f"readings, {reading.name}: `authors` = true is not allowed; "
                     f"{other.name}, which answers the same question or sets the same key, is theirs"
                 )
-    return found
-
-
-def named(table: Table | None) -> Sequence[tuple[str, Table]]:
-    """The tables of a table whose keys are names.
-
-    Raises:
-        ConfigError: one is no table.
-    """
-    if table is None:
-        return []
-    found = []
-    for name, value in table.items():
-        if not isinstance(value, dict):
-            raise table.refusal(name, "a table")
-        found.append((name, Table(value, f"{table.where}, {name}")))
     return found
 
 
@@ -161,34 +144,28 @@ def _question(name: str, table: Table) -> Question:
 
 
 def _reading(name: str, table: Table, known: Mapping[str, Question]) -> Reading:
-    metrics = table.table("metric")
+    metrics, places = table.inner("metric"), table.inner("in_place_of")
     found = Reading(
         name=name,
         question=table.choice("question", list(known)),
         what=table.text("what"),
         quote=table.text("quote"),
         where=table.text("where"),
-        settings=settings(table),
-        metrics={} if metrics is None else {key: str(new) for key, new in metrics.items()},
+        settings=table.settings(),
+        metrics={key: str(new) for key, new in metrics.items()},
         studies=table.texts("experiments"),
         workloads=table.texts("workloads"),
         authors=table.flag("authors", default=False),
         known_before=table.flag("known_before", default=False),
         quick=table.flag("quick", default=True),
         programs=table.texts("programs") or (),
-        in_place_of=_in_place_of(table.table("in_place_of")),
+        in_place_of={name: places.texts(name) or () for name, _ in places.items()},
     )
     table.end()
     if not found.settings and not found.metrics and not found.programs:
         raise ConfigError(f"{table.where}: `set`, `metric` or `programs` must be there")
     _check_programs(found, table)
     return found
-
-
-def _in_place_of(table: Table | None) -> dict[str, tuple[str, ...]]:
-    if table is None:
-        return {}
-    return {name: table.texts(name) or () for name, _ in table.items()}
 
 
 def _check_programs(found: Reading, table: Table) -> None:

@@ -1,4 +1,4 @@
-"""What came out of a paper's experiments, and running what is not stored yet."""
+"""Results of a paper's experiments, and running what is not stored yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graven.results.record import Record
 from graven.running.experiment import best_of_aliases, record_of
 from graven.running.job import Job
 from graven.running.pool import Failure, Observer
-from graven.running.work import HERE, Executor, Work, run_all
+from graven.running.work import Executor, How, Work, run_all
 from graven.store import Store
 from graven.store.keeper import Keeper, digest
 
@@ -23,7 +23,7 @@ class Tried:
     """The results of an experiment under one alternative.
 
     Attributes:
-        kind: Which kind of alternative it is, as in `plan`.
+        kind: Kind of alternative, as in `plan`.
         records: Its records.
         missing: Its simulations that have no result.
         changed: The default's simulations whose place others take.
@@ -45,7 +45,7 @@ class Results:
         study: The experiment, sized.
         jobs: Its simulations by default.
         tried: Its results by alternative, the default first.
-        untried: What its readings would change that were not asked for, by name.
+        untried: Readings that were not asked for, by name, with what they would change.
     """
 
     study: Study
@@ -55,12 +55,12 @@ class Results:
 
     @property
     def default(self) -> Tried:
-        """What came out by default."""
+        """The results by default."""
         return self.tried[DEFAULT]
 
     @property
     def missing(self) -> int:
-        """How many simulations have no result."""
+        """Number of simulations without a result."""
         return len({job for item in self.tried.values() for job in item.missing})
 
 
@@ -69,7 +69,7 @@ class Reproduction:
     """The results of a paper's experiments.
 
     Attributes:
-        wanted: What was asked for.
+        wanted: The request.
         results: By experiment.
         programs: Under readings with real programs, those of each experiment that they are about.
     """
@@ -81,13 +81,13 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Run:
-    """How running went.
+    """End of a run.
 
     Attributes:
         new: Simulations that were run.
-        stored: Those whose results were there.
+        stored: Simulations whose results were stored before.
         failures: Those that failed.
-        interrupted: Whether it was interrupted.
+        interrupted: True if it was interrupted.
     """
 
     new: int
@@ -113,7 +113,7 @@ def run(
     everything: Mapping[str, Job | CrashJob],
     store: Store,
     *,
-    executor: Executor = HERE,
+    executor: Executor,
     observe: Observer | None = None,
 ) -> Run:
     """Runs what has no result yet, several at a time, and keeps each result as it comes.
@@ -123,7 +123,7 @@ def run(
     """
     left = [job for name, job in everything.items() if store.get(name) is None]
     work = [Work(_label(job), job, task_of(job)) for job in left]
-    ran = run_all(work, keep=Keeper(store), executor=executor, observe=observe)
+    ran = run_all(work, How(Keeper(store), executor, observe))
     stored = len(everything) - len(left)
     return Run(len(ran.texts), stored, ran.failures, ran.interrupted)
 
@@ -133,12 +133,12 @@ def _label(job: Job | CrashJob) -> str:
 
 
 def collect(wanted: Wanted, store: Store) -> Reproduction:
-    """What is stored of it."""
+    """Collects what is stored of all alternatives that are known."""
     return gather(wanted, wanted.known(), store)
 
 
 def gather(wanted: Wanted, known: Sequence[Alternative], store: Store) -> Reproduction:
-    """What is stored of some alternatives; of those that are not wanted, what they would change."""
+    """Collects what is stored of some alternatives; those not wanted say what they would change."""
     records: dict[Job, Record | None] = {}
     tried: dict[str, dict[str, Tried]] = {}
     untried: dict[str, dict[str, Alternative]] = {}

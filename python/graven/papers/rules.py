@@ -33,7 +33,7 @@ NOT_INDEPENDENT = "not independent"
 BY_DEFAULT = "contradicted by default"
 CONTRADICTED = "contradicted"
 DIFFERS = "differs"
-"""What would contradict a paper if the programs were its own; of others it says nothing of it."""
+"""Outcome that would contradict a paper if the programs were its own, and of others does not."""
 NOT_SIMULATED = "not simulated"
 NOT_RUN = "no result"
 
@@ -129,7 +129,7 @@ def combined(default: str, others: Mapping[str, str], untried: int) -> tuple[str
 
 
 def number_verdict(answer: NumberAnswer, ours: Sample) -> str:
-    """How far a number agrees with the printed one."""
+    """The outcome of a number beside the printed one."""
     value = ours.mean
     if answer.form == "cases" and value == answer.expect:
         return MET
@@ -168,7 +168,7 @@ def _away(answer: NumberAnswer, ours: float) -> float:
 
 
 def order_verdict(numbers: Sequence[Sample]) -> str:
-    """Whether numbers ascend, most of them do, or neither.
+    """The outcome of numbers that are to ascend: all do, most do, or neither.
 
     Numbers that differ by less than the spread are neither in order nor out of it.
     """
@@ -184,7 +184,7 @@ def order_verdict(numbers: Sequence[Sample]) -> str:
 
 
 def shape_verdict(answer: TrendAnswer, places: Sequence[Value], values: Sequence[Sample]) -> str:
-    """Whether a series has the shape that a paper says, its ends only, or another."""
+    """The outcome of a series that is to have a shape: it has it, its ends have, or neither."""
     means = [value.mean for value in values]
     slack = 1.0 + answer.within
     spread = widest(values)

@@ -1,4 +1,4 @@
-"""What moves a claim: its outcome under each reading and with each value of an open key.
+"""Sensitivity of claims: the outcome under each reading and with each value of an open key.
 
 One thing is changed at a time. How far an alternative moves a claim is how far it moves the one of
 its numbers that moves most, as a factor; twice as much is as far as half as much. Readings may
@@ -42,7 +42,7 @@ APART = (OPEN, PROGRAMS)
 
 @dataclass(frozen=True)
 class Move:
-    """What an alternative does to a claim.
+    """Effect of an alternative on a claim.
 
     Attributes:
         name: A reading, the paper's method, or a value of an open key.
@@ -73,7 +73,7 @@ class Move:
 
     @property
     def size(self) -> float:
-        """How far it moves the claim: the logarithm of the factor, without its sign."""
+        """Size of the effect: the logarithm of the factor, without its sign."""
         return math.inf if self.factor is None else abs(math.log(self.factor))
 
 
@@ -100,8 +100,8 @@ def alternatives_of(
     Args:
         claim: The claim.
         paper: Its paper.
-        quick: At which size.
-        captures: With real programs, too, whose traces are there.
+        quick: True for the quick size.
+        captures: Folder with traces, for real programs, too.
     """
     studies = dict.fromkeys(name for measure in claim.measures for name in measure.studies)
     sized = [paper.studies[name].sized(quick=quick) for name in studies]
@@ -129,7 +129,7 @@ def _only(claim: Claim, paper: Paper, study: Study, item: Alternative) -> Altern
 def sensitivity(
     claim: Claim, paper: Paper, store: Store, *, quick: bool, captures: Path | None = None
 ) -> Sensitivity:
-    """What is stored of all that may move a claim; real programs if their traces are told."""
+    """Collects what is stored of all that may move a claim, with real programs if `captures`."""
     named = () if captures is None else tuple(paper.readings)
     wanted = Wanted(paper, quick, readings=EVERYTHING, named=named, captures=captures)
     known = alternatives_of(claim, paper, quick=quick, captures=captures)

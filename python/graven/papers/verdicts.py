@@ -47,7 +47,7 @@ from graven.papers.rules import (
 from graven.results.formats import json_text
 
 NAMED = 3
-"""How many of the missing simulations a verdict names."""
+"""Missing simulations that a verdict names, at most."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,15 @@ class Verdict:
         claim: The claim.
         kind: Its class, one of `counts.CLASSES`.
         paper: What the paper prints, as a person reads it.
-        outcomes: What came out by alternative, the default first; of a claim that nothing is
-            simulated for, the default only.
+        outcomes: Outcomes by alternative, the default first; of a claim that nothing is simulated
+            for, the default only.
         readings: The readings that bear on it, whether they were tried or not.
-        bears: Whether the paper's method differs from the default for it.
+        bears: True if the paper's method differs from the default for it.
         verdict: One of `rules.VERDICTS`.
         decides: The alternatives that decide it, if the default does not, best first.
-        how: What answers it: a test, an item of cost, a key, an experiment.
-        why: Why it is not met.
-        programs: What came out with real programs in place of the paper's, by reading; it decides
+        how: Source of the answer: a test, an item of cost, a key, an experiment.
+        why: Reason why it is not met.
+        programs: Outcomes with real programs in place of the paper's, by reading; they decide
             nothing.
     """
 
@@ -85,7 +85,7 @@ class Verdict:
 
     @property
     def default(self) -> Outcome:
-        """What came out by default."""
+        """The outcome by default."""
         return self.outcomes[DEFAULT]
 
     @property
@@ -104,7 +104,7 @@ class Verdict:
 
     @property
     def authors(self) -> Outcome | None:
-        """What came out by the paper's method; `None` if it was not tried."""
+        """The outcome by the paper's method; `None` if it was not tried."""
         return self.outcomes.get(AUTHORS, None if self.bears else self.default)
 
     @property
@@ -115,7 +115,7 @@ class Verdict:
 
     @property
     def tried(self) -> int:
-        """How many readings were tried, each alone."""
+        """Number of readings that were tried, each alone."""
         return sum(
             name in self.outcomes and self.outcomes[name].verdict != NOT_RUN
             for name in self.readings
@@ -123,7 +123,7 @@ class Verdict:
 
     @property
     def value(self) -> float | None:
-        """What came out by default, where it is a number that is compared with a printed one."""
+        """The number by default, where it is compared with a printed one."""
         return self.value_of(self.default)
 
     def value_of(self, found: Outcome) -> float | None:
@@ -134,7 +134,7 @@ class Verdict:
 
     @property
     def ratio(self) -> float | None:
-        """What came out over what is printed, where both are numbers."""
+        """Our number over the printed one, where both are numbers."""
         answer = self.claim.answer
         if self.value is None or not isinstance(answer, NumberAnswer) or not answer.expect:
             return None
@@ -159,7 +159,7 @@ class Verdict:
 
     @property
     def authors_text(self) -> str:
-        """What came out by the paper's method, for a person."""
+        """The outcome by the paper's method, for a person."""
         if self.kind != MEASURED:
             return ""
         if not self.bears:
@@ -171,7 +171,7 @@ class Verdict:
 
     @property
     def tried_text(self) -> str:
-        """How many readings were tried."""
+        """Number of readings that were tried, in words."""
         if self.kind != MEASURED:
             return ""
         if not self.readings:
@@ -226,7 +226,7 @@ class Verdict:
 
 
 def each_text(claim: Claim, found: Outcome) -> str:
-    """Of a mean over several workloads the number of each; of one number, what it is of."""
+    """The number of each workload of a mean; the name of a single number."""
     answer = claim.answer
     if not isinstance(answer, NumberAnswer):
         return ""
@@ -235,12 +235,12 @@ def each_text(claim: Claim, found: Outcome) -> str:
 
 
 def outcome_text(found: Outcome) -> str:
-    """What came out and how far it agrees, for a person; what is missing, if something is."""
+    """An outcome for a person, or what is missing for it."""
     return f"{found.ours} ({found.verdict})" if found.ours else missing_text(found.missing)
 
 
 def missing_text(missing: Sequence[str]) -> str:
-    """How much is missing, and the first of it by name."""
+    """The missing simulations: their number, and the first by name."""
     more = len(missing) - NAMED
     rest = f", and {more:,} more" if more > 0 else ""
     return f"missing: {'; '.join(missing[:NAMED])}{rest}"
@@ -320,7 +320,7 @@ def independent(claim: Claim, found: Outcome) -> Outcome:
 
 
 def with_programs(claim: Claim, found: Reproduction) -> dict[str, Outcome]:
-    """What came out with real programs, by the readings that have something to say of a claim."""
+    """Outcomes with real programs, by the readings that have something to say of a claim."""
     outcomes = {}
     for name, results in found.programs.items():
         answer = answer_with(claim, found.wanted.paper.readings[name])
@@ -345,7 +345,7 @@ def _printed_or_order(claim: Claim) -> str:
 
 
 def printed(claim: Claim) -> str:
-    """What the paper prints, as a person reads it."""
+    """The paper's value, as a person reads it."""
     text = _text(claim.value)
     text = f"{text} {claim.unit}" if claim.unit and text else text
     ratios = _ratios(claim)

@@ -17,23 +17,9 @@ from typing import Any
 from graven.basics.numbers import exact
 from graven.basics.output import growing
 from graven.results.record import Record, parse_record
-from graven.running.job import (
-    Job,
-    covering,
-)
-from graven.running.pool import (
-    Deferred,
-    Failure,
-    Observer,
-)
-from graven.running.work import (
-    HERE,
-    Executor,
-    Keep,
-    Local,
-    Work,
-    run_all,
-)
+from graven.running.job import Job, covering
+from graven.running.pool import Deferred, Failure, Observer
+from graven.running.work import HERE, How, Keep, Local, Work, run_all
 
 
 @dataclass(frozen=True)
@@ -103,15 +89,9 @@ class Experiment:
             for job in self.simulations
         ]
 
-    def run(
-        self,
-        *,
-        keep: Keep | None = None,
-        executor: Executor = HERE,
-        observe: Observer | None = None,
-    ) -> Result:
+    def run(self, how: How = HERE) -> Result:
         """Runs those without a result; never raises for a failed or interrupted simulation."""
-        ran = run_all(self.work(), keep=keep, executor=executor, observe=observe)
+        ran = run_all(self.work(), how)
         at = {asked: index for index, asked in enumerate(dict.fromkeys(self._asked))}
         records = (
             (job, record_of(job, ran.texts[at[asked]]))
@@ -141,7 +121,7 @@ def run_one(job: Job, *, keep: Keep | None = None, observe: Observer | None = No
             name: str(stack.enter_context(growing(Path(path)))) for name, path in job.files.items()
         }
         experiment = Experiment.prepare([replace(job, **places)])
-        result = experiment.run(keep=keep, executor=Local(1), observe=observe)
+        result = experiment.run(How(keep, Local(1), observe))
         if not result.records:
             raise _NothingToKeep
     return result

@@ -1,15 +1,15 @@
-"""How much more of the host's memory this process may take, and what says so.
+"""Limits of the host's memory that this process may still take, before anything runs.
 
 A process is limited by its address space (`ulimit -v`), by the memory of the control groups that
 it is in, of version 2 or 1, each of which limits all below it, and by what the host has left. The
-least counts. What a system does not say is no limit: there is none where there is no `/proc`.
+least counts. Where there is no `/proc`, no limit is known.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,17 +28,17 @@ _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 <<
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>|B|[KMGT]B)", re.IGNORECASE)
 
 _UNLIMITED = 1 << 60
-"""Version 1 says so of a group without a limit, or more."""
+"""Least limit that version 1 has for a group without one."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What this process may still take.
+    """Memory that this process may still take.
 
     Attributes:
-        bytes: How much.
-        source: What says so, for messages.
-        of_address_space: Whether reserved addresses count, too, and not only memory in use.
+        bytes: The memory.
+        source: Name of the limit in messages.
+        of_address_space: True if reserved addresses count, too, and not only memory in use.
     """
 
     bytes: int
@@ -58,57 +58,14 @@ def size_of(text: str) -> int:
     return int(float(found["number"]) * _UNITS[found["unit"].upper()])
 
 
-def asked_limit() -> Limit | None:
-    """What the user allows simulations to take together (`GRAVEN_MEMORY_LIMIT`).
-
-    Raises:
-        ConfigError: it is no size.
-    """
+def _asked_limit() -> Limit | None:
     text = os.environ.get(LIMIT_VARIABLE, "")
-    if not text:
-        return None
     try:
-        return Limit(size_of(text), LIMIT_VARIABLE)
+        return Limit(size_of(text), LIMIT_VARIABLE) if text else None
     except ValueError:
         raise _engine.ConfigError(
             f'{LIMIT_VARIABLE} = "{text}": a size is wanted, such as "8 GB"'
         ) from None
-
-
-class Budget:
-    """What simulations that run at the same time may take together.
-
-    Each needs so much at most, and takes it little by little. So what the process may still take is
-    looked at while none runs, and what those that run need is taken off; and whoever begins must
-    fit into what is left at that moment, too. What `GRAVEN_MEMORY_LIMIT` says takes the place of
-    what is found.
-
-    Raises:
-        ConfigError: `GRAVEN_MEMORY_LIMIT` is no size.
-    """
-
-    def __init__(self, find: Callable[[], Limit | None] | None = None) -> None:
-        asked = asked_limit() if find is None else None
-        self._find = find or (limit if asked is None else lambda: asked)
-        self._idle: Limit | None = None
-
-    def lacks(self, need: int, running: int, *, addresses: int | None = None) -> Limit | None:
-        """The limit into which a task does not fit now; `None`: it fits.
-
-        Args:
-            need: Bytes that it needs at most.
-            running: Bytes that those need that run; 0 if none does.
-            addresses: Bytes of address space that it needs, if these are more.
-        """
-        now = self._find()
-        if now is None:
-            return None
-        if running == 0 or self._idle is None:
-            self._idle = now
-        if now.of_address_space:
-            need = addresses or need
-        least = min(now.bytes, self._idle.bytes - running)
-        return None if need <= least else now
 
 
 def refusal(
@@ -119,7 +76,7 @@ def refusal(
     smaller: str = "a smaller workload.footprint_bytes (or parameters of the workload that make "
     "its data smaller), fewer transactions, or ",
 ) -> str:
-    """Why a task cannot run even alone, and what to change: what would make it `smaller`."""
+    """Says why a task cannot run even alone, and what to change to make it `smaller`."""
     return (
         f"{what} up to {size_text(need)} of memory, and {lacking.source} leaves "
         f"{size_text(lacking.bytes)}; {smaller}a higher limit would do; "
@@ -128,12 +85,18 @@ def refusal(
 
 
 def limit(*, root: Path = Path("/")) -> Limit | None:
-    """The least of what limits this process; `None` if nothing is known.
+    """The limit that `GRAVEN_MEMORY_LIMIT` names, else the least that holds for this process.
 
     Args:
-        root: Where `/proc` and `/sys` are.
+        root: Folder that has `/proc` and `/sys`.
+
+    Returns:
+        The limit, or `None` if none is known.
+
+    Raises:
+        ConfigError: `GRAVEN_MEMORY_LIMIT` is no size.
     """
-    return min(_limits(root), key=lambda each: each.bytes, default=None)
+    return _asked_limit() or min(_limits(root), key=lambda each: each.bytes, default=None)
 
 
 def _limits(root: Path) -> Iterator[Limit]:
@@ -173,7 +136,7 @@ def _number(path: Path) -> int | None:
 
 
 def _groups(root: Path) -> Iterator[Limit]:
-    """What is left of the memory of each control group that this process is in."""
+    """Yields what is left of the memory of each control group that this process is in."""
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, _, rest = line.partition(":")
         controllers, _, group = rest.partition(":")

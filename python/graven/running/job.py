@@ -19,24 +19,24 @@ from graven.engine.variants import NO_VARIANTS, OPTION, Variant, pairs_of
 from graven.results.record import KIND, STEADY
 
 TRACE_ENDING = ".gvt"
-"""How the name of a program trace ends, which may stand for a workload."""
+"""End of the name of a program trace, which may stand for a workload."""
 
 REQUESTS_ENDING = ".grt"
-"""How the name of a binary trace of memory requests ends; others are NVMain's text."""
+"""End of the name of a binary trace of memory requests; others are NVMain's text."""
 
 
 def is_binary(requests: str | PathLike[str]) -> bool:
-    """Whether a trace of memory requests that is to be written is a binary one."""
+    """Tells whether a trace of memory requests that is to be written is a binary one."""
     return fspath(requests).endswith(REQUESTS_ENDING)
 
 
 def is_trace(workload: str) -> bool:
-    """Whether a workload is a program trace: it has threads and transactions of its own."""
+    """Tells whether a workload is a program trace, with threads and transactions of its own."""
     return workload.endswith(TRACE_ENDING)
 
 
 def workload_name(workload: str) -> str:
-    """What records call a workload: of a program trace, the file's name without its ending."""
+    """Name of a workload in records: of a program trace, the file's name without its ending."""
     return Path(workload).name.removesuffix(TRACE_ENDING) if is_trace(workload) else workload
 
 
@@ -56,7 +56,7 @@ class Job:
         timeline: A file for what happens while some transactions run.
         timeline_transactions: The numbers of the first and the last of these, in the order in which
             transactions of all threads begin; if not given, some in the middle of the run.
-        binary_requests: Whether `request_trace` is to be binary, or NVMain's text.
+        binary_requests: True if `request_trace` is to be binary, and not NVMain's text.
     """
 
     design: str
@@ -79,7 +79,7 @@ class Job:
 
     @property
     def label(self) -> str:
-        """How progress and failures call it."""
+        """Name in progress and failures."""
         threads = "" if self.threads is None else f" ×{self.threads}"
         varied = "".join(f", {key} = {value}" for key, value, _ in self.read)
         return f"{self._called} on {self.workload}{threads}{varied}"
@@ -137,8 +137,8 @@ class Job:
         nothing: dict[str, Any] = dict.fromkeys((*FILES, "timeline_transactions"))
         return replace(self, **nothing)
 
-    def spec_json(self) -> str:
-        """As the engine takes it."""
+    def spec(self) -> dict[str, Any]:
+        """Returns the specification that the engine takes."""
         timeline = {"file": self.timeline, "transactions": self.timeline_transactions}
         spec: dict[str, Any] = {
             "design": self.design,
@@ -156,7 +156,7 @@ class Job:
         }
         if self.request_trace is not None:
             spec["binary_requests"] = self.binary_requests
-        return json.dumps(spec)
+        return spec
 
     @property
     def _own_as_varied(self) -> list[tuple[str, str, str]]:
@@ -169,7 +169,7 @@ class Job:
         Raises:
             ConfigError: the engine refuses it.
         """
-        return _engine.Simulation(self.spec_json())
+        return _engine.Simulation(json.dumps(self.spec()))
 
 
 def matrix(
@@ -222,7 +222,7 @@ def matrix(
 
 
 def covering(jobs: Iterable[Job]) -> list[Job]:
-    """Some of many jobs: each pair of design and workload, and each value of each key, is there."""
+    """Some of many jobs, with each pair of design and workload, and each value of each key."""
     seen: set[object] = set()
     found = []
     for job in jobs:

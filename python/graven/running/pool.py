@@ -12,20 +12,26 @@ from typing import Protocol
 
 from graven import _engine
 from graven.basics.errors import OutputError, StoreError
-from graven.running.host_memory import Budget, refusal
+from graven.running.host_memory import Limit, limit, refusal
+
+_KNOWN = (
+    *(_engine.SimulationError, _engine.ConfigError, _engine.TraceError),
+    *(OutputError, StoreError),
+)
+"""Errors whose text says what went wrong."""
 
 POLL_SECONDS = 0.1
-"""How often a waiting experiment looks at its simulations; also the longest wait after Ctrl-C."""
+"""Time between two looks at simulations that run; also the longest wait after Ctrl-C."""
 
 EARLY_SECONDS = 60.0
-"""How long the pace of less than a hundredth of an experiment says nothing."""
+"""Time for which the pace of less than a hundredth of an experiment tells nothing."""
 
 GRACE_SECONDS = 2.0
-"""How long a cancelled simulation may take to stop before it is left behind."""
+"""Longest time that a cancelled simulation takes to stop before it is left behind."""
 
 
 class Task(Protocol):
-    """What the engine runs: a simulation, a replay of a trace, a campaign of the laboratory."""
+    """Work of the engine: a simulation, a replay of a trace, a campaign of the laboratory."""
 
     def run(self) -> str:
         """Runs to the end."""
@@ -58,10 +64,10 @@ def failures_text(failures: Sequence[Failure]) -> str:
 
 
 def kind_of(failures: Sequence[Failure], *others: type[Exception]) -> type[Exception]:
-    """What is raised for failures: the kind that all are of, or `SimulationError`.
+    """The error that is raised for failures: the kind that all are of, or `SimulationError`.
 
     Args:
-        failures: What did not end well.
+        failures: Tasks that did not end well.
         others: Kinds that are raised as they are, beside those of files and stores.
     """
     kinds: tuple[type[Exception], ...] = (OutputError, StoreError, *others)
@@ -73,17 +79,17 @@ def kind_of(failures: Sequence[Failure], *others: type[Exception]) -> type[Excep
 
 @dataclass(frozen=True)
 class Snapshot:
-    """How far an experiment is.
+    """Progress of an experiment.
 
     Attributes:
         done: Tasks that are done, in the units that the experiment counts in.
         total: All of them.
-        fraction: How much is done, with a share of what is running.
-        running: What is running.
-        elapsed_seconds: Since it began or went on.
-        fraction_before: How much was done then.
+        fraction: Share that is done, with a part of what is running.
+        running: Labels of the tasks that run.
+        elapsed_seconds: Time since it began or continued.
+        fraction_before: Share that was done then.
         checked: Power failures checked since then, where power fails.
-        minimising: How many of those running have a violation, whose program they minimise.
+        minimising: Number of those running that have a violation, whose program they minimise.
     """
 
     done: int
@@ -109,7 +115,7 @@ Observer = Callable[[Snapshot], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an experiment: texts by position, failures, and whether it was interrupted."""
+    """Result of an experiment: texts by position, failures, and whether it was interrupted."""
 
     texts: Mapping[int, str]
     failures: tuple[Failure, ...]
@@ -123,19 +129,19 @@ class Pool:
     As one begins, those that come next are made, one for each thread: simulations that begin alike
     share what they begin with as long as one of them is there that has not begun.
 
-    A task that says how much memory it needs begins when that is there. One that does not fit even
-    alone is refused, and the others go on.
+    A task that says how much memory it needs begins when the others leave as much. One that does
+    not fit even alone is refused before it begins, and the others run.
 
     Attributes:
-        tasks: What progress calls each, and the task.
-        workers: How many threads.
-        budget: How much memory those that run may take together.
-        costs: How long each takes, about, in any unit; all the same if nothing is said.
+        tasks: Label and task of each.
+        workers: Number of threads.
+        find: Finds how much memory those that run may take together, before the first begins.
+        costs: About how long each takes, in any unit; all the same if empty.
     """
 
     tasks: Sequence[tuple[str, Task]]
     workers: int
-    budget: Budget = field(default_factory=Budget)
+    find: Callable[[], Limit | None] = limit
     costs: Sequence[float] = ()
     _cost_over: float = 0.0
     _next: int = 0
@@ -150,7 +156,12 @@ class Pool:
     _lock: threading.Condition = field(default_factory=threading.Condition)
 
     def run(self, observe: Observer | None = None) -> Outcome:
-        """Runs all tasks, or those that finish before an interrupt (Ctrl-C)."""
+        """Runs all tasks, or those that finish before an interrupt (Ctrl-C).
+
+        Raises:
+            ConfigError: the variable for a limit of memory is no size; nothing has run.
+        """
+        self._limit = self.find()
         started = time.monotonic()
         count = max(1, min(self.workers, len(self.tasks)))
         threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
@@ -216,9 +227,7 @@ class Pool:
                 text = task.run()
             except _engine.Cancelled:
                 pass
-            except (_engine.SimulationError, _engine.ConfigError, _engine.TraceError) as error:
-                failure = Failure(label, str(error), error)
-            except (OutputError, StoreError) as error:
+            except _KNOWN as error:
                 failure = Failure(label, str(error), error)
             except MemoryError as error:
                 failure = Failure(label, "out of memory", error)
@@ -241,19 +250,18 @@ class Pool:
                 index = self._next
                 label, task = self.tasks[index]
                 need = memory_need(task)
-                lacking = self.budget.lacks(need, sum(self._needs.values())) if need else None
-                if lacking is None:
+                if self._limit is None or need <= self._limit.bytes - sum(self._needs.values()):
                     self._next += 1
                     self._running[index] = label, task
                     self._needs[index] = need
                     self._make_ahead()
                     return index, label, task
                 if self._running:
-                    # A task that ends makes room; what others leave on the host is not announced.
+                    # A task that ends makes room.
                     self._lock.wait(POLL_SECONDS)
                 else:
                     self._next += 1
-                    message = refusal(need, lacking)
+                    message = refusal(need, self._limit)
                     self._failed(index, Failure(label, message, _engine.ConfigError(message)))
             return None
 
@@ -292,19 +300,15 @@ class Pool:
         )
 
 
-class Timed:
-    """A task with the host's time that it took, in seconds."""
+class Wrapped:
+    """A task around another, which does what that one does."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self.host_s: float | None = None
 
     def run(self) -> str:
         """Runs to the end."""
-        started = time.monotonic()
-        text = self._task.run()
-        self.host_s = time.monotonic() - started
-        return text
+        return self._task.run()
 
     def cancel(self) -> None:
         """Makes `run` raise `Cancelled`."""
@@ -317,6 +321,19 @@ class Timed:
     def memory_bytes(self) -> int:
         """Memory of the host that it needs, at most."""
         return memory_need(self._task)
+
+
+class Timed(Wrapped):
+    """A task with the host's time that it took, in seconds."""
+
+    host_s: float | None = None
+
+    def run(self) -> str:
+        """Runs to the end."""
+        started = time.monotonic()
+        text = super().run()
+        self.host_s = time.monotonic() - started
+        return text
 
 
 class Deferred:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from graven.running.pool import Observer
 
 QUIET_SECONDS = 10.0
-"""Without a terminal, how long to be silent between two lines."""
+"""Time between two lines without a terminal."""
 
 
 def duration(seconds: float) -> str:
@@ -32,12 +32,12 @@ def duration(seconds: float) -> str:
 
 
 def percent(fraction: float) -> str:
-    """How much is done: `34%`, and with more digits where a long run has just begun: `0.08%`."""
+    """A share that is done: `34%`, with more digits where a long run has just begun: `0.08%`."""
     return f"{fraction:.2%}" if 0.0 < fraction < 0.01 else f"{fraction:.0%}"
 
 
 def _pace(snapshot: Snapshot) -> list[str]:
-    """How fast it goes, and how long it will take, as far as either is known."""
+    """The pace and the time that is left, as far as either is known."""
     parts = []
     if snapshot.checked and snapshot.elapsed_seconds > 0:
         parts.append(f"{scaled(snapshot.checked / snapshot.elapsed_seconds)} power failures/s")
@@ -118,7 +118,7 @@ class Display:
 
 
 def of_notebook() -> Observer | None:
-    """What shows progress under the cell of a notebook that runs, if one does."""
+    """The display of progress under the cell of a notebook, if one runs."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return Bar() if shell is not None and hasattr(shell, "kernel") else None
 

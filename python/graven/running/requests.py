@@ -1,4 +1,4 @@
-"""What is asked of the engine by a specification alone, besides simulations and crashed runs.
+"""Requests to the engine by a specification alone, besides simulations and crashed runs.
 
 These are parts of a check, litmus programs, mutants, faults, and replays of request traces. The
 specification has all that a result depends on, but for the engine itself, so that a result is
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from graven import _engine
-from graven.running.pool import Observer, Task
-from graven.running.work import HERE, Executor, Keep, Ran, Work, run_all
+from graven.running.pool import Task
+from graven.running.work import HERE, How, Ran, Work, run_all
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Asked:
     """Something that the engine has checked and that has not run yet.
 
     Attributes:
-        kind: What a store calls its result.
-        label: How progress and failures call it.
-        task: What the engine runs.
+        kind: Kind of its result in a store.
+        label: Name in progress and failures.
+        task: The task for the engine.
         spec: All that the result depends on; `design`, `workload`, `machine`, `set` and the like
             are what they are for simulations.
     """
@@ -46,13 +46,6 @@ def campaign(
     return Asked(kind, label, _engine.Campaign(kind, json.dumps(spec)), spec)
 
 
-def run_asked(
-    asked: Sequence[Asked],
-    *,
-    keep: Keep | None = None,
-    executor: Executor = HERE,
-    observe: Observer | None = None,
-) -> Ran:
+def run_asked(asked: Sequence[Asked], how: How = HERE) -> Ran:
     """Runs what has no result yet, several at a time; never raises for what failed."""
-    work = [Work(item.label, item, item.task) for item in asked]
-    return run_all(work, keep=keep, executor=executor, observe=observe)
+    return run_all([Work(item.label, item, item.task) for item in asked], how)

@@ -7,24 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from graven.running.pool import (
-    Failure,
-    Observer,
-    Pool,
-    Task,
-    Timed,
-    host_cores,
-)
+from graven.running.pool import Failure, Observer, Pool, Task, Timed, host_cores
 
 
 class Keep(Protocol):
-    """What keeps results, and finds those that are there (`graven.store.keeper.Keeper`)."""
+    """Keeper of results, which finds those that it has (`graven.store.keeper.Keeper`)."""
 
     def found(self, job: Any) -> tuple[str, float | None] | None:  # noqa: ANN401 - any kind of job
-        """The result of a job, if it is there, and how long it took, in seconds."""
+        """The result of a job, if it is kept, and how long it took, in seconds."""
 
     def kept(self, job: Any, task: Task) -> Task:  # noqa: ANN401 - any kind of job
-        """A task that keeps its result as soon as it is there."""
+        """A task that keeps its result as soon as it has one."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +25,9 @@ class Work:
     """A job that can be run.
 
     Attributes:
-        label: How progress and failures call it.
-        job: What it was asked for.
-        task: What the engine runs.
+        label: Name in progress and failures.
+        job: The request, under which the result is kept.
+        task: The task for the engine.
     """
 
     label: str
@@ -47,30 +40,37 @@ Sink = Callable[[int, str, float | None], None]
 
 
 @dataclass(frozen=True)
+class Todo:
+    """Work that is left, and what becomes of its results.
+
+    Attributes:
+        work: All jobs.
+        left: Positions of those that have no result.
+        sink: Takes each result once, in any order, from any thread, one at a time.
+        keep: Keeper of results, if they are kept.
+        observe: Called with the progress several times a second.
+    """
+
+    work: Sequence[Work]
+    left: Sequence[int]
+    sink: Sink
+    keep: Keep | None
+    observe: Observer | None
+
+
+@dataclass(frozen=True)
 class Ended:
-    """How work ended: what did not end well, and whether it was interrupted."""
+    """The end of some work: what did not end well, and whether it was interrupted."""
 
     failures: tuple[Failure, ...] = ()
     interrupted: bool = False
 
 
 class Executor(Protocol):
-    """Where work is done: on this host, or on others (`graven.executors`)."""
+    """A place where work is done: this host, or others (`graven.executors`)."""
 
-    def run(
-        self,
-        work: Sequence[Work],
-        left: Sequence[int],
-        *,
-        keep: Keep | None,
-        sink: Sink,
-        observe: Observer | None,
-    ) -> Ended:
-        """Does what is left of some work, and hands each result over once; keeps them, too.
-
-        Results come in any order, from any thread, one at a time. What fails is in what is
-        returned, and the rest goes on.
-        """
+    def run(self, todo: Todo) -> Ended:
+        """Does what is left; of what fails it tells in the end, and does the rest."""
 
 
 @dataclass(frozen=True)
@@ -78,34 +78,26 @@ class Local:
     """This process, with a thread for each of `workers` simulations at a time.
 
     Attributes:
-        workers: How many; one for each host core if nothing is said.
+        workers: Number of threads; one for each host core if not given.
     """
 
     workers: int | None = None
 
-    def costs(self, work: Sequence[Work], left: Sequence[int]) -> Sequence[float]:
-        """How long each takes, about; nothing if nothing is known."""
-        del work, left
+    def costs(self, todo: Todo) -> Sequence[float]:
+        """About how long each takes that is left, in seconds; empty if nothing is known."""
+        del todo
         return ()
 
-    def run(
-        self,
-        work: Sequence[Work],
-        left: Sequence[int],
-        *,
-        keep: Keep | None,
-        sink: Sink,
-        observe: Observer | None,
-    ) -> Ended:
+    def run(self, todo: Todo) -> Ended:
         """Does it in the order of `left`."""
         one_at_a_time = threading.Lock()
         tasks: list[tuple[str, Task]] = []
-        for at in left:
-            item = work[at]
-            task = item.task if keep is None else keep.kept(item.job, item.task)
-            tasks.append((item.label, _HandedOver(task, at, sink, one_at_a_time)))
-        costs = self.costs(work, left)
-        outcome = Pool(tasks, self.workers or host_cores(), costs=costs).run(observe)
+        for at in todo.left:
+            item = todo.work[at]
+            task = item.task if todo.keep is None else todo.keep.kept(item.job, item.task)
+            tasks.append((item.label, _HandedOver(task, at, todo.sink, one_at_a_time)))
+        pool = Pool(tasks, self.workers or host_cores(), costs=self.costs(todo))
+        outcome = pool.run(todo.observe)
         return Ended(outcome.failures, outcome.interrupted)
 
 
@@ -123,20 +115,35 @@ class _HandedOver(Timed):
         return ""
 
 
-HERE = Local()
-"""This host, with all its cores."""
+@dataclass(frozen=True)
+class How:
+    """Way in which work is run.
+
+    Attributes:
+        keep: Finds results, and keeps new ones; without, no result is kept.
+        executor: Place where it is run; this host, with all its cores, if not given.
+        observe: Called with the progress several times a second.
+    """
+
+    keep: Keep | None = None
+    executor: Executor = Local()
+    observe: Observer | None = None
+
+
+HERE = How()
+"""On this host, with all its cores, without keeping anything."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of some work.
+    """Results of some work.
 
     Attributes:
         texts: Results by position.
-        host_s: How long each took, in seconds, if that is known.
-        found: How many results were there before.
-        failures: What did not end well.
-        interrupted: Whether it was interrupted.
+        host_s: Host's time that each took, in seconds, if that is known.
+        found: Number of results that were kept before.
+        failures: Jobs that did not end well.
+        interrupted: True if it was interrupted.
     """
 
     texts: Mapping[int, str]
@@ -146,14 +153,9 @@ class Ran:
     interrupted: bool
 
 
-def run_all(
-    work: Sequence[Work],
-    *,
-    keep: Keep | None = None,
-    executor: Executor = HERE,
-    observe: Observer | None = None,
-) -> Ran:
+def run_all(work: Sequence[Work], how: How = HERE) -> Ran:
     """Runs what has no result yet, several at a time, and keeps each result as it comes."""
+    keep = how.keep
     there = {} if keep is None else {at: keep.found(item.job) for at, item in enumerate(work)}
     results = {at: result for at, result in there.items() if result is not None}
     found = len(results)
@@ -164,7 +166,7 @@ def run_all(
 
     ended = Ended()
     if left:
-        ended = executor.run(work, left, keep=keep, sink=sink, observe=observe)
+        ended = how.executor.run(Todo(work, left, sink, keep, how.observe))
     came = dict(sorted(results.items()))
     return Ran(
         {at: text for at, (text, _) in came.items()},

@@ -19,7 +19,7 @@ def create(path: Path) -> int:
     """Makes a file that was not there, to append to; its descriptor.
 
     Raises:
-        FileExistsError: it was there.
+        FileExistsError: there is such a file.
         OSError: it cannot be made.
     """
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
@@ -68,7 +68,7 @@ def replace(source: Path, target: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Takes a file away, if it is there."""
+    """Removes a file, if there is one."""
     path.unlink(missing_ok=True)
 
 
@@ -88,8 +88,8 @@ def hold(descriptor: int) -> bool:
     """Says that a file is being written, for as long as it is open.
 
     Returns:
-        Whether nobody else holds it, and it still has a name: who took it before may have removed
-        it. Where there are no locks, nobody holds or takes anything.
+        True if no other process holds it, and it still has a name: who took it before may have
+        removed it. Without locks, files are neither held nor taken, and it is true.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,10 +101,10 @@ def hold(descriptor: int) -> bool:
 
 
 def take(path: Path) -> int | None:
-    """Takes a file that nobody holds, on this machine or another, until the descriptor is closed.
+    """Takes a file that no process holds, on any machine, until the descriptor is closed.
 
     Returns:
-        A descriptor; nothing if somebody holds it, or if there are no locks to know that from.
+        A descriptor; `None` if a process holds it, or if there are no locks to know that from.
 
     Raises:
         FileNotFoundError: it is not there.

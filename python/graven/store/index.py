@@ -24,7 +24,7 @@ from graven.store.segments import Place
 from graven.store.stored import DamagedRecord, NewerRecord, StoredRecord
 
 VERSION = 2
-"""Of the tables below; an index of another version is made anew."""
+"""Version of the tables below; an index of another version is made anew."""
 
 TABLES = """
 CREATE TABLE segments (
@@ -80,11 +80,11 @@ COLUMNS = (
 )  # fmt: skip
 
 BUSY_SECONDS = 30.0
-"""How long to wait for another process of this host that writes the index."""
+"""Longest wait for another process of this host that writes the index."""
 
 
 BROKEN = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What an index raises that is damaged; SQLite's message of it may quote what is no text."""
+"""Errors of an index that is damaged; SQLite's message may quote what is no text."""
 
 
 _REFUSED = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError)
@@ -96,14 +96,14 @@ class QueryError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a query answers: names of columns, and rows."""
+    """Answer to a query: names of columns, and rows."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
 
 
 class Index:
-    """Where the records of a folder of segments are."""
+    """Places of the records in a folder of segments."""
 
     def __init__(self, folder: Path, file: Path, *, read_only: bool = False) -> None:
         """`folder` has the segments; the index is in `file`, or in memory if that cannot be.
@@ -121,12 +121,12 @@ class Index:
     # ---- asking ----------------------------------------------------------------------------
 
     def places_of(self, digest: str) -> list[Place]:
-        """Where records of a digest are, as far as is known: one, but for those made twice."""
+        """Places of a digest's records, as far as is known: one, but for those made twice."""
         where = "SELECT segment, offset, length FROM records WHERE digest = ? ORDER BY rowid"
         return self._places(where, [digest])
 
     def places(self) -> list[Place]:
-        """Where all records are, one for each digest, in the order in which they stand there."""
+        """Places of all records, one for each digest, in the order of the segments."""
         first = "SELECT min(rowid) FROM records GROUP BY digest"
         return self._places(
             f"SELECT segment, offset, length FROM records WHERE rowid IN ({first}) ORDER BY 1, 2"
@@ -150,7 +150,7 @@ class Index:
         return [Place(*row) for row in rows]
 
     def ask(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """What a query of the index's own answers; an index that is broken is made anew."""
+        """Asks a query of the index's own; an index that is broken is made anew."""
         with self._lock:
             try:
                 return self._connected().execute(query, values).fetchall()
@@ -160,7 +160,7 @@ class Index:
                 return self._connected().execute(query, values).fetchall()
 
     def query(self, sql: str, values: Sequence[object] = ()) -> Answer:
-        """What a query of the user's answers, which may change nothing.
+        """Asks a query of the user's, which may change nothing.
 
         A query that SQLite understands and that fails all the same is asked of an index that has
         been made anew: what was in the old one may have been damaged.
@@ -275,8 +275,7 @@ class Index:
     def _enter(connection: sqlite3.Connection, rows: Iterable[Sequence[object]]) -> None:
         places = ", ".join("?" for _ in COLUMNS)
         connection.executemany(
-            f"INSERT OR IGNORE INTO records ({', '.join(COLUMNS)}) VALUES ({places})",
-            rows,
+            f"INSERT OR IGNORE INTO records ({', '.join(COLUMNS)}) VALUES ({places})", rows
         )
 
     @staticmethod
@@ -439,12 +438,12 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def file_of(folder: Path) -> Path:
-    """Where this host's index of a store is."""
+    """The file of this host's index of a store."""
     return folder / f"index-{segments.host(64)}.sqlite"
 
 
 def row_of(record: StoredRecord, place: Place) -> tuple[object, ...]:
-    """What the index has of a record, in the order of `COLUMNS`."""
+    """The row of a record, in the order of `COLUMNS`."""
     asked = record.request.asked
     spec: Mapping[str, Any] = asked.get("spec", {})
     machine: Mapping[str, Any] = spec.get("machine", {})

@@ -1,6 +1,6 @@
-"""What a result depends on, and tasks that keep theirs.
+"""Requests under which results are kept, and tasks that keep theirs.
 
-What is asked for has the specification as the engine takes it, the version, and the build: a digest
+A request has the specification as the engine takes it, the version, and the build: a digest
 of the engine's sources, and of a module with designs of one's own the module itself. Names of
 result files do not belong to it, nor where a program trace is: what it holds does.
 """
@@ -8,7 +8,6 @@ result files do not belong to it, nor where a program trace is: what it holds do
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
 SIMULATION, CRASH, SCHEDULES = "simulation", "crash", "schedules"
 
 Kept: TypeAlias = "Job | CrashJob | Asked"
-"""What has a result that is kept."""
+"""Jobs whose results are kept."""
 
 
 def request_of(job: Kept) -> Request:
-    """What a simulation, a run that is crashed, or anything else asks for."""
+    """The request of a simulation, a run that is crashed, or anything else."""
     if isinstance(job, Asked):
         return _asked(job.kind, job.spec)
     return _request(job, _trace_of(job if isinstance(job, Job) else job.job), build())
@@ -45,8 +44,8 @@ def request_of(job: Kept) -> Request:
 def _request(job: Job | CrashJob, trace: str | None, build: str) -> Request:
     kind = SIMULATION if isinstance(job, Job) else CRASH
     named = _named(job) if isinstance(job, Job) else replace(job, job=_named(job.job))
-    spec: dict[str, Any] = json.loads(named.spec_json())
-    asked = {"version": _engine.__version__, "build": build, "spec": _without_nothing(spec)}
+    spec = _without_nothing(named.spec())
+    asked = {"version": _engine.__version__, "build": build, "spec": spec}
     if trace is not None:
         asked["trace_sha256"] = trace
     return Request(kind, asked)
@@ -70,7 +69,7 @@ def _without_nothing(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(job: Kept) -> str:
-    """What a result is found by: the same for the same result."""
+    """The digest that a result is found by: the same for the same result."""
     return request_of(job).digest
 
 
@@ -98,7 +97,7 @@ def _content(path: Path, _changed_ns: int, _size: int) -> str:
 
 
 def build() -> str:
-    """What distinguishes the engine in use from others of the same version."""
+    """A text that distinguishes the engine in use from others of the same version."""
     module = sys.modules.get(STOCK, _engine)
     if module.__name__ == STOCK or not module.__file__:
         return _engine.build()
@@ -113,7 +112,7 @@ class Keeper:
 
     Attributes:
         store: Where results are.
-        fresh: Whether what is there is run again.
+        fresh: True to run again what the store has.
     """
 
     def __init__(self, store: Store, *, fresh: bool = False) -> None:
@@ -121,29 +120,29 @@ class Keeper:
         self.fresh = fresh
 
     def found(self, job: Kept) -> tuple[str, float | None] | None:
-        """The result of a job, if it is there, and how long it took, in seconds."""
+        """The result of a job, if the store has it, and the seconds that it took."""
         if self.fresh or _has_to_run(job):
             return None
         record = self.store.record(digest(job))
         return None if record is None else (record.result, record.host_s)
 
     def has(self, job: Kept) -> bool:
-        """Whether the result of a job is there, by what is known of the store."""
+        """Tells whether the store has the result of a job, by its index."""
         return not (self.fresh or _has_to_run(job)) and self.store.has(digest(job))
 
     def keep(self, request: Request, text: str, host_s: float | None) -> None:
-        """Keeps a result that was made elsewhere, unless it is there."""
+        """Keeps a result that was made elsewhere, unless the store has it."""
         if self.store.get(request.digest) != one_line(text):
             self.store.put(request, text, host_s)
 
     def kept(self, job: Kept, task: Task) -> Task:
-        """A task that keeps its result as soon as it is there."""
+        """A task that keeps its result as soon as it has one."""
         return _Kept(task, self.store, request_of(job), anew=self.fresh or _has_to_run(job))
 
 
 def request_of_schedules(plan: AdversaryRequest) -> Request:
-    """What a campaign of the adversary asks for."""
-    return _asked(SCHEDULES, json.loads(plan.spec_json()))
+    """The request of a campaign of the adversary."""
+    return _asked(SCHEDULES, plan.spec())
 
 
 def _has_to_run(job: Kept) -> bool:
@@ -155,9 +154,9 @@ def _has_to_run(job: Kept) -> bool:
     return bool(job.files)
 
 
-class _Kept:
+class _Kept(Timed):
     def __init__(self, task: Task, store: Store, request: Request, *, anew: bool) -> None:
-        self._task = Timed(task)
+        super().__init__(task)
         self._store, self._request, self._anew = store, request, anew
         self._is_cancelled = False
 
@@ -166,18 +165,12 @@ class _Kept:
         there = self._store.get(self._request.digest)
         if there is not None and not self._anew:
             return there
-        text = self._task.run()
+        text = super().run()
         # What was cut short may have less in it: a program that could have been made smaller.
         if one_line(text) != there and not self._is_cancelled:
-            self._store.put(self._request, text, self._task.host_s)
+            self._store.put(self._request, text, self.host_s)
         return text
 
     def cancel(self) -> None:
         self._is_cancelled = True
-        self._task.cancel()
-
-    def progress(self) -> tuple[int, int]:
-        return self._task.progress()
-
-    def memory_bytes(self) -> int:
-        return self._task.memory_bytes()
+        super().cancel()

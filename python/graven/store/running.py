@@ -1,4 +1,4 @@
-"""What is running: a small file beside the results for each command that makes some.
+"""Commands that run: a small file beside the results for each one that makes some.
 
 A command replaces its file every second or so and takes it away as it ends; one that was killed
 leaves a file that soon counts no more. Nothing depends on these files: what cannot be written is
@@ -33,34 +33,34 @@ FOLDER = "running"
 """The folder of a store that has these files."""
 
 EVERY_SECONDS = 1.0
-"""How often a command says how far it is."""
+"""Time between two reports of a command."""
 
 EXPIRES_SECONDS = 60.0
-"""How long what was said last counts; longer than clocks of hosts are apart."""
+"""Time for which the last report counts; longer than clocks of hosts are apart."""
 
 NAMED = 16
-"""So many of those that run are named."""
+"""Running jobs that a report names, at most."""
 
 _ENDING = ".json"
 
 
 @dataclass(frozen=True)
 class Running:
-    """How far a command is.
+    """Report of a command on its progress.
 
     Attributes:
-        command: As it was typed.
-        noun: What it counts.
-        host: Where it runs.
-        process: Its number there.
-        started_at: When it began to run jobs, UTC.
-        said_at: When it said this, UTC.
-        done: How many jobs are done.
-        total: Of how many; without those that had a result before.
-        fraction: How much is done, with a share of what is running.
+        command: The command, as it was typed.
+        noun: Unit that it counts.
+        host: Host that it runs on.
+        process: Number of its process there.
+        started_at: Time at which it began to run jobs, UTC.
+        said_at: Time of this report, UTC.
+        done: Jobs that are done.
+        total: All jobs, without those that had a result before.
+        fraction: Share that is done, with a part of what is running.
         jobs: Some of those that run.
-        elapsed_s: For how long it has been running jobs, in seconds.
-        left_s: How long it is going to take, about, in seconds; nothing if that is not known yet.
+        elapsed_s: Time for which it has run jobs, in seconds.
+        left_s: Time that is left, about, in seconds; `None` if that is not known yet.
         checked: Power failures that were checked, where power fails.
     """
 
@@ -80,12 +80,12 @@ class Running:
 
     @property
     def per_second(self) -> float | None:
-        """How many jobs it has done in a second, since it began."""
+        """Jobs done in a second, since it began."""
         return self.done / self.elapsed_s if self.done and self.elapsed_s > 0 else None
 
     @staticmethod
     def parse(text: str) -> Running:
-        """What a file says.
+        """Reads a report.
 
         Raises:
             ValueError: it is not what a command has written.
@@ -107,11 +107,11 @@ class Running:
         return found
 
     def age_s(self, now: datetime) -> float:
-        """How long ago it was said, in seconds."""
+        """Age of the report, in seconds."""
         return (now - datetime.fromisoformat(self.said_at)).total_seconds()
 
     def counts(self, now: datetime) -> bool:
-        """Whether it may still run: it was said not long ago, and here its process is there."""
+        """Tells whether it may still run: the report is new, and a process of this host exists."""
         if abs(self.age_s(now)) > EXPIRES_SECONDS:
             return False
         return self.host != platform.node() or _is_process(self.process)
@@ -127,7 +127,7 @@ def running(store: Path) -> list[Running]:
 class Announcement:
     """Says beside a store how far a command is, until it ends; use it as a context.
 
-    While there is no store yet, nothing is said.
+    It is silent until there is a store.
     """
 
     def __init__(self, store: Path, noun: str) -> None:

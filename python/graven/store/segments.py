@@ -1,8 +1,8 @@
 """Segments: the files of a store, each appended to by one writer alone.
 
 A writer makes a segment of its own when it has its first record, appends a line for each, and says
-that a record is kept when the host has said that it would survive a power failure. Nobody ever
-changes what is written: several processes and machines write at once, each to its own. After an
+that a record is kept when the host has said that it would survive a power failure. What is written
+never changes: several processes and machines write at once, each to its own. After an
 error a writer leaves its segment and begins another, so that nothing follows a line that was cut
 off.
 """
@@ -25,7 +25,7 @@ from graven.store import disk
 from graven.store.stored import StoredRecord
 
 ENDING = ".tsv"
-"""How the name of a segment ends."""
+"""End of a segment's name."""
 
 LONGEST_LINE = 1 << 30
 """Bytes after which what has no end is no line."""
@@ -33,7 +33,7 @@ LONGEST_LINE = 1 << 30
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Where a record stands.
+    """Place of a record.
 
     Attributes:
         segment: The name of the segment.
@@ -107,7 +107,7 @@ class Writer:
 
 
 def host(longest: int) -> str:
-    """This host's name as it may stand in a file's, with so many characters at most."""
+    """This host's name as it may stand in a file's, with `longest` characters at most."""
     return re.sub(r"[^A-Za-z0-9]+", "-", platform.node())[:longest] or "host"
 
 
@@ -121,7 +121,7 @@ _NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,200}" + re.escape(ENDING))
 
 
 def is_name(text: str) -> bool:
-    """Whether a segment may be called so."""
+    """Tells whether a segment may have this name."""
     return _NAME.fullmatch(text) is not None
 
 

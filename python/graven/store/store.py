@@ -24,16 +24,16 @@ SEGMENTS = "segments"
 """The folder of a store that has its segments."""
 
 STATES = "under-way"
-"""The folder of a store for what takes long and goes on where it was, one file for each."""
+"""The folder of a store for campaigns that continue where they were, one file for each."""
 
 REFRESH_SECONDS = 1.0
-"""How often at most a store is looked at for what other processes have added."""
+"""Least time between two looks at a store for what other processes have added."""
 
 Warn = Callable[[str], None]
 
 
 def identity_of(folder: Path) -> str | None:
-    """What a store calls itself, which no other does; nothing if there is none that does."""
+    """The identity of a store, which no other has; `None` if there is no store with one."""
     try:
         found = json.loads((folder / ABOUT).read_text(encoding="utf-8")).get("id")
     except (OSError, ValueError, AttributeError):
@@ -75,17 +75,17 @@ class Store:
     # ---- results ---------------------------------------------------------------------------
 
     def get(self, digest: str) -> str | None:
-        """The engine's JSON of a result, if it is there."""
+        """The engine's JSON of a result, if the store has it."""
         record = self.record(digest)
         return None if record is None else record.result
 
     def has(self, digest: str) -> bool:
-        """Whether a result is there, by the index: it is checked when it is read."""
+        """Tells whether the index has a result, which is checked when it is read."""
         self._look()
         return bool(self._places_of(digest))
 
     def record(self, digest: str) -> StoredRecord | None:
-        """The record of a result, if it is there."""
+        """The record of a result, if the store has it."""
         self._look()
         for again in (self.refresh, self._index.forget, None):
             try:
@@ -137,7 +137,7 @@ class Store:
         return record
 
     def missing(self, digests: Iterable[str]) -> int:
-        """How many of these are not there."""
+        """Number of these that the store has not."""
         return sum(self.get(digest) is None for digest in digests)
 
     def records(self) -> Iterator[StoredRecord]:
@@ -152,7 +152,7 @@ class Store:
     # ---- what is under way -----------------------------------------------------------------
 
     def state(self, request: Request) -> str | None:
-        """What was last kept of something that is under way, as it was then."""
+        """The state of a campaign that was kept last."""
         path = self._state_file(request)
         try:
             line = path.read_bytes()
@@ -168,7 +168,7 @@ class Store:
         return record.result if record.request.digest == request.digest else None
 
     def keep_state(self, request: Request, state: str) -> None:
-        """Keeps what is needed to go on with something that is under way, in place of the last.
+        """Keeps the state of a campaign, in place of the last.
 
         Raises:
             OutputError: it cannot be written; the last one stands.
@@ -207,7 +207,7 @@ class Store:
 
     @property
     def probe(self) -> Path:
-        """A file that can be written if the first result can be kept, in a folder that is there."""
+        """A file that can be written if the first result can be kept."""
         folders = (self._segments, *self._segments.parents)
         return next(folder for folder in folders if folder.exists()) / ".probe"
 
@@ -218,7 +218,7 @@ class Store:
 
     @property
     def is_there(self) -> bool:
-        """Whether the folder has been made."""
+        """True if the folder has been made."""
         return self._is_there
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a store keeps of a result, and how it stands in a file.
+"""Records of results, and their form in a file.
 
 A line of a file is a record, in three columns with a tab between them, all ASCII: the SHA-256 of
 the other two in hexadecimal digits; what is known of the result, as one JSON object; and the
@@ -42,7 +42,7 @@ class NewerRecord(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """What a result is of.
+    """Request that a result answers.
 
     Attributes:
         kind: What sort of result it is.
@@ -54,7 +54,7 @@ class Request:
 
     @cached_property
     def digest(self) -> str:
-        """What the result is found by: the same if the same is asked for."""
+        """The digest that the result is found by: the same if the same is asked for."""
         return digest_of(self.kind, self.asked)
 
 

@@ -1,4 +1,4 @@
-"""What a store needs now and then: checking all of it, cleaning it, merging others into it."""
+"""Upkeep of a store: checking all of it, cleaning it, merging others into it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from graven.store.store import SEGMENTS, Store
 from graven.store.stored import DamagedRecord, NewerRecord, StoredRecord
 
 TOGETHER = 256
-"""How many segments are put together in one at most: so many files are open then."""
+"""Segments that are put together in one, at most; all of them are open at a time."""
 
 GROWING = "."
-"""How the name of a segment begins that is being put together; nothing in it counts yet."""
+"""Beginning of the name of a segment that is being put together; nothing in it counts yet."""
 
 DAMAGED = "damaged"
 """The folder of a store where lines are put that are not what was written."""
@@ -26,11 +26,11 @@ DAMAGED = "damaged"
 
 @dataclass
 class Findings:
-    """What was found in the segments of a store.
+    """Findings in the segments of a store.
 
     Attributes:
-        segments: How many there are.
-        size_bytes: Their bytes.
+        segments: Number of segments.
+        size_bytes: Bytes of all segments.
         records: Records that are whole, one for each digest.
         again: Records whose digest has another record before them.
         damaged: Lines that are not what was written, and how that shows.
@@ -50,7 +50,7 @@ class Findings:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is damaged, and nothing contradicts anything."""
+        """True if nothing is damaged, and no results contradict each other."""
         return not self.damaged and not self.contradictions
 
 
@@ -113,7 +113,7 @@ def verify(store: Store) -> Findings:
 
 @dataclass
 class Cleaned:
-    """What cleaning did.
+    """Result of cleaning.
 
     Attributes:
         before: Segments that were put together.
@@ -122,8 +122,8 @@ class Cleaned:
         set_aside: Damaged lines, which are in the folder `damaged` now.
         left_alone: Segments that a process is writing, or of which that is not known.
         left_behind: Files of a process that was killed as it put segments together: removed.
-        bytes_before: What the segments had.
-        bytes_after: What they have.
+        bytes_before: Bytes of the segments before.
+        bytes_after: Bytes of them now.
     """
 
     before: int = 0
@@ -137,7 +137,7 @@ class Cleaned:
 
 
 def clean(store: Store, keep: Callable[[StoredRecord], bool] = lambda _: True) -> Cleaned:
-    """Puts segments that nobody writes together, without what is not to be kept.
+    """Puts segments together that no process writes, without what is not to be kept.
 
     A new segment is whole and safe before old ones go: cut off at any time, nothing is lost.
 
