@@ -3,6 +3,7 @@
 //! To add a design, write one folder and one line in [`register`]; `docs/tutorials/design.md` walks through one.
 
 pub mod base;
+mod events;
 mod fields;
 mod force_write_back;
 pub mod fwb;

@@ -217,7 +217,7 @@ impl Design for OptRedo {
             return Stall::None;
         };
         self.threads[t].held = Some(hold);
-        port.emit(Event::StoreWaits(hold));
+        port.emit(Event::StoreWaits { hold });
         self.begin_checkpoint_if_due(port);
         Stall::Retry
     }

@@ -239,7 +239,7 @@ impl Design for Redu {
         let thread = &mut self.threads[t];
         thread.asleep = true;
         if thread.held.replace(hold) != Some(hold) {
-            port.emit(Event::StoreWaits(hold));
+            port.emit(Event::StoreWaits { hold });
         }
         Stall::Retry
     }
