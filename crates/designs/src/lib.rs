@@ -19,6 +19,7 @@ pub mod osp;
 mod out_of_place;
 mod packed_log;
 pub mod redu;
+mod rules;
 pub mod silo;
 pub mod software;
 mod stored_lines;

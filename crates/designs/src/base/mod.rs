@@ -48,18 +48,19 @@ mod event;
 mod protocol;
 mod record;
 mod recovery;
+mod rules;
 
 use graven_base::config::Size;
 use graven_base::cost::Costs;
 use graven_base::section;
 use graven_base::stats::CounterSet;
 use graven_machine::design::{Acknowledgement, DesignInfo, Guarantee, Leaves, Step, plug};
-use graven_machine::mutants;
 use graven_machine::quantities::thread_areas;
 
 use event::{COVER_POINTS, Counters};
 use protocol::Base;
 use recovery::{format, recover};
+use rules::Rules;
 
 section! {
     /// Silo's Base: a log entry and the updated line flushed for each write.
@@ -84,7 +85,7 @@ pub const INFO: DesignInfo = DesignInfo {
     },
     format,
     recover,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[("base.log_bytes_per_thread", &["3 KB", "4 KB"])],
@@ -93,32 +94,3 @@ pub const INFO: DesignInfo = DesignInfo {
         .remarks(&["Silo §VI-A describes no buffers: an entry goes to PM before the next store."]),
     ..DesignInfo::DEFAULT
 };
-
-mutants! {
-    /// A line is flushed past a record of another thread's store to it.
-    FlushOvertakesRecord = "flush-overtakes-record";
-    /// A line is evicted past a record of a store to it.
-    EvictionOvertakesRecord = "eviction-overtakes-record";
-    /// A store is done when its line is sent.
-    FlushNotAwaited = "flush-not-awaited";
-    /// A store is done when its line was evicted instead of flushed.
-    EvictedLineNotAwaited = "evicted-line-not-awaited";
-    /// A commit is acknowledged when its record is sent.
-    CommitNotAwaited = "commit-not-awaited";
-    /// A commit leaves no record.
-    CommitRecordMissing = "commit-record-missing";
-    /// Recovery undoes a transaction that a commit record ends.
-    CommittedUndone = "committed-undone";
-    /// Recovery undoes the oldest record first.
-    UndoOldestFirst = "undo-oldest-first";
-    /// Recovery leaves out the first record of the transaction.
-    FirstRecordNotUndone = "first-record-not-undone";
-    /// The record in the last place is taken for the newest.
-    NewestByPlace = "newest-by-place";
-    /// Only the first word of a record has a torn bit.
-    TornBitInFirstWordOnly = "torn-bit-in-first-word-only";
-    /// The torn bit is the same in all passes.
-    TornBitNeverFlips = "torn-bit-never-flips";
-    /// The log area is put to use as it is found.
-    LogNotCleared = "log-not-cleared";
-}

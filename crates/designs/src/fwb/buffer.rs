@@ -11,13 +11,13 @@
 
 use std::collections::VecDeque;
 
-use super::Mutant;
+use super::Rules;
 use super::slots::Layout;
 use crate::packed_log::{Kind, Record, dirty_bytes};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WORDS_PER_LINE};
 use graven_base::time::Cycle;
-use graven_machine::design::{Mutants, Store};
+use graven_machine::design::Store;
 
 /// A word's record, or a commit record, on its way to the log.
 #[derive(Clone, Copy, Debug)]
@@ -77,17 +77,12 @@ pub struct LogBuffer {
     in_a_hurry: u64,
     /// When the next may leave.
     next_leave: Cycle,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl LogBuffer {
     /// An empty buffer of so many entries.
-    pub fn new(
-        entries: u32,
-        dirty_flags: bool,
-        layout: Option<Layout>,
-        mutants: Mutants<Mutant>,
-    ) -> Self {
+    pub fn new(entries: u32, dirty_flags: bool, layout: Option<Layout>, rules: Rules) -> Self {
         let capacity = entries.max(1) as usize;
         let words = if layout.is_some_and(|l| l.is_by_line()) { WORDS_PER_LINE } else { 1 };
         Self {
@@ -102,7 +97,7 @@ impl LogBuffer {
             entries_entered: 0,
             in_a_hurry: 0,
             next_leave: 0,
-            mutants,
+            rules,
         }
     }
 
@@ -138,8 +133,8 @@ impl LogBuffer {
         if self.residence == 0 {
             return false;
         }
-        let (mutants, thread) = (self.mutants, store.tx.thread);
-        let across = mutants.has(Mutant::MergesAcrossTransactions);
+        let (rules, thread) = (self.rules, store.tx.thread);
+        let across = !rules.merges_within_transaction();
         let is_open = |e: &&mut Buffered| across || !e.ends(thread);
         let same = |e: &&mut Buffered| {
             e.record.addr == store.addr
@@ -149,10 +144,10 @@ impl LogBuffer {
         let mut newest_first = self.fifo.iter_mut().rev().take_while(is_open);
         let Some(Buffered { record, .. }) = newest_first.find(same) else { return false };
         record.redo = store.new;
-        if mutants.has(Mutant::MergeTakesUndo) {
+        if !rules.merge_keeps_undo() {
             record.undo = store.old;
         }
-        if self.dirty_flags && !mutants.has(Mutant::FlagOfFirstStore) {
+        if self.dirty_flags && rules.flags_add_up() {
             record.dirty = dirty_bytes(record.undo, record.redo);
         }
         true
@@ -273,7 +268,6 @@ mod tests {
     use super::*;
     use graven_base::ids::Tx;
     use graven_base::memory::Addr;
-    use graven_machine::design::MutantSet;
 
     const TX: Tx = Tx { thread: 0, number: 5 };
 
@@ -282,7 +276,7 @@ mod tests {
     }
 
     fn buffer(entries: u32) -> LogBuffer {
-        LogBuffer::new(entries, false, None, Mutants::of(MutantSet::NONE))
+        LogBuffer::new(entries, false, None, Rules::default())
     }
 
     /// Up to so many of one place each.
@@ -299,7 +293,7 @@ mod tests {
     /// A buffer for records of lines, in slots of 32 B.
     fn by_line() -> LogBuffer {
         let fwb = FwbConfig { record_format: RecordFormat::Line, ..FwbConfig::default() };
-        LogBuffer::new(15, false, Some(Layout::of(&fwb)), Mutants::of(MutantSet::NONE))
+        LogBuffer::new(15, false, Some(Layout::of(&fwb)), Rules::default())
     }
 
     fn store(addr: u64, old: u64, new: u64) -> Store {
@@ -410,7 +404,7 @@ mod tests {
 
     #[test]
     fn flags_follow_merges_and_an_entry_without_a_dirty_byte_says_nothing() {
-        let mut buffer = LogBuffer::new(15, true, None, Mutants::of(MutantSet::NONE));
+        let mut buffer = LogBuffer::new(15, true, None, Rules::default());
         let store = |addr, new| Store { tx: TX, core: 0, addr: Addr(addr), old: 0, new };
         buffer.push(entry(64, 1, 2), 0);
         buffer.push(entry(72, 1, 2), 0);

@@ -17,9 +17,9 @@ use graven_base::memory::LineAddr;
 use graven_machine::design::{Code, OpAction, SoftwareDesign};
 use graven_machine::program::Op;
 
+use super::WriteBack;
 use super::event::Event;
 use super::protocol::{Fwb, Port};
-use super::{Mutant, WriteBack};
 use crate::stored_lines::{Stored, StoredLines};
 
 /// A line that an open transaction has written.
@@ -48,7 +48,7 @@ impl SoftwareDesign for Fwb {
         op: &Op,
         code: &mut Code,
     ) -> OpAction {
-        let after_end = self.has(Mutant::ClwbAfterEnd);
+        let after_end = !self.rules.clwb_precedes_end();
         let is_open = self.open[thread as usize].is_open;
         match op {
             Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
@@ -78,19 +78,19 @@ impl Fwb {
     fn before_store(&mut self, thread: ThreadId, line: LineAddr, code: &mut Code) {
         let written = &mut self.open[thread as usize].written;
         let (_, is_first) = written.of_store(line, || Written(line));
-        if is_first && self.has(Mutant::ClwbBeforeStore) {
+        if is_first && !self.rules.clwb_follows_stores() {
             code.clwb(line);
         }
     }
 
     /// A `clwb` for each line that the transaction has written.
     fn write_back_lines(&mut self, thread: ThreadId, code: &mut Code) {
-        let mutants = self.mutants;
+        let rules = self.rules;
         let written = &mut self.open[thread as usize].written;
-        if mutants.has(Mutant::LineWithoutClwb) {
+        if !rules.all_lines_get_clwb() {
             written.lines.pop();
         }
-        if !mutants.has(Mutant::ClwbBeforeStore) {
+        if rules.clwb_follows_stores() {
             written.lines.iter().for_each(|written| code.clwb(written.0));
         }
         written.clear();

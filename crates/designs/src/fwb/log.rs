@@ -6,7 +6,7 @@
 
 use super::record::LogValues;
 use super::slots::{self, Layout, Slots};
-use super::{FwbConfig, Mutant};
+use super::{FwbConfig, Rules};
 use crate::force_write_back::log_bytes_for;
 use crate::packed_log;
 use crate::packed_log::{Faults, Format, Record};
@@ -40,13 +40,13 @@ impl Log {
         if !is_packed(&context.config) {
             return Log::Slots(Slots::of(context, lines(&context.config)));
         }
-        let mutants = context.mutants();
+        let rules = Rules::of(context);
         let faults = Faults {
-            torn_bit_stays: mutants.has(Mutant::TornBitStays),
-            one_torn_bit: mutants.has(Mutant::OneTornBit),
-            not_cleared: mutants.has(Mutant::LogNotCleared),
-            metadata_first: mutants.has(Mutant::MetadataFirst),
-            holes_are_skipped: mutants.has(Mutant::HolesAreSkipped),
+            torn_bit_stays: !rules.torn_bit_turns(),
+            one_torn_bit: !rules.every_word_has_torn_bit(),
+            not_cleared: !rules.log_is_cleared(),
+            metadata_first: !rules.metadata_follows_data(),
+            holes_are_skipped: !rules.holes_end_the_log(),
             both_differential: false,
         };
         let bytes = bytes(&context.config);

@@ -10,7 +10,6 @@
 use graven_base::time::Cycle;
 use graven_machine::request::{Write as Request, WriteClass};
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{Fwb, Port, Write};
 use crate::force_write_back::{Epoch, Forced, Progress};
@@ -68,7 +67,7 @@ impl Fwb {
     /// The head may pass what was logged before the previous scan began.
     fn end_scan(&mut self, port: &mut Port<'_>, at: Cycle) {
         let after_epoch = self.data_writes.close();
-        let cut = self.cuts[usize::from(self.has(Mutant::OneScanIsEnough))];
+        let cut = self.cuts[usize::from(!self.rules.two_scans_are_needed())];
         let head = cut.min(self.oldest_unfinished().unwrap_or(u64::MAX));
         port.emit(Event::ScanEnds { head });
         if self.truncation.is_none() && head > self.end.head() {
@@ -91,7 +90,7 @@ impl Fwb {
 
     /// Sends the new head if nothing is in its way any more.
     pub fn try_to_truncate(&mut self, port: &mut Port<'_>) {
-        let data_matters = !self.has(Mutant::HeadDoesNotWait);
+        let data_matters = self.rules.head_waits_for_data();
         let Some(truncation) = &mut self.truncation else { return };
         if truncation.sent {
             return;
@@ -102,7 +101,7 @@ impl Fwb {
             return;
         }
         truncation.sent = true;
-        if self.has(Mutant::SlotsFreeEarly) {
+        if !self.rules.slots_free_when_durable() {
             self.free_before(port, head);
         }
         port.emit(Event::HeadSent { head });

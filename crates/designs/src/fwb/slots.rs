@@ -8,13 +8,13 @@
 
 use super::line_record::{self, HEADER_WORDS, LINE_RECORD_WORDS_MAX};
 use super::record::{LogValues, RECORD_WORDS_MAX, RecordFormat};
-use super::{FwbConfig, Mutant};
+use super::{FwbConfig, Rules};
 use crate::packed_log::{Kind, Record};
 use crate::torn;
 use crate::torn::TORN;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::surviving::{SurvivingImage, Work};
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::DesignContext;
 use graven_machine::request::{Write, WriteClass};
 
 /// So many records of a log need no second allocation.
@@ -91,7 +91,7 @@ pub struct Slots {
     pub count: u64,
     /// What is in them.
     pub layout: Layout,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Slots {
@@ -99,7 +99,7 @@ impl Slots {
     pub fn of(context: &DesignContext, lines: u64) -> Slots {
         let layout = Layout::of(context.config.get::<FwbConfig>());
         let count = lines.saturating_sub(1) * LINE_BYTES / layout.bytes;
-        Slots { start: context.log_start, count, layout, mutants: context.mutants() }
+        Slots { start: context.log_start, count, layout, rules: Rules::of(context) }
     }
 
     /// Where the number of the oldest live slot is kept (the head pointer).
@@ -116,7 +116,7 @@ impl Slots {
     /// The torn bit of a slot.
     #[inline]
     fn torn(&self, number: u64) -> bool {
-        torn::of_pass(number, self.count) || self.mutants.has(Mutant::TornBitStays)
+        torn::of_pass(number, self.count) || !self.rules.torn_bit_turns()
     }
 
     /// How many slots from this one on share its log line.
@@ -182,7 +182,7 @@ impl Slots {
             words[at] = word;
             true
         });
-        if self.mutants.has(Mutant::OneTornBit) {
+        if !self.rules.every_word_has_torn_bit() {
             words = torn::as_the_first(words);
         }
         into.push((number, self.layout.values.parse(words, self.torn(number))?));
@@ -195,7 +195,7 @@ impl Slots {
         number: u64,
         into: &mut Vec<(u64, Record)>,
     ) -> Option<u64> {
-        let only_first = self.mutants.has(Mutant::OneTornBit);
+        let only_first = !self.rules.every_word_has_torn_bit();
         if !only_first && let Some(next) = self.read_whole_line_record(image, number, into) {
             return Some(next);
         }
@@ -274,7 +274,7 @@ impl Slots {
                 continue;
             }
             scan.records.truncate(before);
-            if !self.mutants.has(Mutant::HolesAreSkipped) {
+            if self.rules.holes_end_the_log() {
                 break;
             }
             number += 1;
@@ -286,7 +286,7 @@ impl Slots {
     /// has a word that could belong to the first pass, so that nothing there completes a torn record.
     pub fn create(&self, image: &mut SurvivingImage) {
         image.store(self.head(), 0);
-        if self.mutants.has(Mutant::LogNotCleared) {
+        if !self.rules.log_is_cleared() {
             return;
         }
         let by_line = self.layout.by_line;
@@ -330,13 +330,12 @@ fn class(only_commits: bool) -> WriteClass {
 mod tests {
     use super::*;
     use graven_base::memory::words_in;
-    use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
     /// A log of so many slots of a word's record.
     fn slots(count: u64, bytes: u64, values: LogValues) -> Slots {
         let layout = Layout { bytes, values, by_line: false };
-        Slots { start: Addr(4096), count, layout, mutants: Mutants::of(MutantSet::NONE) }
+        Slots { start: Addr(4096), count, layout, rules: Rules::default() }
     }
 
     /// A log of so many slots of 32 B for records of lines.

@@ -118,6 +118,7 @@ mod protocol;
 mod recovery;
 mod recovery_time;
 mod region;
+mod rules;
 mod waiting;
 mod written;
 
@@ -126,10 +127,12 @@ pub use recovery_time::recovery_ns;
 pub use written::write_transactions;
 
 use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
+use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use mapping::MAPPING_ENTRY_BYTES;
 use protocol::Hoop;
 use recovery::{format, recover};
+use rules::Rules;
 
 use graven_base::config::Size;
 use graven_base::stats::CounterSet;
@@ -137,7 +140,6 @@ use graven_base::{choice, section};
 use graven_machine::design::{
     Acknowledgement, DesignContext, DesignInfo, Guarantee, Reopening, Rounds, Step, plug,
 };
-use graven_machine::mutants;
 
 choice! {
     /// In which order the slices of a block are used.
@@ -194,67 +196,6 @@ section! {
     }
 }
 
-mutants! {
-    /// A line that leaves the LLC is written home.
-    EvictionGoesHome = "eviction-goes-home";
-    /// A commit record is sent while slices are on their way.
-    SlicesNotAwaited = "slices-not-awaited";
-    /// A commit is acknowledged when its record is sent.
-    RecordNotAwaited = "record-not-awaited";
-    /// A transaction's end leaves the slice that is not full in the buffer.
-    LastSliceNotFlushed = "last-slice-not-flushed";
-    /// A commit record does not wait for the index entry of its block.
-    RecordOvertakesIndex = "record-overtakes-index";
-    /// Recovery takes records that an earlier use of a block has left there.
-    StaleRecordsTaken = "stale-records-taken";
-    /// Recovery goes on with the sequence number after those of the blocks that the index has: where collections have voided
-    /// these, numbers come again.
-    NumbersOfIndexedOnly = "numbers-of-indexed-only";
-    /// Recovery looks for the numbers that are used in one of the blocks that were opened last: in another one, opened with the
-    /// same number in a life before, there may be a record.
-    NumbersOfOneBlock = "numbers-of-one-block";
-    /// A miss takes all words of the line from each slice, not only those that are the newest.
-    WordMaskIgnored = "word-mask-ignored";
-    /// A mapping entry goes when its line is read (§III-C).
-    MappingDroppedOnRead = "mapping-dropped-on-read";
-    /// Collection removes all mapping entries of the lines it brings home (Algorithm 1).
-    MappingDroppedByAddress = "mapping-dropped-by-address";
-    /// The eviction buffer is asked before the mapping table.
-    EvictionBufferFirst = "eviction-buffer-first";
-    /// Words that go home a second time are not renewed in the eviction buffer.
-    EvictionBufferStale = "eviction-buffer-stale";
-    /// Collection keeps the oldest version of a word.
-    OldestVersionWins = "oldest-version-wins";
-    /// Blocks are collected from the newest on.
-    NewestBlockFirst = "newest-block-first";
-    /// A block is collected while records of it are on their way.
-    IncompleteCollected = "incomplete-collected";
-    /// A block's records are void before the words are durable at home.
-    HomeNotAwaited = "home-not-awaited";
-    /// Records of younger blocks may be void before those of older ones.
-    VoidedInAnyOrder = "voided-in-any-order";
-    /// A block is used again before its records are void.
-    VoidNotAwaited = "void-not-awaited";
-    /// A collected block is free although slices of transactions under way lie in it.
-    OpenSlicesFreed = "open-slices-freed";
-    /// Recovery replays in the order of transaction numbers.
-    ReplayedByTransaction = "replayed-by-transaction";
-    /// Recovery clears the index before the words are home.
-    ClearedBeforeHome = "cleared-before-home";
-    /// Recovery clears the index from the newest block on.
-    ClearedNewestFirst = "cleared-newest-first";
-    /// The region is put to use as it is found.
-    RegionNotCleared = "region-not-cleared";
-    /// Controllers are told to commit before all have the slices.
-    CommitBeforePrepared = "commit-before-prepared";
-    /// Each controller decides at recovery on its own.
-    NoConsensus = "no-consensus";
-    /// Recovery replays what is only prepared.
-    PreparedReplayed = "prepared-replayed";
-    /// Recovery clears one region before the decision is noted in the others.
-    DecisionNotNoted = "decision-not-noted";
-}
-
 /// Of a block of the region, in bytes of the host.
 const HOST_BYTES_PER_BLOCK: u64 = 160;
 
@@ -288,7 +229,7 @@ pub const INFO: DesignInfo = DesignInfo {
     recover,
     // "The mapping table, eviction buffer, and OOP region are cleared" (§III-F): by recovery itself.
     reopening: Reopening::AsRecovered,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     derived: &[FILLS_PARALLEL_SHARE, DATA_REDUCTION],
     cover_points: COVER_POINTS,
@@ -319,10 +260,9 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "hoop-literal",
     summary: "hoop with mapping entries removed and blocks freed as published (loses data)",
     default: false,
-    inherent: Mutant::all(&[
-        Mutant::MappingDroppedOnRead,
-        Mutant::MappingDroppedByAddress,
-        Mutant::OpenSlicesFreed,
-    ]),
+    inherent: named(
+        Rules::MUTANTS,
+        &["mapping-dropped-on-read", "mapping-dropped-by-address", "open-slices-freed"],
+    ),
     ..INFO
 };

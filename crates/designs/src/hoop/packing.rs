@@ -3,7 +3,6 @@
 //! A line's words that are in a full slice when the next of them comes go along into the next slice: as long as a slice
 //! is in the buffer, its lines are whole in it. Words of slices that have left stay there.
 
-use super::Mutant;
 use super::collect::Reason;
 use super::event::Event;
 use super::layout::{SLICE_WORDS, Slice, SliceNumber};
@@ -196,7 +195,7 @@ impl Hoop {
     /// A transaction's end: what is left in the buffer leaves; no slice follows.
     pub(super) fn flush(&mut self, port: &mut Port<'_>, thread: usize, controller: usize) {
         let open = &mut self.threads[thread].buffers[controller].open;
-        if self.mutants.has(Mutant::LastSliceNotFlushed) {
+        if !self.rules.last_slice_is_flushed() {
             *open = None;
         }
         if open.is_some() {

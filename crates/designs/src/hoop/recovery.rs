@@ -19,7 +19,7 @@ use super::layout::{
     BlockState, Geometry, Header, Record, SLICE_BYTES, Sequence, SliceHead, home, is_indexed,
     tx_of_head,
 };
-use super::{HoopConfig, Mutant};
+use super::{HoopConfig, Rules};
 use graven_base::host;
 use graven_base::memory::{Addr, LINE_BYTES, LineData, WORD_BYTES, WORDS_PER_LINE, WordMap};
 use graven_base::surviving::{Reader, SurvivingImage, Work as Computation};
@@ -33,7 +33,7 @@ const RECORDS_PER_THREAD: usize = 64;
 
 /// The region is cleared before it is put to use.
 pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if !context.mutants().has(Mutant::RegionNotCleared) {
+    if Rules::of(context).region_is_cleared() {
         image.clear(context.log_start, context.log_end);
     }
 }
@@ -130,12 +130,12 @@ pub fn recover_measured(
     }
     let unaccepted = decide(context, image, &surveys, &mut found);
     work.records = found.len() as u64;
-    let early = context.mutants().has(Mutant::ClearedBeforeHome);
+    let early = !Rules::of(context).cleared_after_home();
     if early {
         clear(context, image, &surveys);
     }
     image.work_of_sort(found.len());
-    let order = |f: &Found| match context.mutants().has(Mutant::ReplayedByTransaction) {
+    let order = |f: &Found| match !Rules::of(context).replayed_in_commit_order() {
         true => f.tx.into(),
         false => f.commit,
     };
@@ -146,7 +146,7 @@ pub fn recover_measured(
     image.store_parallel(&batches);
     image.fence();
     image.barrier();
-    if !context.mutants().has(Mutant::DecisionNotNoted) {
+    if Rules::of(context).decision_is_noted() {
         for (at, record) in unaccepted {
             image.store(at, Record { committed: true, ..record }.word());
         }
@@ -261,10 +261,10 @@ fn survey(
             newest.push((number, opened));
         }
     }
-    if context.mutants().has(Mutant::NumbersOfIndexedOnly) {
+    if !Rules::of(context).numbers_of_all_blocks_count() {
         newest.clear();
     }
-    if context.mutants().has(Mutant::NumbersOfOneBlock) {
+    if !Rules::of(context).numbers_of_last_blocks_count() {
         newest.drain(..newest.len().saturating_sub(1));
     }
     for &(number, opened) in &newest {
@@ -287,9 +287,9 @@ fn survey(
         .collect();
     work.record_bytes +=
         with_records.len() as u64 * u64::from(geometry.address_slices) * SLICE_BYTES;
-    let stale = context.mutants().has(Mutant::StaleRecordsTaken);
+    let stale = !Rules::of(context).stale_records_are_skipped();
     let needs_tx = context.config.get::<HoopConfig>().controllers > 1
-        || context.mutants().has(Mutant::ReplayedByTransaction);
+        || !Rules::of(context).replayed_in_commit_order();
     let enough = with_records.len() * geometry.records() as usize / 4096 + 1;
     let enough = worthwhile(image, threads, enough);
     let all = deal(image, with_records, enough, |reader, blocks| {
@@ -370,8 +370,8 @@ fn decide(
 ) -> Vec<(Addr, Record)> {
     let committed: FxHashSet<u32> =
         found.iter().filter(|f| f.record.committed).map(|f| f.tx).collect();
-    let together = surveys.len() > 1 && !context.mutants().has(Mutant::NoConsensus);
-    let all = context.mutants().has(Mutant::PreparedReplayed);
+    let together = surveys.len() > 1 && Rules::of(context).controllers_decide_together();
+    let all = !Rules::of(context).only_committed_is_replayed();
     found.retain(|f| f.record.committed || all || (together && committed.contains(&f.tx)));
     let unaccepted = found.iter().filter(|f| !f.record.committed);
     let unaccepted: Vec<(Addr, Record)> = unaccepted.map(|f| (f.at, f.record)).collect();
@@ -487,7 +487,7 @@ fn clear(context: &DesignContext, image: &mut SurvivingImage, surveys: &[Survey]
             image.fence();
         }
         let mut blocks: Vec<u32> = survey.blocks.iter().map(|&(number, _)| number).collect();
-        if context.mutants().has(Mutant::ClearedNewestFirst) {
+        if !Rules::of(context).cleared_oldest_first() {
             blocks.reverse();
         }
         for number in blocks {

@@ -1,11 +1,10 @@
 //! OOP blocks and what a controller knows of them: allocation in round robin, states, the slice bitmap.
 
-use super::Mutant;
+use super::Rules;
 use super::event::Event;
 use super::layout::{BlockState, Geometry, Header, NEXT_MAX, Sequence, SliceNumber, index_entry};
 use super::protocol::{Port, Write};
 use graven_base::memory::Addr;
-use graven_machine::design::Mutants;
 use graven_machine::request::{self, WriteClass, WriteOrder};
 
 /// A place for a commit record.
@@ -57,12 +56,12 @@ pub struct Region {
     next: u32,
     free: u32,
     sequence: Sequence,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Region {
     /// A region whose blocks are all free.
-    pub fn new(geometry: Geometry, sequence: Sequence, mutants: Mutants<Mutant>) -> Region {
+    pub fn new(geometry: Geometry, sequence: Sequence, rules: Rules) -> Region {
         let block = Block {
             state: BlockState::Unused,
             leaving: false,
@@ -84,7 +83,7 @@ impl Region {
             free: geometry.blocks,
             sequence,
             geometry,
-            mutants,
+            rules,
         }
     }
 
@@ -140,7 +139,7 @@ impl Region {
         used.incomplete += 1;
         let sequence = self.sequence;
         self.sequence = sequence.next();
-        let overtakes = self.mutants.has(Mutant::RecordOvertakesIndex);
+        let overtakes = !self.rules.record_follows_index();
         let after = if overtakes { WriteOrder::NONE } else { used.ready };
         Reserved { block, addr, sequence, after }
     }
@@ -222,7 +221,7 @@ impl Region {
     /// The full blocks whose records may be collected: the oldest ones, as far as all transactions with
     /// records in them are complete.
     pub fn collectable(&self) -> Vec<u32> {
-        let incomplete = self.mutants.has(Mutant::IncompleteCollected);
+        let incomplete = !self.rules.incomplete_blocks_wait();
         let ready = |b: &&u32| {
             let block = &self.blocks[**b as usize];
             block.state == BlockState::Full && (block.incomplete == 0 || incomplete)
@@ -258,7 +257,7 @@ impl Region {
         let at = slice - self.geometry.first_data_slice(block);
         let (word, bit) = (at as usize / 64, 1 << (at % 64));
         let block = &mut self.blocks[block as usize];
-        if self.mutants.has(Mutant::OpenSlicesFreed) && block.bitmap[word] & bit == 0 {
+        if !self.rules.open_slices_keep_blocks() && block.bitmap[word] & bit == 0 {
             return;
         }
         assert!(block.bitmap[word] & bit != 0, "a slice goes home once");
@@ -278,7 +277,7 @@ impl Region {
 
     /// The collected blocks that nothing is needed of any more: their headers are about to say so.
     pub fn take_unneeded(&mut self, port: &mut Port<'_>) -> Vec<u32> {
-        let any_slices = self.mutants.has(Mutant::OpenSlicesFreed);
+        let any_slices = !self.rules.open_slices_keep_blocks();
         let mut unneeded = Vec::new();
         for &number in &self.collected {
             let block = &mut self.blocks[number as usize];
@@ -331,7 +330,7 @@ mod tests {
         let mut hoop = plug(Hoop::new(&context).expect("the region is large enough"));
         let geometry = Geometry::within(Addr(4096), 5 << 10, 1 << 10);
         assert_eq!((geometry.blocks, geometry.data_slices()), (4, 6));
-        let mut region = Region::new(geometry, Sequence::of(0), context.mutants());
+        let mut region = Region::new(geometry, Sequence::of(0), Rules::of(&context));
         test(&mut region, &mut hoop.parts(&mut machine).1);
     }
 

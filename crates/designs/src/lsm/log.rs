@@ -1,6 +1,6 @@
 //! The log in PM: where its segments lie, how a transaction is laid out in one, and how it is read back.
 
-use super::{LsmConfig, Mutant};
+use super::{LsmConfig, Rules};
 use crate::fields::HOME;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::SurvivingImage;
@@ -183,7 +183,7 @@ impl Log {
 
 /// Clears what may be taken for a commit record, so that none is there but those that are written.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if context.mutants().has(Mutant::LogNotCleared) {
+    if !Rules::of(context).log_is_cleared() {
         return;
     }
     let log = Log::of(context);

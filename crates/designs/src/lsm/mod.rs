@@ -79,6 +79,7 @@ mod index;
 mod log;
 mod protocol;
 mod recovery;
+mod rules;
 mod segments;
 
 use graven_base::config::Size;
@@ -88,13 +89,13 @@ use graven_base::{choice, section};
 use graven_machine::design::{
     Acknowledgement, DesignContext, DesignInfo, Guarantee, Rounds, Step, plug,
 };
-use graven_machine::mutants;
 
 use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
 use event::{COVER_POINTS, Counters};
 use log::format;
 use protocol::Lsm;
 use recovery::recover;
+use rules::Rules;
 
 choice! {
     /// Accesses to PM before which a thread looks the address up.
@@ -183,7 +184,7 @@ pub const INFO: DesignInfo = DesignInfo {
     host_bytes,
     format,
     recover,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     derived: &[FILLS_PARALLEL_SHARE, DATA_REDUCTION],
     cover_points: COVER_POINTS,
@@ -204,40 +205,3 @@ pub const INFO: DesignInfo = DesignInfo {
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };
-
-mutants! {
-    /// The commit record is sent with the entries.
-    RecordOvertakesEntries = "record-overtakes-entries";
-    /// A commit is acknowledged when its record is sent.
-    RecordNotAwaited = "record-not-awaited";
-    /// A commit leaves no record.
-    CommitRecordMissing = "commit-record-missing";
-    /// The head moves when the words are on their way home.
-    HomesNotAwaited = "homes-not-awaited";
-    /// A collection writes the oldest version of a word home.
-    OldestMigrated = "oldest-migrated";
-    /// A collection leaves segments that are not full alone, but the head passes them.
-    OpenSegmentsLeftOut = "open-segments-left-out";
-    /// A collection does not wait for transactions on their way into the log.
-    AppendsNotAwaited = "appends-not-awaited";
-    /// Segments are free when the head is on its way.
-    FreedBeforeHead = "freed-before-head";
-    /// Segments are free, and the head stays.
-    HeadStays = "head-stays";
-    /// A segment is used again while a line of it is being read.
-    ReadsNotAwaited = "reads-not-awaited";
-    /// A collection empties the index, newer versions included.
-    IndexEmptied = "index-emptied";
-    /// A collection leaves the index as it is.
-    IndexStays = "index-stays";
-    /// A miss does not find the words of running transactions.
-    OpenWordsForgotten = "open-words-forgotten";
-    /// Recovery takes transactions in the order in which they lie in the log.
-    RecoveryByPlace = "recovery-by-place";
-    /// Recovery moves the head first.
-    RecoveryMovesHeadFirst = "recovery-moves-head-first";
-    /// Recovery reads transactions below the head, too.
-    HeadIgnored = "head-ignored";
-    /// The log is put to use as it is found.
-    LogNotCleared = "log-not-cleared";
-}

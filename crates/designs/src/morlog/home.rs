@@ -7,7 +7,6 @@
 use graven_base::memory::{Addr, LineAddr, WordMask};
 use graven_machine::request::WriteOrder;
 
-use super::Mutant;
 use super::buffers::{Place, Redo};
 use super::event::Event;
 use super::line_state::Line;
@@ -27,11 +26,11 @@ impl Morlog {
             return WriteOrder::NONE;
         }
         let entries = self.undo_redo.ahead_of_line(line);
-        if entries > 0 && !self.mutants.has(Mutant::EntriesStay) {
+        if entries > 0 && self.rules.entries_leave_before_line() {
             port.emit(Event::Hurried { line, entries });
             self.send_undo_redo(port, entries);
         }
-        if port.is_durable(self.last_undo) || self.mutants.has(Mutant::DataDoesNotWait) {
+        if port.is_durable(self.last_undo) || !self.rules.data_waits() {
             return WriteOrder::NONE;
         }
         self.last_undo
@@ -44,7 +43,7 @@ impl Morlog {
             return;
         }
         port.emit(Event::ULogLeftL1);
-        if self.mutants.has(Mutant::EvictionLogsNothing) {
+        if !self.rules.eviction_logs_redo() {
             self.give_up_redo(&old);
         } else {
             self.save_redo(port, &old);
@@ -76,7 +75,7 @@ impl Morlog {
         let data = self.data_leaves(port, line, mask, forced);
         if let Some(table) = &mut self.table {
             table.leaves(Holder::Cached(line), data.number);
-            if self.mutants.has(Mutant::TableCountsSent) {
+            if !self.rules.table_counts_durable() {
                 table.durable(data.number);
             }
         }
@@ -94,10 +93,10 @@ impl Morlog {
         self.data_writes_sent += 1;
         let number = self.data_writes_sent;
         let epoch = self.data_writes.sent();
-        if self.mutants.has(Mutant::DiscardLeavesNothing) {
+        if !self.rules.discard_is_recorded() {
             self.discard_silently(port, line, mask);
         }
-        let sent = match self.mutants.has(Mutant::HomeWhenSent) {
+        let sent = match !self.rules.home_when_durable() {
             false => Place::Leaving(number),
             true => Place::Home,
         };

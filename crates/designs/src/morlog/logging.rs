@@ -6,7 +6,6 @@ use graven_base::time::{Cycle, NEVER};
 use graven_machine::design::{Stall, Store};
 use graven_machine::request::WriteOrder;
 
-use super::Mutant;
 use super::buffers::{Place, Redo, UndoRedo, Waiting};
 use super::event::Event;
 use super::line_state::{Line, Owner, State};
@@ -58,7 +57,7 @@ impl Morlog {
     /// The L1 word takes the redo data in place.
     fn update_in_l1(&mut self, store: &Store, word: usize) {
         let (owner, changed) = (self.owner(store.tx), self.changed(store.old, store.new));
-        let replaces = self.mutants.has(Mutant::FlagOfLastStore);
+        let replaces = !self.rules.flags_add_up();
         let line = self.states.get(store.core, store.addr.line()).expect("it has states");
         if line.states[word] == State::URLog || replaces {
             line.dirty[word] = 0;
@@ -75,7 +74,7 @@ impl Morlog {
 
     /// Puts a store into the undo+redo entry that its transaction has in the buffer for the word.
     fn merge(&mut self, port: &mut Port<'_>, store: &Store) -> bool {
-        let takes_undo = self.mutants.has(Mutant::MergeTakesUndo);
+        let takes_undo = !self.rules.merge_keeps_undo();
         let owner = self.owner(store.tx);
         let Some(entry) = self.undo_redo.find(store.addr, owner) else {
             return false;
@@ -99,8 +98,7 @@ impl Morlog {
         if !self.has_place(port, tx.thread) {
             return Stall::Retry;
         }
-        let owes =
-            self.discard_stored_again(port, store) && !self.mutants.has(Mutant::DebtIsForgotten);
+        let owes = self.discard_stored_again(port, store) && self.rules.debt_is_kept();
         self.core_of[tx.thread as usize] = core;
         self.running_of(store);
         self.logs.end(tx.thread).undo_redo += 1;
@@ -151,7 +149,7 @@ impl Morlog {
 
     /// Redo data of the word in the redo buffer is superseded (§III-B). Returns whether there was any.
     pub fn discard_stored_again(&mut self, port: &mut Port<'_>, store: &Store) -> bool {
-        if self.mutants.has(Mutant::RedoOutlivesStore) {
+        if !self.rules.store_discards_redo() {
             return false;
         }
         let owner = self.owner(store.tx);
@@ -170,7 +168,7 @@ impl Morlog {
     /// that only the L1 has is saved first.
     fn take_over_line(&mut self, port: &mut Port<'_>, core: u32, line: LineAddr, owner: Owner) {
         let Some(states) = self.states.get(core, line) else { return };
-        if states.owner == owner || self.mutants.has(Mutant::OwnersAreNotCompared) {
+        if states.owner == owner || !self.rules.owners_are_compared() {
             return;
         }
         let old = self.states.remove(core, line).expect("just seen");
@@ -283,7 +281,7 @@ impl Morlog {
                 }
                 Waiting::Commit { ulog, number } => {
                     self.pack_commit(owner, number, ulog);
-                    if self.logs.ends.len() > 1 && !self.mutants.has(Mutant::RecordsPassCommits) {
+                    if self.logs.ends.len() > 1 && self.rules.records_follow_commits() {
                         return left;
                     }
                 }
@@ -363,7 +361,7 @@ impl Morlog {
         let head = self.logs.ends[log].head;
         let ordered = self.delay_persistence
             && self.logs.ends.len() > 1
-            && !self.mutants.has(Mutant::RecordsPassCommits);
+            && self.rules.records_follow_commits();
         let packer = &mut self.logs.ends[log].packer;
         let after = self.last_commit;
         let sent = packer.send(port, batch, after, |_| Write::Log);

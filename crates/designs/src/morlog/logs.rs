@@ -7,7 +7,7 @@
 //! and must not be redone, whatever is left of it in its log. It moves before the heads do. A second such
 //! word, the *void* flag (word 2), is for recovery: once it is set, all logs are empty.
 
-use super::{LogType, MorlogConfig, Mutant};
+use super::{LogType, MorlogConfig, Rules};
 use crate::force_write_back::log_bytes_for;
 use crate::packed_log::{Faults, Format, Log, Packer};
 use graven_base::config::{Config, ConfigError, Size};
@@ -49,14 +49,14 @@ pub fn lines(config: &Config) -> u64 {
 
 /// The mutants of the log itself.
 fn faults(context: &DesignContext) -> Faults {
-    let mutants = context.mutants();
+    let rules = Rules::of(context);
     Faults {
-        torn_bit_stays: mutants.has(Mutant::TornBitStays),
-        one_torn_bit: mutants.has(Mutant::OneTornBit),
-        not_cleared: mutants.has(Mutant::LogNotCleared),
-        metadata_first: mutants.has(Mutant::MetadataFirst),
-        holes_are_skipped: mutants.has(Mutant::HolesAreSkipped),
-        both_differential: mutants.has(Mutant::BothDifferential),
+        torn_bit_stays: !rules.torn_bit_turns(),
+        one_torn_bit: !rules.every_word_has_torn_bit(),
+        not_cleared: !rules.log_is_cleared(),
+        metadata_first: !rules.metadata_follows_data(),
+        holes_are_skipped: !rules.holes_end_the_log(),
+        both_differential: !rules.one_word_stays_whole(),
     }
 }
 

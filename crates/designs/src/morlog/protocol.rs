@@ -9,8 +9,8 @@ use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WordMask}
 use graven_base::time::{Cycle, NEVER};
 use graven_machine::config::{CoreConfig, L1Config, traversal_cycles};
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, L1EvictionDesign, Mutants,
-    NonTemporalDesign, Stall, Store, Unused, Writeback, WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, L1EvictionDesign, NonTemporalDesign, Stall,
+    Store, Unused, Writeback, WritebackAction,
 };
 use graven_machine::request::{self, WriteClass, WriteOrder};
 
@@ -22,7 +22,7 @@ use super::logs::{self, Logs};
 use super::non_temporal::Parking;
 use super::table::TransactionTable;
 use super::truncation::{Cut, Truncation};
-use super::{MorlogConfig, Mutant, Truncate, check};
+use super::{MorlogConfig, Rules, Truncate, check};
 use crate::force_write_back::{self, DataWrites, Scanner, TagVisits};
 use crate::packed_log::Record;
 
@@ -125,7 +125,7 @@ pub struct Morlog {
     pub data_writes_sent: DataWriteNumber,
     pub truncation: Option<Truncation>,
     pub table: Option<TransactionTable>,
-    pub mutants: Mutants<Mutant>,
+    pub rules: Rules,
     pub cores: u32,
     /// Per thread, the core on which it was last seen to store.
     pub core_of: Vec<u32>,
@@ -157,9 +157,9 @@ impl Morlog {
             0 => force_write_back::interval_for(logs::lines(config), config),
             given => given,
         };
-        let mutants = context.mutants();
+        let rules = Rules::of(context);
         let faults = force_write_back::Faults {
-            nothing_is_forced: mutants.has(Mutant::NothingIsForced),
+            nothing_is_forced: !rules.old_lines_are_forced(),
             ..Default::default()
         };
         let cores = config.get::<CoreConfig>().count;
@@ -167,7 +167,7 @@ impl Morlog {
         let logs = Logs::new(context);
         let cut = Cut::first(&logs);
         let table = (morlog.truncation == Truncate::Table).then(|| {
-            let in_order = logs.ends.len() > 1 && !mutants.has(Mutant::TableInAnyOrder);
+            let in_order = logs.ends.len() > 1 && rules.table_in_order();
             TransactionTable::new(morlog.transaction_table_entries, in_order)
         });
         Ok(Morlog {
@@ -198,7 +198,7 @@ impl Morlog {
             data_writes_sent: 0,
             truncation: None,
             table,
-            mutants,
+            rules,
             cores,
             core_of: vec![0; context.threads as usize],
             taken: Vec::new(),
@@ -314,7 +314,7 @@ impl AbsorbingDesign for Morlog {
             return WritebackAction::Absorb;
         }
         let data = self.cached_words_leave(port, line, mask, false);
-        if mask != WordMask::MAX && !self.mutants.has(Mutant::ParkedWordsLeave) {
+        if mask != WordMask::MAX && self.rules.parked_words_stay() {
             let write = request::Write::line(WriteClass::Data, line, *content);
             let write = write.masked(mask).after(after);
             port.write_reported(write, Write::Data(data), 0);

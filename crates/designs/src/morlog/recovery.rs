@@ -12,13 +12,13 @@
 //! that all are empty.
 
 use super::logs::Places;
-use super::{MorlogConfig, Mutant};
+use super::{MorlogConfig, Rules};
 use crate::packed_log::{Kind, Record};
 use graven_base::codecs::mask_of_bytes;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{WordMap, words_in};
 use graven_base::surviving::{SurvivingImage, Work};
-use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
+use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Makes empty logs of whatever the region holds.
 pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
@@ -65,7 +65,7 @@ pub fn recover(
     _registers: &[u64],
     image: &mut SurvivingImage,
 ) -> RecoveryReport {
-    let mutants: Mutants<Mutant> = context.mutants();
+    let rules = Rules::of(context);
     let places = Places::of(context);
     let mut report = RecoveryReport::default();
     let several = places.logs.len() > 1;
@@ -92,7 +92,7 @@ pub fn recover(
         move_heads(image);
         return report;
     }
-    if mutants.has(Mutant::RecoveryMovesHeadFirst) {
+    if !rules.recovery_moves_head_last() {
         move_heads(image);
     }
     let mut transactions = Vec::with_capacity(TRANSACTIONS_EXPECTED);
@@ -104,7 +104,7 @@ pub fn recover(
     }
     // Each record is entered with its transaction.
     image.work(Work::Table, report.records_scanned);
-    if !mutants.has(Mutant::RedoByThread) {
+    if rules.redo_in_commit_order() {
         image.work_of_sort(transactions.len());
         transactions.sort_by_key(|t| t.commit.map_or(u64::MAX, |(number, _)| number));
     }
@@ -127,7 +127,7 @@ pub fn recover(
     let undone = transactions.iter().zip(&counts).filter(|(_, counts)| !**counts).map(|(t, _)| t);
     let mut undo: Vec<&Record> =
         undone.flat_map(|t| &t.records).filter(|r| r.kind == Kind::UndoRedo).copied().collect();
-    if !mutants.has(Mutant::UndoOldestFirst) {
+    if rules.undo_newest_first() {
         undo.reverse();
     }
     for record in undo {
@@ -137,14 +137,14 @@ pub fn recover(
     }
     image.bypass_caches(false);
     image.fence();
-    if !mutants.has(Mutant::RecoveryMovesHeadFirst) {
+    if rules.recovery_moves_head_last() {
         move_heads(image);
     }
     report
 }
 
 fn undo_value(record: &Record, context: &DesignContext, image: &mut SurvivingImage) -> u64 {
-    if !context.mutants().has(Mutant::UndoInDirtyBytes) {
+    if Rules::of(context).undo_restores_whole_words() {
         return record.undo;
     }
     let mask = mask_of_bytes(record.dirty);
@@ -205,7 +205,7 @@ fn whole(
     horizon: Option<u64>,
     context: &DesignContext,
 ) -> Vec<bool> {
-    let mutants: Mutants<Mutant> = context.mutants();
+    let rules = Rules::of(context);
     let mut all_before = true;
     let mut expected = None;
     let mut counts = Vec::with_capacity(transactions.len());
@@ -222,12 +222,12 @@ fn whole(
         // A number that is missing is a transaction that committed and whose record is not there.
         if let Some(horizon) = horizon {
             all_before &=
-                number == expected.unwrap_or(horizon + 1) || mutants.has(Mutant::PrefixIsIgnored);
+                number == expected.unwrap_or(horizon + 1) || !rules.only_a_prefix_is_redone();
             expected = Some(number + 1);
         }
-        let is_whole = transaction.late == ulog || mutants.has(Mutant::CounterIsIgnored);
+        let is_whole = transaction.late == ulog || !rules.counter_tells_whole();
         counts.push(is_whole && all_before);
-        all_before &= is_whole || mutants.has(Mutant::PrefixIsIgnored);
+        all_before &= is_whole || !rules.only_a_prefix_is_redone();
     }
     counts
 }

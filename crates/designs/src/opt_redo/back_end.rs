@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{Committed, Hold, OptRedo, Phase, Port, Read, Thread, Write};
 use super::record::{Kind, Metadata};
@@ -105,7 +104,7 @@ impl OptRedo {
         if self.batch.is_some() {
             return;
         }
-        let early = self.mutants.has(Mutant::CheckpointBeforeCommit);
+        let early = !self.rules.checkpoint_follows_commit();
         let most = self.config.checkpoint_transactions as usize;
         // Those before a commit record that is not durable: they are the first in commit order.
         let ready = if early { self.committed.len() } else { self.durable }.min(most);
@@ -174,7 +173,7 @@ impl OptRedo {
             return self.ask(port);
         }
         self.combine(port);
-        if self.mutants.has(Mutant::TruncatedAtSending) {
+        if !self.rules.truncated_when_durable() {
             self.truncate(port);
         }
         self.send_updates(port);
@@ -184,13 +183,12 @@ impl OptRedo {
 
     /// All records are there: the newest update of each word is what goes home.
     fn combine(&mut self, port: &mut Port<'_>) {
-        let mutants = self.mutants;
+        let rules = self.rules;
         let batch = self.batch();
-        if mutants.has(Mutant::OldestUpdateWins) {
+        if !rules.newest_update_wins() {
             batch.records.reverse();
         }
-        let (updates, updated, shared) =
-            batch.combined(mutants.has(Mutant::WholeLinesCheckpointed));
+        let (updates, updated, shared) = batch.combined(!rules.only_own_words_are_checkpointed());
         let words: u64 = updates.iter().map(|u| u64::from(u.words.count_ones())).sum();
         let stores_to = |line| self.threads.iter().any(|t| t.updates > 0 && t.last == Some(line));
         let open_line = updates.iter().any(|u| stores_to(u.line));
@@ -227,7 +225,7 @@ impl OptRedo {
         self.retired = newest;
         port.emit(Event::BatchHome);
         self.victims.retired(newest);
-        if !self.mutants.has(Mutant::TruncatedAtSending) {
+        if self.rules.truncated_when_durable() {
             self.truncate(port);
         } else if truncations == 0 {
             self.finish(port);
@@ -238,7 +236,7 @@ impl OptRedo {
 
     /// Everything up to the batch's last transaction is at home, says one word, for the areas of all threads.
     fn truncate(&mut self, port: &mut Port<'_>) {
-        let by_thread = self.mutants.has(Mutant::TruncatedThreadByThread);
+        let by_thread = !self.rules.truncated_together();
         let batch = self.batch();
         let newest = batch.newest();
         let mut threads: Vec<ThreadId> = vec![0];
@@ -254,7 +252,7 @@ impl OptRedo {
             let write = request::Write::words(WriteClass::Metadata, header, &[newest]);
             port.write_reported(write, Write::Truncation, 0);
         }
-        if self.mutants.has(Mutant::SlotsFreedEarly) {
+        if !self.rules.slots_free_when_durable() {
             self.free_slots(port);
         }
     }

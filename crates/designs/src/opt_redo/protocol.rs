@@ -9,15 +9,14 @@ use graven_base::memory::{LineAddr, LineData};
 use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Mutants, Stall, Store, Writeback,
-    WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, Writeback, WritebackAction,
 };
 
 use super::back_end::Batch;
 use super::event::Event;
 use super::logging::LogEntry;
 use super::record::{Area, SEQUENCE};
-use super::{Mutant, OptRedoConfig};
+use super::{OptRedoConfig, Rules};
 use crate::victims::{self, Parked, Victim, Victims};
 
 pub(super) type Port<'a> = design::Port<'a, OptRedo>;
@@ -109,7 +108,7 @@ pub(super) enum Timer {
 /// The controller's state.
 pub(super) struct OptRedo {
     pub(super) config: OptRedoConfig,
-    pub(super) mutants: Mutants<Mutant>,
+    pub(super) rules: Rules,
     pub(super) threads: Vec<Thread>,
     pub(super) victims: Victims,
     /// Commit sequence number of the newest transaction.
@@ -143,7 +142,7 @@ impl OptRedo {
             held: None,
         };
         Ok(OptRedo {
-            mutants: context.mutants(),
+            rules: Rules::of(context),
             threads: (0..context.threads).map(thread).collect(),
             victims: Victims::new(config.victim_cache_lines),
             sequence: context.first_number(SEQUENCE),
@@ -172,11 +171,11 @@ impl OptRedo {
         if victim.open != 0 {
             port.emit(Event::Victims(victims::Event::Uncommitted));
         }
-        if self.mutants.has(Mutant::OlderVictimStays) && self.victims.keep_older(line, victim) {
+        if !self.rules.newer_victim_replaces() && self.victims.keep_older(line, victim) {
             return WritebackAction::Absorb;
         }
         let parked = self.victims.park(line, victim);
-        if parked == Parked::Waits && self.mutants.has(Mutant::OverflowGoesHome) {
+        if parked == Parked::Waits && !self.rules.overflow_waits() {
             self.victims.give_up_newest();
             return WritebackAction::Send(Writeback::FREE);
         }
@@ -281,10 +280,10 @@ impl AbsorbingDesign for OptRedo {
         content: &LineData,
     ) -> WritebackAction<Write> {
         let open = self.open_threads();
-        let unaware = self.mutants.has(Mutant::CommittedNotParked);
+        let unaware = !self.rules.parked_for_committed_too();
         let newest = if unaware { self.retired } else { self.sequence };
         let is_waited_for = open != 0 || newest > self.retired;
-        if !is_waited_for || self.mutants.has(Mutant::EvictionsGoHome) {
+        if !is_waited_for || !self.rules.evictions_are_parked() {
             return WritebackAction::Send(Writeback::FREE);
         }
         self.park(port, line, Victim { data: *content, open, newest })

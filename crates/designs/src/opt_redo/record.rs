@@ -1,12 +1,12 @@
 //! What lies in a slot of a log area, and where: update records and commit records.
 
-use super::{Mutant, OptRedoConfig};
+use super::{OptRedoConfig, Rules};
 use crate::fields::{HOME, THREAD_BITS};
 use crate::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
 use graven_base::surviving::{Slots, SurvivingImage, Work};
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::DesignContext;
 
 /// One line of data, one of metadata.
 pub(super) const SLOT_BYTES: u64 = 2 * LINE_BYTES;
@@ -95,7 +95,7 @@ impl Metadata {
 pub(super) struct Area {
     start: Addr,
     pub(super) slots: u64,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Area {
@@ -103,7 +103,7 @@ impl Area {
         let bytes = context.config.get::<OptRedoConfig>().log_bytes_per_thread.0;
         let start = context.thread_area(thread, bytes);
         let slots = (bytes - HEADER_BYTES) / SLOT_BYTES;
-        Area { start, slots, mutants: context.mutants() }
+        Area { start, slots, rules: Rules::of(context) }
     }
 
     /// The word that truncates: everything up to the commit sequence number in it is at home.
@@ -140,7 +140,7 @@ impl Area {
         }
         let [home, sequence, number] = image.load_words(line.word(1));
         let mut words = [head, home, sequence, number];
-        if self.mutants.has(Mutant::TornBitsIgnored) {
+        if !self.rules.torn_bits_are_checked() {
             words = torn::as_the_first(words);
         }
         Metadata::parse(words)
@@ -161,7 +161,6 @@ impl Area {
 mod tests {
     use super::*;
     use crate::torn::LOW_63;
-    use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
     fn any_metadata() -> impl Strategy<Value = Metadata> {
@@ -222,7 +221,7 @@ mod tests {
 
     #[test]
     fn slots_come_round_behind_the_header_and_passes_alternate() {
-        let area = Area { start: Addr(4096), slots: 2, mutants: Mutants::of(MutantSet::NONE) };
+        let area = Area { start: Addr(4096), slots: 2, rules: Rules::default() };
         let places: Vec<(u64, bool)> =
             (0..5).map(|n| (area.data(n).addr().0 - 4096, area.torn(n))).collect();
         assert_eq!(places, [(128, true), (256, true), (128, false), (256, false), (128, true)]);

@@ -1,10 +1,10 @@
 //! Commit: the transaction's lines go to PM, each to its own place, then the record of their pages.
 
+use super::Shootdown;
 use super::event::Event;
 use super::layout::{Physical, Slot};
 use super::protocol::{Osp, Port, Read, Timer, Write};
 use super::write_set::Written;
-use super::{Mutant, Shootdown};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, LineData, WordMask};
 use graven_base::time::Cycle;
@@ -100,7 +100,7 @@ impl Osp {
         for at in 0..self.threads[thread].writes.lines.len() {
             let line = self.threads[thread].writes.lines[at].line;
             let is_shared = self.words_of_others(thread, line) != 0;
-            if is_shared && !self.mutants.has(Mutant::WholeLinesCommitted) {
+            if is_shared && self.rules.foreign_words_stay() {
                 reads += self.read_shared(port, thread, at);
             }
         }
@@ -154,7 +154,7 @@ impl Osp {
         for at in 0..self.threads[thread].writes.lines.len() {
             let Written { line, slot, .. } = self.threads[thread].writes.lines[at];
             let others = self.words_of_others(thread, line);
-            if others == 0 || self.mutants.has(Mutant::WholeLinesCommitted) {
+            if others == 0 || !self.rules.foreign_words_stay() {
                 self.flush(port, &mut flushing, line, slot);
             } else {
                 self.flush_shared(port, &mut flushing, line, slot, others);
@@ -230,7 +230,7 @@ impl Osp {
         content: LineData,
     ) {
         self.leaving.add(place);
-        let overtakes = self.mutants.has(Mutant::SharedLineOvertakesRecord);
+        let overtakes = !self.rules.shared_line_follows_record();
         let after = if overtakes { WriteOrder::NONE } else { commit.order };
         let write = request::Write::line(WriteClass::Data, place, content).after(after);
         port.write_reported(write, Write::Leaving { place }, 0);
@@ -245,7 +245,7 @@ impl Osp {
     }
 
     fn flush_barrier(&self, line: LineAddr, slot: Slot) -> WriteOrder {
-        let overtakes = self.mutants.has(Mutant::FlushOvertakesRecord);
+        let overtakes = !self.rules.flush_follows_record();
         if overtakes { WriteOrder::NONE } else { self.barrier(line, slot) }
     }
 
@@ -258,7 +258,7 @@ impl Osp {
         after: WriteOrder,
         fall: Cycle,
     ) {
-        let is_awaited = !self.mutants.has(Mutant::FlushNotAwaited);
+        let is_awaited = self.rules.flush_is_awaited();
         flushing.commit.flushes += u32::from(is_awaited);
         let about = is_awaited.then_some(Write::Flush { commit: flushing.key });
         let write = request::Write::line(WriteClass::Data, place, content).after(after);
@@ -272,7 +272,7 @@ impl Osp {
             return;
         }
         port.emit(Event::CommitWaitsForEviction);
-        if !self.mutants.has(Mutant::EvictionNotAwaited) {
+        if self.rules.eviction_is_awaited() {
             commit.evictions.push((place, on_their_way));
         }
     }
@@ -322,7 +322,7 @@ impl Osp {
         lines.clear();
         self.spare.push(lines);
         port.emit(Event::Recorded { thread });
-        if !self.mutants.has(Mutant::RecordNotAwaited) {
+        if self.rules.record_is_awaited() {
             self.acknowledge(port, thread, wait);
         }
         self.consolidate_next(port);

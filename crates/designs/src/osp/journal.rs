@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::Mutant;
 use super::event::Event;
 use super::layout::{ENTRIES_PER_LINE, ENTRY_BYTES, JournalEntry, Layout, Slot, home_word};
 use super::pages::Page;
@@ -175,7 +174,7 @@ impl Osp {
         for of_page in self.commits[key].lines.chunk_by(|a, b| a.slot == b.slot) {
             let (slot, (set, mask)) = (of_page[0].slot, self.bits(of_page));
             let page = self.pages.get(slot);
-            if page.pending && !self.mutants.has(Mutant::RecordsOfAPageTogether) {
+            if page.pending && self.rules.records_of_a_page_in_turn() {
                 return false;
             }
             self.journal.entries.push((slot, page.durable & !mask | set));
@@ -193,7 +192,7 @@ impl Osp {
         let last = lines.last_mut().expect("a record has entries");
         *last = last.ordered(order);
         let writes = lines.len() as u32;
-        let has_marker = writes > 1 && !self.mutants.has(Mutant::MarkerOvertakesRecord);
+        let has_marker = writes > 1 && self.rules.marker_follows_record();
         let marker = if has_marker { lines.pop() } else { None };
         self.journal.records.push_back(Record { of, first, entries, writes, marker });
         self.journal.records_underway += 1;
@@ -201,10 +200,10 @@ impl Osp {
             port.write_reported(line, Write::Journal { first }, 0);
         }
         match of {
-            Of::Consolidation(slot) if self.mutants.has(Mutant::PageReusedEarly) => {
+            Of::Consolidation(slot) if !self.rules.page_free_when_recorded() => {
                 self.release_page(port, slot);
             }
-            Of::Commit(key) if self.mutants.has(Mutant::RecordNotAwaited) => {
+            Of::Commit(key) if !self.rules.record_is_awaited() => {
                 self.acknowledge(port, self.commits[key].thread as usize, 0);
             }
             _ => {}
@@ -284,7 +283,7 @@ impl Osp {
             port.write_reported(self.line_of_table(of_line), Write::Checkpoint, 0);
         }
         self.journal.checkpoint = Some(Checkpoint { upto, writes });
-        if self.mutants.has(Mutant::CheckpointNotAwaited) {
+        if !self.rules.checkpoint_is_awaited() {
             self.truncate(port, upto);
         }
     }
@@ -295,7 +294,7 @@ impl Osp {
         let line = layout.table_bitmap(slots[0]).line();
         let empty = request::Write::line(WriteClass::Gc, line, [0; WORDS_PER_LINE]);
         let mut write = empty.masked(0);
-        let ahead = self.mutants.has(Mutant::CheckpointAhead);
+        let ahead = !self.rules.checkpoint_follows_journal();
         let bits = |page: &Page| if ahead { page.committed } else { page.durable };
         for &slot in slots {
             let at = layout.table_bitmap(slot);
@@ -316,7 +315,7 @@ impl Osp {
         let (upto, layout) = (checkpoint.upto, self.journal.layout);
         let write = request::Write::words(WriteClass::Gc, layout.head, &[upto]);
         port.write_reported(write, Write::Head, 0);
-        if self.mutants.has(Mutant::HeadNotAwaited) {
+        if !self.rules.head_is_awaited() {
             self.truncate(port, upto);
         }
     }
@@ -344,7 +343,7 @@ impl Osp {
     pub(super) fn write_home_word(&mut self, port: &mut Port<'_>, slot: Slot) {
         let (page, layout) = (self.pages.get_mut(slot), self.journal.layout);
         let (at, word) = (layout.table_home(slot), home_word(page.home));
-        if self.mutants.has(Mutant::HomeWordNotAwaited) {
+        if !self.rules.home_word_is_awaited() {
             page.pending = false;
         }
         self.journal.home_words += 1;
@@ -355,7 +354,7 @@ impl Osp {
     /// The table knows it.
     pub(super) fn home_word_durable(&mut self, port: &mut Port<'_>, slot: Slot) {
         self.journal.home_words -= 1;
-        if !self.mutants.has(Mutant::HomeWordNotAwaited) {
+        if self.rules.home_word_is_awaited() {
             self.pages.get_mut(slot).pending = false;
         }
         self.send_records(port);

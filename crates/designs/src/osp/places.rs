@@ -1,6 +1,5 @@
 //! Lines that leave the caches go to their current places, and lines that are missed are read from there.
 
-use super::Mutant;
 use super::event::Event;
 use super::layout::Physical;
 use super::protocol::{Osp, Port, Read, Write};
@@ -22,7 +21,7 @@ impl Osp {
             return WritebackAction::Send(Writeback::FREE);
         };
         let was_stopped = self.stop_consolidation(port, slot);
-        let in_shadow = if self.mutants.has(Mutant::EvictedOverCommitted) {
+        let in_shadow = if !self.rules.evicted_beside_committed() {
             self.pages.is_committed_in_shadow(slot, line)
         } else {
             self.pages.is_current_in_shadow(slot, line)
@@ -35,7 +34,7 @@ impl Osp {
             self.leaving.add(place);
         }
         port.emit(Event::Evicted { line, to_shadow, held, uncommitted });
-        let overtakes = self.mutants.has(Mutant::EvictionOvertakesRecord);
+        let overtakes = !self.rules.eviction_follows_record();
         let after = if overtakes { WriteOrder::NONE } else { barrier };
         let report = uncommitted.then_some(Write::Leaving { place });
         let action = if in_shadow {

@@ -8,7 +8,7 @@ use graven_base::memory::{LineAddr, LineData};
 use graven_base::time::Cycle;
 use graven_machine::config::CoreConfig;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Mutants, Stall, Store, WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, WritebackAction,
 };
 use slab::Slab;
 
@@ -20,7 +20,7 @@ use super::layout::{Layout, Physical, Slot};
 use super::pages::{Page, Pages};
 use super::tlb::Tlb;
 use super::write_set::WriteSet;
-use super::{Mutant, OspConfig};
+use super::{OspConfig, Rules};
 
 /// What the design may do to the machine.
 pub(super) type Port<'a> = design::Port<'a, Osp>;
@@ -80,7 +80,7 @@ pub(super) struct Thread {
 /// The TLBs of the cores, and the controller.
 pub(super) struct Osp {
     pub(super) config: OspConfig,
-    pub(super) mutants: Mutants<Mutant>,
+    pub(super) rules: Rules,
     pub(super) threads: Vec<Thread>,
     pub(super) tlbs: Vec<Tlb>,
     pub(super) pages: Pages,
@@ -109,7 +109,7 @@ impl Osp {
         let cores = context.config.get::<CoreConfig>().count as usize;
         Ok(Osp {
             config: context.config.get::<OspConfig>().clone(),
-            mutants: context.mutants(),
+            rules: Rules::of(context),
             threads: vec![Thread::default(); context.threads as usize],
             tlbs: vec![Tlb::default(); cores],
             pages: Pages::new(layout),

@@ -1,6 +1,5 @@
 //! Headers: where they are kept, and when they are written to PM; BLOM's ADR entries.
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{Port, Redu};
 use super::queue::Request;
@@ -102,7 +101,7 @@ impl Redu {
                 continue;
             }
             self.write_header(port, id, record);
-            if self.mutants.has(Mutant::AdrFreedAtSending) {
+            if !self.rules.adr_free_when_durable() {
                 self.transactions[id].records[record].buffered = false;
                 self.free_adr_entries(port, 1);
             }
@@ -148,7 +147,7 @@ impl Redu {
         let transaction = &self.transactions[id];
         let of = &transaction.records[record];
         let decides = self.blocks.is_none() && transaction.is_last(record);
-        let early = self.mutants.has(Mutant::HeaderOvertakesEntries);
+        let early = !self.rules.headers_follow_entries();
         let ready = transaction.is_sealed(record) && (of.durable == of.len || early);
         if ready && !decides && !of.buffered && of.written == Written::No {
             self.write_header(port, id, record);
@@ -186,11 +185,11 @@ impl Redu {
     pub(super) fn save_headers(&self, image: &mut SurvivingImage) {
         for (_, transaction) in self.transactions.iter() {
             let open = transaction.phase <= Phase::Ended;
-            if open && !self.mutants.has(Mutant::OpenHeadersSaved) {
+            if open && self.rules.only_committed_headers_are_saved() {
                 continue;
             }
             for record in 0..transaction.records.len() {
-                let first = record == 0 && self.mutants.has(Mutant::FirstHeaderNotSaved);
+                let first = record == 0 && !self.rules.all_headers_are_saved();
                 if transaction.records[record].buffered && !first {
                     self.save_header(image, transaction, record, open);
                 }

@@ -11,7 +11,7 @@ use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Mutants, Stall, Store, Unused, Writeback,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, Unused, Writeback,
     WritebackAction,
 };
 
@@ -21,7 +21,7 @@ use super::headers::Adr;
 use super::queue::LogQueue;
 use super::record::{Area, SEQUENCE};
 use super::transaction::{LogEntry, Phase, Transactions, TxId};
-use super::{Mutant, ReduConfig};
+use super::{ReduConfig, Rules};
 use crate::lalea::{BankTable, LaleaConfig, Lr};
 use crate::victims::{self, Parked, Victim, Victims};
 
@@ -118,7 +118,7 @@ pub(super) enum Timer {
 pub(super) struct Redu {
     pub(super) config: ReduConfig,
     pub(super) lalea: LaleaConfig,
-    pub(super) mutants: Mutants<Mutant>,
+    pub(super) rules: Rules,
     pub(super) threads: Vec<Thread>,
     pub(super) transactions: Transactions,
     /// Entries between L1 and controller, oldest first.
@@ -154,7 +154,7 @@ impl Redu {
         let threads = (0..context.threads).map(|t| Thread::new(Area::of(context, t)));
         Ok(Redu {
             lalea: context.config.get::<LaleaConfig>().clone(),
-            mutants: context.mutants(),
+            rules: Rules::of(context),
             threads: threads.collect(),
             transactions: Transactions::default(),
             travelling: VecDeque::new(),
@@ -193,11 +193,11 @@ impl Redu {
         if victim.open != 0 {
             port.emit(Event::Victims(victims::Event::Uncommitted));
         }
-        if self.mutants.has(Mutant::OlderVictimStays) && self.victims.keep_older(line, victim) {
+        if !self.rules.newer_victim_replaces() && self.victims.keep_older(line, victim) {
             return WritebackAction::Absorb;
         }
         let parked = self.victims.park(line, victim);
-        if parked == Parked::Waits && self.mutants.has(Mutant::OverflowGoesHome) {
+        if parked == Parked::Waits && !self.rules.overflow_waits() {
             self.victims.give_up_newest();
             return WritebackAction::Send(Writeback::FREE);
         }
@@ -249,7 +249,7 @@ impl Design for Redu {
         let t = tx.thread as usize;
         let Some(id) = self.threads[t].current else { return Stall::None };
         let transaction = &mut self.transactions[id];
-        if self.mutants.has(Mutant::EntryNotSent) && transaction.made > 1 {
+        if !self.rules.last_entry_is_sent() && transaction.made > 1 {
             transaction.made -= 1;
             self.threads[t].buffer.pop_back();
         }
@@ -310,10 +310,10 @@ impl AbsorbingDesign for Redu {
         content: &LineData,
     ) -> WritebackAction<Write> {
         let open = self.open_threads();
-        let unaware = self.mutants.has(Mutant::CommittedNotHeld);
+        let unaware = !self.rules.held_for_committed_too();
         let newest = if unaware { self.retired } else { self.sequence };
         let is_waited_for = open != 0 || newest > self.retired;
-        if !is_waited_for || self.mutants.has(Mutant::EvictionsGoHome) {
+        if !is_waited_for || !self.rules.evictions_are_held() {
             return WritebackAction::Send(Writeback::FREE);
         }
         self.hold(port, line, Victim { data: *content, open, newest })

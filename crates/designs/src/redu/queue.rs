@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::Mutant;
 use super::event::Event;
 use super::front::Message;
 use super::protocol::{Hold, Port, Redu, Write};
@@ -128,7 +127,7 @@ impl Redu {
         let Some(before) = index.checked_sub(1) else { return (at, false) };
         let before = transaction.records[record].entries[before];
         let other_bank = blocks.regions().bank_of(before) != blocks.regions().bank_of(at);
-        let is_shared = self.mutants.has(Mutant::BlockAllocatedTwice);
+        let is_shared = !self.rules.each_entry_has_a_block();
         (if is_shared { before } else { at }, other_bank)
     }
 

@@ -1,13 +1,13 @@
 //! Headers of log records: ATOM's of one line, LALEA's of two, and where they and their entries lie.
 
-use super::{Mutant, ReduConfig};
+use super::{ReduConfig, Rules};
 use crate::fields::{HOME, WORDS};
 use crate::lalea::{ENTRIES, line_at};
 use crate::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::DesignContext;
 
 /// Bytes of a record in the log area of a thread: a header, and its entries after it.
 pub(super) const RECORD_BYTES: u64 = (1 + ENTRIES as u64) * LINE_BYTES;
@@ -95,14 +95,14 @@ impl Header {
 pub(super) struct Area {
     start: Addr,
     pub(super) slots: u64,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Area {
     pub(super) fn of(context: &DesignContext, thread: ThreadId) -> Area {
         let bytes = context.config.get::<ReduConfig>().log_bytes_per_thread.0;
         let start = context.thread_area(thread, bytes);
-        Area { start, slots: bytes / RECORD_BYTES, mutants: context.mutants() }
+        Area { start, slots: bytes / RECORD_BYTES, rules: Rules::of(context) }
     }
 
     /// Where the header of a record lies.
@@ -128,7 +128,7 @@ impl Area {
         let mut words = [0; ENTRIES + 1];
         words[..ENTRIES].copy_from_slice(&entries);
         words[ENTRIES] = last;
-        if self.mutants.has(Mutant::TornBitsIgnored) {
+        if !self.rules.torn_bits_are_checked() {
             words = torn::as_the_first(words);
         }
         Header::parse(words)
@@ -145,7 +145,6 @@ impl Area {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
@@ -205,7 +204,7 @@ mod tests {
 
     #[test]
     fn slots_come_round() {
-        let area = Area { start: Addr(4096), slots: 2, mutants: Mutants::of(MutantSet::NONE) };
+        let area = Area { start: Addr(4096), slots: 2, rules: Rules::default() };
         let places: Vec<u64> = (0..3).map(|n| area.header(n).addr().0 - 4096).collect();
         assert_eq!(places, [0, 512, 0]);
         assert_eq!(area.entry(3, 6).addr(), Addr(4096 + 512 + 7 * 64));

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::record::{Area, Header, Logged, RECORDS_MAX};
-use super::{Mutant, ReduConfig};
+use super::{ReduConfig, Rules};
 use crate::lalea::{ENTRIES, Links, Lr, second_line};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WordMask};
@@ -57,7 +57,7 @@ impl Found {
 /// content. With load-aware allocation nothing is reached but what LR points to.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
     let circular = !context.config.get::<ReduConfig>().load_aware_allocation;
-    if circular && !context.mutants().has(Mutant::LogNotCleared) {
+    if circular && Rules::of(context).log_is_cleared() {
         (0..context.threads).for_each(|thread| Area::of(context, thread).clear(image));
     }
 }
@@ -74,14 +74,14 @@ pub(super) fn recover(
         search_areas(context, registers[0], image, &mut report)
     };
     let Found { mut committed, entries } = found;
-    if !context.mutants().has(Mutant::RedoneThreadByThread) {
+    if Rules::of(context).redone_in_commit_order() {
         image.work_of_sort(committed.len());
         committed.sort_by_key(|transaction| transaction.sequence);
     }
-    if context.mutants().has(Mutant::RedoneNewestFirst) {
+    if !Rules::of(context).redone_oldest_first() {
         committed.reverse();
     }
-    let whole = context.mutants().has(Mutant::WholeLinesRedone);
+    let whole = !Rules::of(context).only_own_words_are_redone();
     for Committed { sequence, thread, records, entries: of_it } in committed {
         image.note(|| format!("thread {thread}: commit {sequence}, {records} records"));
         for &Redone { entry, logged: Logged { home, words } } in &entries[of_it] {
@@ -106,7 +106,7 @@ fn search_areas(
         report.records_scanned += area.slots;
         for slot in 0..area.slots {
             let Some(last) = area.read(image, slot) else { continue };
-            let open = context.mutants().has(Mutant::UncommittedRedone) && last.sequence == 0;
+            let open = !Rules::of(context).only_committed_is_redone() && last.sequence == 0;
             if open || last.last && last.sequence > retired {
                 let first = found.entries.len();
                 let records = add_records(&area, &last, image, &mut found);
@@ -145,7 +145,7 @@ fn follow_registers(
     found.entries.reserve(ENTRIES_EXPECTED);
     for (thread, &bits) in registers.iter().enumerate() {
         let Lr { newest: mut at, mut count } = Lr::parse(bits);
-        if context.mutants().has(Mutant::OlderNotFollowed) {
+        if !Rules::of(context).older_is_followed() {
             count = count.min(1);
         }
         image.addresses_known();
@@ -188,7 +188,7 @@ fn follow_transaction(
         image.follow();
         found.add(&header, links.entries);
         (records, sequence, at) = (records + 1, header.sequence, links.next);
-        if header.last || context.mutants().has(Mutant::NextNotFollowed) {
+        if header.last || !Rules::of(context).next_is_followed() {
             return Followed { records, sequence, before: at };
         }
     }

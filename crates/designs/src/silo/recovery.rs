@@ -1,6 +1,6 @@
 //! Recovery (§III-G), from the registers and the bytes of the log areas.
 
-use super::Mutant;
+use super::Rules;
 use super::log_area::{Area, Record, TUPLE, read_media_line};
 use graven_base::memory::Addr;
 use graven_base::surviving::{SurvivingImage, Work};
@@ -70,7 +70,7 @@ pub fn recover(
         of_it.map(|(record, _)| (Addr(record.addr), record.data))
     };
     image.store_all(of(Fate::Redone));
-    if context.mutants().has(Mutant::UndoOldestFirst) {
+    if !Rules::of(context).undo_newest_first() {
         image.store_all(of(Fate::Undone));
     } else {
         image.store_all(of(Fate::Undone).rev());

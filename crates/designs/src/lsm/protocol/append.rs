@@ -2,7 +2,7 @@
 
 use super::super::event::Event;
 use super::super::log::{CommitRecord, PAYLOAD_WORDS, Position, Sequence, encode, runs};
-use super::{Lsm, Mutant, Port, Timer, Write};
+use super::{Lsm, Port, Timer, Write};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_machine::design::Stall;
@@ -110,7 +110,7 @@ impl Lsm {
         thread.append = Some(Append { record, at, lines_left: lines });
         let (entries, sequence) = (self.runs.len(), record.sequence);
         port.emit(Event::Appends { thread: id, entries, at, sequence });
-        let awaited = !self.mutants.has(Mutant::RecordOvertakesEntries);
+        let awaited = self.rules.record_follows_entries();
         self.send_entries(port, segment, first, awaited.then_some(Write::Entries(id)));
         self.map_entries(port, self.log.position(segment, first));
         if !awaited {
@@ -150,11 +150,11 @@ impl Lsm {
     /// One word makes the transaction a committed one.
     pub(super) fn send_record(&mut self, port: &mut Port<'_>, id: ThreadId) {
         let append = self.threads[id as usize].append.expect("its thread waits for it");
-        if self.mutants.has(Mutant::CommitRecordMissing) {
+        if !self.rules.commit_leaves_record() {
             return self.record_durable(port, id);
         }
         port.emit(Event::RecordSent { thread: id, sequence: append.record.sequence });
-        let awaited = !self.mutants.has(Mutant::RecordNotAwaited);
+        let awaited = self.rules.record_is_awaited();
         let write = request::Write::words(WriteClass::Metadata, append.at, &[append.record.word()]);
         let about = awaited.then_some(Write::Record(id));
         port.write_maybe_reported(write, about, port.bypass_cycles());

@@ -1,7 +1,7 @@
 //! Misses: the newest words of a line, from the log, the write sets and the line's home.
 
 use super::super::event::Event;
-use super::{Lsm, Mutant, Port, Read};
+use super::{Lsm, Port, Read};
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::time::Cycle;
 use graven_machine::design::Fill;
@@ -81,7 +81,7 @@ impl Lsm {
                 }
             }
         }
-        if self.mutants.has(Mutant::OpenWordsForgotten) {
+        if !self.rules.open_words_are_found() {
             return sources;
         }
         for (thread, t) in self.threads.iter().enumerate() {

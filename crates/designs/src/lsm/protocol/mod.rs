@@ -11,8 +11,8 @@ use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData};
 use graven_base::time::{Cycle, cycles};
 use graven_machine::config::{CoreConfig, DramConfig};
 use graven_machine::design::{
-    self, AbsorbingDesign, Code, Design, DesignContext, Fill, Mutants, OpAction, SoftwareDesign,
-    Stall, Store, WritebackAction,
+    self, AbsorbingDesign, Code, Design, DesignContext, Fill, OpAction, SoftwareDesign, Stall,
+    Store, WritebackAction,
 };
 use graven_machine::program::Op;
 
@@ -20,7 +20,7 @@ use super::event::Event;
 use super::index::{Index, LEVELS_MAX};
 use super::log::{Log, Run, SEQUENCE, Sequence};
 use super::segments::Segments;
-use super::{LsmConfig, Mutant, Promotion};
+use super::{LsmConfig, Promotion, Rules};
 use append::Append;
 use collect::Collection;
 use fill::Reading;
@@ -99,7 +99,7 @@ pub struct Lsm {
     /// Kept for their memory.
     runs: Vec<Run>,
     payload: Vec<u64>,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Lsm {
@@ -151,7 +151,7 @@ impl Lsm {
             sequence_counter: Addr(0),
             runs: Vec::new(),
             payload: Vec::new(),
-            mutants: context.mutants(),
+            rules: Rules::of(context),
             log,
             config,
         })
