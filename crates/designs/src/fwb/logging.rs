@@ -30,8 +30,11 @@ impl Fwb {
         }
         let thread = tx.thread as usize;
         let is_first = self.running[thread].is_none();
-        let reserves = self.rules.commit_records_have_room();
-        let reserved = if reserves { self.reserved + u64::from(is_first) } else { 0 };
+        let reserved = if self.rules.commit_records_have_room() {
+            self.reserved + u64::from(is_first)
+        } else {
+            0
+        };
         if self.free_places() < self.buffer.places_of(1) + reserved {
             return self.wait_for_space(port, tx.thread);
         }
@@ -51,7 +54,7 @@ impl Fwb {
     /// A store's word joins its line's entry, which then may need another place (§III-E, step 6).
     fn join(&mut self, port: &mut Port<'_>, store: &Store, entry: (usize, u64)) -> Stall {
         let (_, places) = entry;
-        let reserved = if !self.rules.commit_records_have_room() { 0 } else { self.reserved };
+        let reserved = if self.rules.commit_records_have_room() { self.reserved } else { 0 };
         if places > 0 && self.free_places() < places + reserved {
             return self.wait_for_space(port, store.tx.thread);
         }

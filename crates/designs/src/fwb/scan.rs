@@ -90,13 +90,13 @@ impl Fwb {
 
     /// Sends the new head if nothing is in its way any more.
     pub fn try_to_truncate(&mut self, port: &mut Port<'_>) {
-        let data_matters = self.rules.head_waits_for_data();
         let Some(truncation) = &mut self.truncation else { return };
         if truncation.sent {
             return;
         }
         let head = truncation.head;
-        if data_matters && !self.data_writes.all_durable(truncation.after_epoch) {
+        if self.rules.head_waits_for_data() && !self.data_writes.all_durable(truncation.after_epoch)
+        {
             port.emit(Event::HeadWaits { head });
             return;
         }

@@ -38,9 +38,8 @@ impl Hoop {
         let controller = self.controller_of(line);
         let entries: Vec<Entry> = self.controllers[controller].mapping.of(line).collect();
         let evicted = self.controllers[controller].evicted.get(line);
-        let evicted_first = !self.rules.mapping_is_asked_first();
         if let Some((WordMask::MAX, data)) = evicted
-            && (entries.is_empty() || evicted_first)
+            && (entries.is_empty() || !self.rules.mapping_is_asked_first())
         {
             port.emit(Event::EvictionBufferHit);
             return Fill::Buffer(data, self.config.buffer_read_cycles.into());
@@ -121,8 +120,8 @@ impl Hoop {
         for part in &miss.parts {
             let [data, metadata] = part.lines.map(|l| l.expect("all have come"));
             let words = Slice::parse(&data, &metadata).map(|s| s.words).unwrap_or_default();
-            let all = !self.rules.only_newest_words_are_taken();
-            let wanted = if all { WordMask::MAX } else { part.words };
+            let wanted =
+                if self.rules.only_newest_words_are_taken() { part.words } else { WordMask::MAX };
             take_words(&mut miss.buffered, miss.line, wanted, &words);
             self.controllers[controller].region.unpin(part.slice);
         }

@@ -135,9 +135,9 @@ pub fn recover_measured(
         clear(context, image, &surveys);
     }
     image.work_of_sort(found.len());
-    let order = |f: &Found| match !Rules::of(context).replayed_in_commit_order() {
-        true => f.tx.into(),
-        false => f.commit,
+    let order = |f: &Found| match Rules::of(context).replayed_in_commit_order() {
+        true => f.commit,
+        false => f.tx.into(),
     };
     found.sort_by_key(order);
     let threads = worthwhile(image, threads, found.len() / RECORDS_PER_THREAD + 1);

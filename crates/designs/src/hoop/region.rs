@@ -139,8 +139,7 @@ impl Region {
         used.incomplete += 1;
         let sequence = self.sequence;
         self.sequence = sequence.next();
-        let overtakes = !self.rules.record_follows_index();
-        let after = if overtakes { WriteOrder::NONE } else { used.ready };
+        let after = if self.rules.record_follows_index() { used.ready } else { WriteOrder::NONE };
         Reserved { block, addr, sequence, after }
     }
 
@@ -277,14 +276,13 @@ impl Region {
 
     /// The collected blocks that nothing is needed of any more: their headers are about to say so.
     pub fn take_unneeded(&mut self, port: &mut Port<'_>) -> Vec<u32> {
-        let any_slices = !self.rules.open_slices_keep_blocks();
         let mut unneeded = Vec::new();
         for &number in &self.collected {
             let block = &mut self.blocks[number as usize];
             if block.leaving {
                 continue;
             }
-            if block.live > 0 && !any_slices {
+            if block.live > 0 && self.rules.open_slices_keep_blocks() {
                 port.emit(Event::BlockKeptForSlices);
             } else if block.readers > 0 {
                 port.emit(Event::BlockKeptForReaders);

@@ -144,11 +144,8 @@ impl<L: UndoLog> Lad<L> {
     pub(super) fn drained(&mut self, port: &mut Port<'_, L>, line: LineAddr) {
         port.durable_state_changed();
         let mut versions = (0..self.draining.len()).filter(|&at| self.draining[at].line == line);
-        let at = if !self.rules.oldest_version_drains() {
-            versions.next_back()
-        } else {
-            versions.next()
-        };
+        let at =
+            if self.rules.oldest_version_drains() { versions.next() } else { versions.next_back() };
         let version = self.draining.remove(at.expect("a drain ends once"));
         self.count_places(port);
         self.place_waiting(port);

@@ -184,8 +184,8 @@ impl LoadAwareLog {
         let chain = &mut self.chains[thread];
         let is_oldest = number == chain.number;
         let Some(record) = chain.record(number) else { return };
-        let one_will_do = !self.rules.second_line_is_awaited();
-        record.header_coming = if one_will_do { 0 } else { record.header_coming - 1 };
+        record.header_coming =
+            if self.rules.second_line_is_awaited() { record.header_coming - 1 } else { 0 };
         if !is_oldest && record.header_coming == 0 {
             port.emit(Event::DurableBeforeOlder);
             if !self.rules.line_follows_chain() {

@@ -100,12 +100,12 @@ impl Morlog {
                 port.emit(Event::RedoFoundInL1);
                 self.batches[log].push(Record { kind, addr, redo, dirty, ..owner.record() });
             }
-            if !self.rules.states_end_with_ids() {
+            if self.rules.states_end_with_ids() {
+                self.states.remove(core, line);
+            } else {
                 let line = self.states.get(core, line).expect("just seen");
                 let ulog = line.states.iter_mut().filter(|s| **s == State::ULog);
                 ulog.for_each(|s| *s = State::URLog);
-            } else {
-                self.states.remove(core, line);
             }
         }
     }
@@ -127,9 +127,9 @@ impl Morlog {
             buffered += 1;
         }
         let to_come = running.ulog + buffered;
-        let ulog = match !self.rules.ulog_words_are_counted() {
-            false => to_come,
-            true => self.lines_with_ulog(&running),
+        let ulog = match self.rules.ulog_words_are_counted() {
+            true => to_come,
+            false => self.lines_with_ulog(&running),
         };
         let number = self.ends(running.owner, running.first_group, to_come, false);
         let what = Waiting::Commit { ulog, number };

@@ -43,10 +43,10 @@ impl Morlog {
             return;
         }
         port.emit(Event::ULogLeftL1);
-        if !self.rules.eviction_logs_redo() {
-            self.give_up_redo(&old);
-        } else {
+        if self.rules.eviction_logs_redo() {
             self.save_redo(port, &old);
+        } else {
+            self.give_up_redo(&old);
         }
     }
 
@@ -96,9 +96,9 @@ impl Morlog {
         if !self.rules.discard_is_recorded() {
             self.discard_silently(port, line, mask);
         }
-        let sent = match !self.rules.home_when_durable() {
-            false => Place::Leaving(number),
-            true => Place::Home,
+        let sent = match self.rules.home_when_durable() {
+            true => Place::Leaving(number),
+            false => Place::Home,
         };
         let goes = |r: &&mut Redo| r.place == Place::Here && is_among(r.addr, line, mask);
         for redo in self.redo.iter_mut().filter(goes) {

@@ -57,9 +57,8 @@ impl Morlog {
     /// The L1 word takes the redo data in place.
     fn update_in_l1(&mut self, store: &Store, word: usize) {
         let (owner, changed) = (self.owner(store.tx), self.changed(store.old, store.new));
-        let replaces = !self.rules.flags_add_up();
         let line = self.states.get(store.core, store.addr.line()).expect("it has states");
-        if line.states[word] == State::URLog || replaces {
+        if line.states[word] == State::URLog || !self.rules.flags_add_up() {
             line.dirty[word] = 0;
         }
         line.states[word] = State::ULog;
@@ -74,14 +73,13 @@ impl Morlog {
 
     /// Puts a store into the undo+redo entry that its transaction has in the buffer for the word.
     fn merge(&mut self, port: &mut Port<'_>, store: &Store) -> bool {
-        let takes_undo = !self.rules.merge_keeps_undo();
         let owner = self.owner(store.tx);
         let Some(entry) = self.undo_redo.find(store.addr, owner) else {
             return false;
         };
         let Waiting::Entry { undo, redo, .. } = &mut entry.what else { return false };
         *redo = store.new;
-        if takes_undo {
+        if !self.rules.merge_keeps_undo() {
             *undo = store.old;
         }
         self.touched(owner, Holder::Cached(store.addr.line()));

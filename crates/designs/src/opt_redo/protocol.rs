@@ -280,8 +280,8 @@ impl AbsorbingDesign for OptRedo {
         content: &LineData,
     ) -> WritebackAction<Write> {
         let open = self.open_threads();
-        let unaware = !self.rules.parked_for_committed_too();
-        let newest = if unaware { self.retired } else { self.sequence };
+        let newest =
+            if self.rules.parked_for_committed_too() { self.sequence } else { self.retired };
         let is_waited_for = open != 0 || newest > self.retired;
         if !is_waited_for || !self.rules.evictions_are_parked() {
             return WritebackAction::Send(Writeback::FREE);

@@ -58,7 +58,7 @@ fn find_commits(
     commits: &mut Vec<Commit>,
 ) {
     let area = Area::of(context, thread);
-    let whose = if !Rules::of(context).truncated_together() { thread } else { 0 };
+    let whose = if Rules::of(context).truncated_together() { 0 } else { thread };
     let retired = surviving.load(Area::of(context, whose).header());
     let mut newest = None;
     let mut slots = area.all();
@@ -89,8 +89,8 @@ fn replay(
 ) -> u64 {
     let metadata = area.read(surviving, number).filter(|metadata| metadata.number == number);
     let Some(Metadata { kind: Kind::Update { home, words }, .. }) = metadata else { return 0 };
-    let whole = !Rules::of(context).only_own_words_are_replayed();
-    let words = if whole { WordMask::MAX } else { words };
+    let words =
+        if Rules::of(context).only_own_words_are_replayed() { words } else { WordMask::MAX };
     surviving.copy_words(area.data(number), home, words)
 }
 

@@ -63,10 +63,10 @@ impl OptUndo {
     /// The commit waits for the newest content of a line that is on its way, if there is any.
     fn wait_for(&mut self, port: &mut Port<'_>, t: usize, line: LineAddr, written: bool) {
         let mut of_line = self.flights.iter_mut().filter(|f| f.line == line);
-        let flight = if !self.rules.newest_content_is_awaited() {
-            of_line.next()
-        } else {
+        let flight = if self.rules.newest_content_is_awaited() {
             of_line.next_back()
+        } else {
+            of_line.next()
         };
         let Some(flight) = flight else { return };
         if !written {

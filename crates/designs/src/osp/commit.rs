@@ -230,8 +230,8 @@ impl Osp {
         content: LineData,
     ) {
         self.leaving.add(place);
-        let overtakes = !self.rules.shared_line_follows_record();
-        let after = if overtakes { WriteOrder::NONE } else { commit.order };
+        let after =
+            if self.rules.shared_line_follows_record() { commit.order } else { WriteOrder::NONE };
         let write = request::Write::line(WriteClass::Data, place, content).after(after);
         port.write_reported(write, Write::Leaving { place }, 0);
     }
@@ -245,8 +245,7 @@ impl Osp {
     }
 
     fn flush_barrier(&self, line: LineAddr, slot: Slot) -> WriteOrder {
-        let overtakes = !self.rules.flush_follows_record();
-        if overtakes { WriteOrder::NONE } else { self.barrier(line, slot) }
+        if self.rules.flush_follows_record() { self.barrier(line, slot) } else { WriteOrder::NONE }
     }
 
     /// Sends a line of a commit to its place; it takes so long from the L1 to the controller.

@@ -294,8 +294,9 @@ impl Osp {
         let line = layout.table_bitmap(slots[0]).line();
         let empty = request::Write::line(WriteClass::Gc, line, [0; WORDS_PER_LINE]);
         let mut write = empty.masked(0);
-        let ahead = !self.rules.checkpoint_follows_journal();
-        let bits = |page: &Page| if ahead { page.committed } else { page.durable };
+        let bits = |page: &Page| {
+            if self.rules.checkpoint_follows_journal() { page.durable } else { page.committed }
+        };
         for &slot in slots {
             let at = layout.table_bitmap(slot);
             // A page that has lost its shadow page has nothing in it.

@@ -24,10 +24,10 @@ fn read_entry(
     let at = layout.journal_entry(number);
     let words = image.load_words(at);
     image.work(Work::Record, 1);
-    let entry = if !Rules::of(context).torn_bits_are_checked() {
-        JournalEntry::parse_untorn(words)
-    } else {
+    let entry = if Rules::of(context).torn_bits_are_checked() {
         JournalEntry::parse(words)
+    } else {
+        JournalEntry::parse_untorn(words)
     };
     entry.filter(|entry| entry.is(number))
 }

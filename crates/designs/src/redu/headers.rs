@@ -147,8 +147,8 @@ impl Redu {
         let transaction = &self.transactions[id];
         let of = &transaction.records[record];
         let decides = self.blocks.is_none() && transaction.is_last(record);
-        let early = !self.rules.headers_follow_entries();
-        let ready = transaction.is_sealed(record) && (of.durable == of.len || early);
+        let ready = transaction.is_sealed(record)
+            && (of.durable == of.len || !self.rules.headers_follow_entries());
         if ready && !decides && !of.buffered && of.written == Written::No {
             self.write_header(port, id, record);
         }

@@ -310,8 +310,7 @@ impl AbsorbingDesign for Redu {
         content: &LineData,
     ) -> WritebackAction<Write> {
         let open = self.open_threads();
-        let unaware = !self.rules.held_for_committed_too();
-        let newest = if unaware { self.retired } else { self.sequence };
+        let newest = if self.rules.held_for_committed_too() { self.sequence } else { self.retired };
         let is_waited_for = open != 0 || newest > self.retired;
         if !is_waited_for || !self.rules.evictions_are_held() {
             return WritebackAction::Send(Writeback::FREE);

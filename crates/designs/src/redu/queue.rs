@@ -127,8 +127,7 @@ impl Redu {
         let Some(before) = index.checked_sub(1) else { return (at, false) };
         let before = transaction.records[record].entries[before];
         let other_bank = blocks.regions().bank_of(before) != blocks.regions().bank_of(at);
-        let is_shared = !self.rules.each_entry_has_a_block();
-        (if is_shared { before } else { at }, other_bank)
+        (if self.rules.each_entry_has_a_block() { at } else { before }, other_bank)
     }
 
     /// A log entry is durable.

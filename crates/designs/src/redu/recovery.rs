@@ -81,11 +81,11 @@ pub(super) fn recover(
     if !Rules::of(context).redone_oldest_first() {
         committed.reverse();
     }
-    let whole = !Rules::of(context).only_own_words_are_redone();
     for Committed { sequence, thread, records, entries: of_it } in committed {
         image.note(|| format!("thread {thread}: commit {sequence}, {records} records"));
         for &Redone { entry, logged: Logged { home, words } } in &entries[of_it] {
-            let words = if whole { WordMask::MAX } else { words };
+            let words =
+                if Rules::of(context).only_own_words_are_redone() { words } else { WordMask::MAX };
             report.words_redone += image.copy_words(entry, home, words);
         }
     }

@@ -70,10 +70,10 @@ pub fn recover(
         of_it.map(|(record, _)| (Addr(record.addr), record.data))
     };
     image.store_all(of(Fate::Redone));
-    if !Rules::of(context).undo_newest_first() {
-        image.store_all(of(Fate::Undone));
-    } else {
+    if Rules::of(context).undo_newest_first() {
         image.store_all(of(Fate::Undone).rev());
+    } else {
+        image.store_all(of(Fate::Undone));
     }
     report
 }

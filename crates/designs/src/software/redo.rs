@@ -146,8 +146,7 @@ impl Redo {
     fn append(&mut self, port: &mut Port<'_>, thread: usize, record: Record, code: &mut Code) {
         if !self.threads[thread].log.has_room() && self.threads[thread].owes {
             port.emit(Event::TruncatesForRoom);
-            let awaited = self.rules.slots_wait_for_head();
-            self.truncate(port, thread, awaited, code);
+            self.truncate(port, thread, self.rules.slots_wait_for_head(), code);
         }
         let t = &mut self.threads[thread];
         if !t.log.has_room() {
@@ -241,8 +240,7 @@ impl Redo {
             return;
         }
         port.emit(Event::TruncatesForLock);
-        let awaited = self.rules.head_awaited_for_lock();
-        self.truncate(port, thread, awaited, code);
+        self.truncate(port, thread, self.rules.head_awaited_for_lock(), code);
     }
 }
 
