@@ -17,7 +17,7 @@ use super::event::Event;
 use super::logging::LogEntry;
 use super::record::{Area, SEQUENCE};
 use super::{OptRedoConfig, Rules};
-use crate::victims::{self, Parked, Victim, Victims};
+use crate::victims::{Parked, Victim, VictimRules, Victims};
 
 pub(super) type Port<'a> = design::Port<'a, OptRedo>;
 
@@ -161,32 +161,6 @@ impl OptRedo {
         open.fold(0, |set, (t, _)| set | 1 << t)
     }
 
-    /// A line is parked for all transactions that might have stored to it.
-    fn park(
-        &mut self,
-        port: &mut Port<'_>,
-        line: LineAddr,
-        victim: Victim,
-    ) -> WritebackAction<Write> {
-        if victim.open != 0 {
-            port.emit(Event::Victims(victims::Event::Uncommitted));
-        }
-        if !self.rules.newer_victim_replaces() && self.victims.keep_older(line, victim) {
-            return WritebackAction::Absorb;
-        }
-        let parked = self.victims.park(line, victim);
-        if parked == Parked::Waits && !self.rules.overflow_waits() {
-            self.victims.give_up_newest();
-            return WritebackAction::Send(Writeback::FREE);
-        }
-        port.emit(Event::Victims(self.victims.parked(line, parked)));
-        if parked == Parked::Waits {
-            self.begin_checkpoint_if_due(port);
-            self.fail_if_victims_wait_for_ever(port);
-        }
-        WritebackAction::Absorb
-    }
-
     /// Only transactions that have ended make room.
     pub(super) fn fail_if_victims_wait_for_ever(&self, port: &mut Port<'_>) {
         if self.victims.has_waiting() && !self.back_end_has_work() {
@@ -234,9 +208,7 @@ impl Design for OptRedo {
     }
 
     fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, _delay: Cycle) -> Fill {
-        let Some(victim) = self.victims.find(line) else { return Fill::Home };
-        port.emit(Event::Victims(victims::Event::Served));
-        Fill::Buffer(victim.data, self.config.victim_read_cycles.into())
+        self.victims.fill(port, line, self.config.victim_read_cycles)
     }
 
     fn on_durable(&mut self, port: &mut Port<'_>, write: Write) {
@@ -286,6 +258,18 @@ impl AbsorbingDesign for OptRedo {
         if !is_waited_for || !self.rules.evictions_are_parked() {
             return WritebackAction::Send(Writeback::FREE);
         }
-        self.park(port, line, Victim { data: *content, open, newest })
+        let rules = VictimRules {
+            newer_replaces: self.rules.newer_victim_replaces(),
+            overflow_waits: self.rules.overflow_waits(),
+        };
+        let victim = Victim { data: *content, open, newest };
+        let Some(parked) = self.victims.take_in(port, line, victim, rules) else {
+            return WritebackAction::Send(Writeback::FREE);
+        };
+        if parked == Parked::Waits {
+            self.begin_checkpoint_if_due(port);
+            self.fail_if_victims_wait_for_ever(port);
+        }
+        WritebackAction::Absorb
     }
 }

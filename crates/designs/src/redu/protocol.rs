@@ -23,7 +23,7 @@ use super::record::{Area, SEQUENCE};
 use super::transaction::{LogEntry, Phase, Transactions, TxId};
 use super::{ReduConfig, Rules};
 use crate::lalea::{BankTable, LaleaConfig, Lr};
-use crate::victims::{self, Parked, Victim, Victims};
+use crate::victims::{Parked, Victim, VictimRules, Victims};
 
 pub(super) type Port<'a> = design::Port<'a, Redu>;
 
@@ -183,31 +183,6 @@ impl Redu {
         self.transactions.iter().any(|(_, transaction)| transaction.phase != Phase::Running)
     }
 
-    /// A line is held for all transactions that might have stored to it.
-    fn hold(
-        &mut self,
-        port: &mut Port<'_>,
-        line: LineAddr,
-        victim: Victim,
-    ) -> WritebackAction<Write> {
-        if victim.open != 0 {
-            port.emit(Event::Victims(victims::Event::Uncommitted));
-        }
-        if !self.rules.newer_victim_replaces() && self.victims.keep_older(line, victim) {
-            return WritebackAction::Absorb;
-        }
-        let parked = self.victims.park(line, victim);
-        if parked == Parked::Waits && !self.rules.overflow_waits() {
-            self.victims.give_up_newest();
-            return WritebackAction::Send(Writeback::FREE);
-        }
-        port.emit(Event::Victims(self.victims.parked(line, parked)));
-        if parked == Parked::Waits {
-            self.fail_if_victims_wait_for_ever(port);
-        }
-        WritebackAction::Absorb
-    }
-
     /// Only transactions that have ended make room.
     pub(super) fn fail_if_victims_wait_for_ever(&self, port: &mut Port<'_>) {
         if self.victims.has_waiting() && !self.finishes_something() {
@@ -261,9 +236,7 @@ impl Design for Redu {
     }
 
     fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, _delay: Cycle) -> Fill {
-        let Some(victim) = self.victims.find(line) else { return Fill::Home };
-        port.emit(Event::Victims(victims::Event::Served));
-        Fill::Buffer(victim.data, self.config.victim_read_cycles.into())
+        self.victims.fill(port, line, self.config.victim_read_cycles)
     }
 
     fn on_durable(&mut self, port: &mut Port<'_>, write: Write) {
@@ -315,6 +288,17 @@ impl AbsorbingDesign for Redu {
         if !is_waited_for || !self.rules.evictions_are_held() {
             return WritebackAction::Send(Writeback::FREE);
         }
-        self.hold(port, line, Victim { data: *content, open, newest })
+        let rules = VictimRules {
+            newer_replaces: self.rules.newer_victim_replaces(),
+            overflow_waits: self.rules.overflow_waits(),
+        };
+        let victim = Victim { data: *content, open, newest };
+        let Some(parked) = self.victims.take_in(port, line, victim, rules) else {
+            return WritebackAction::Send(Writeback::FREE);
+        };
+        if parked == Parked::Waits {
+            self.fail_if_victims_wait_for_ever(port);
+        }
+        WritebackAction::Absorb
     }
 }

@@ -86,7 +86,7 @@ impl Redu {
         let (record, index) = (transaction.admitted / ENTRIES, transaction.admitted % ENTRIES);
         let opens = index == 0;
         if opens {
-            transaction.records.push(Record::new());
+            transaction.records.push(Record::default());
         }
         let (at, other_bank) = self.place_entry(port, id, record, index);
         let transaction = &mut self.transactions[id];

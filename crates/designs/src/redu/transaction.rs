@@ -20,8 +20,9 @@ pub(super) struct LogEntry {
 }
 
 /// Where a transaction is, in the order in which it gets there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
+    #[default]
     Running,
     /// The controller has heard of its end.
     Ended,
@@ -34,8 +35,9 @@ pub(super) enum Phase {
 }
 
 /// Whether a header was written to PM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Written {
+    #[default]
     No,
     /// So many of its lines are not durable.
     Underway(u8),
@@ -43,7 +45,7 @@ pub(super) enum Written {
 }
 
 /// A log record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     /// The entries that the controller has.
     pub(super) logged: [Logged; ENTRIES],
@@ -60,18 +62,6 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) const fn new() -> Record {
-        Record {
-            logged: [Logged { home: LineAddr(0), words: 0 }; ENTRIES],
-            entries: [LineAddr(0); ENTRIES],
-            len: 0,
-            durable: 0,
-            place: None,
-            written: Written::No,
-            buffered: false,
-        }
-    }
-
     /// The header is in ADR entries, and was not sent to PM.
     pub(super) fn rests_in_adr(&self) -> bool {
         self.buffered && self.written == Written::No
@@ -84,7 +74,7 @@ impl Record {
 }
 
 /// A transaction with stores.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Transaction {
     pub(super) thread: ThreadId,
     /// Its number among the thread's.
@@ -107,19 +97,7 @@ pub(super) struct Transaction {
 
 impl Transaction {
     pub(super) fn new(thread: ThreadId, number: u64, first: u64) -> Transaction {
-        Transaction {
-            thread,
-            number,
-            phase: Phase::Running,
-            first,
-            records: Vec::new(),
-            made: 0,
-            admitted: 0,
-            durable: 0,
-            sequence: 0,
-            updates: 0,
-            before: LineAddr(0),
-        }
+        Transaction { thread, number, first, ..Transaction::default() }
     }
 
     /// It has ended, and the log queue has taken all of its entries.
