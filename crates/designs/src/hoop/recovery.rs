@@ -202,6 +202,9 @@ fn deal<T: Send, R: Send>(
     out
 }
 
+/// A block of the index: its number, the sequence number that it was opened with, and its state.
+type Indexed = (u32, Sequence, BlockState);
+
 /// Reads index, headers and address memory slices of a region.
 fn survey(
     context: &DesignContext,
@@ -211,13 +214,38 @@ fn survey(
     threads: usize,
     work: &mut Work,
 ) -> (Survey, Vec<Found>) {
-    let mut blocks = Vec::with_capacity(BLOCKS_EXPECTED);
-    let mut next = Sequence::of_word(image.load(geometry.sequence()));
-    // The blocks that were opened last: several, if lives have ended before their blocks had a record.
-    let mut newest: Vec<(u32, Sequence)> = Vec::with_capacity(BLOCKS_EXPECTED);
+    let next = Sequence::of_word(image.load(geometry.sequence()));
     work.record_bytes += (u64::from(geometry.blocks) + 1) * 8;
     work.record_bytes += u64::from(geometry.blocks) * LINE_BYTES;
-    // Where nobody watches, the entries of the index are looked at together.
+    let (mut blocks, newest) = read_headers(image, &geometry);
+    let next = last_used(context, image, &geometry, &blocks, (newest, next));
+    // The oldest is the one that no other is older than.
+    let oldest = blocks.iter().map(|b| b.1).reduce(|a, b| if b.since(a).is_none() { b } else { a });
+    let Some(oldest) = oldest else {
+        return (Survey { geometry, blocks: Vec::new(), next }, Vec::new());
+    };
+    blocks.sort_by_key(|&(_, opened, _)| opened.since(oldest).unwrap_or(0));
+    let opened = |&(number, opened, _): &Indexed| (number, opened);
+    let with_records: Vec<(u32, Sequence)> =
+        blocks.iter().filter(|b| holds_records(b.2)).map(opened).collect();
+    work.record_bytes +=
+        with_records.len() as u64 * u64::from(geometry.address_slices) * SLICE_BYTES;
+    let found = read_records(context, image, geometry, (region, oldest), with_records, threads);
+    let latest = found.iter().max_by_key(|f| f.commit).map(|f| f.record.sequence.next());
+    // An earlier recovery that was cut off may have seen more.
+    let next = later(next, latest);
+    (Survey { geometry, blocks: blocks.iter().map(opened).collect(), next }, found)
+}
+
+/// Reads index and headers of a region. Returns the blocks of the index, and those that were opened last: several, if lives
+/// have ended before their blocks had a record.
+fn read_headers(
+    image: &mut SurvivingImage,
+    geometry: &Geometry,
+) -> (Vec<Indexed>, Vec<(u32, Sequence)>) {
+    let mut blocks = Vec::with_capacity(BLOCKS_EXPECTED);
+    let mut newest: Vec<(u32, Sequence)> = Vec::with_capacity(BLOCKS_EXPECTED);
+    // Without a watcher, the entries of the index are looked at together.
     let index = image.unwatched_words(geometry.index(0), geometry.blocks as usize);
     let index = index.map(<[u64]>::to_vec);
     let mut start = geometry.block(0);
@@ -229,22 +257,7 @@ fn survey(
             }
             None => image.load(geometry.index(number)),
         };
-        // Of a block that was never opened nothing has been written.
-        let (words, is_used) = match image.unwatched::<{ WORDS_TO_RECORD + 1 }>(start) {
-            Some(&[0, 0, .., record]) => {
-                image.count_loads(3);
-                ([0; 2], Record::parse(record).is_some())
-            }
-            Some(&[first, second, ..]) => {
-                image.count_loads(2);
-                ([first, second], true)
-            }
-            None => {
-                let words = image.load_words(start);
-                let record = start.plus(WORDS_TO_RECORD as u64 * WORD_BYTES);
-                (words, words != [0; 2] || Record::parse(image.load(record)).is_some())
-            }
-        };
+        let (words, is_used) = read_header(image, start);
         start = start.plus(geometry.block_bytes());
         let opened = Sequence::of(words[1]);
         if is_indexed(entry) {
@@ -261,38 +274,68 @@ fn survey(
             newest.push((number, opened));
         }
     }
-    if !Rules::of(context).numbers_of_all_blocks_count() {
+    (blocks, newest)
+}
+
+/// Reads the header of the block that starts here. Returns its words, and whether anything was ever written to the block:
+/// not to one that was never opened.
+fn read_header(image: &mut SurvivingImage, start: Addr) -> ([u64; 2], bool) {
+    match image.unwatched::<{ WORDS_TO_RECORD + 1 }>(start) {
+        Some(&[0, 0, .., record]) => {
+            image.count_loads(3);
+            ([0; 2], Record::parse(record).is_some())
+        }
+        Some(&[first, second, ..]) => {
+            image.count_loads(2);
+            ([first, second], true)
+        }
+        None => {
+            let words = image.load_words(start);
+            let record = start.plus(WORDS_TO_RECORD as u64 * WORD_BYTES);
+            (words, words != [0; 2] || Record::parse(image.load(record)).is_some())
+        }
+    }
+}
+
+/// The latest sequence number that a record may have: the one that is known, or by the blocks that were opened last.
+fn last_used(
+    context: &DesignContext,
+    image: &mut SurvivingImage,
+    geometry: &Geometry,
+    blocks: &[Indexed],
+    (mut newest, known): (Vec<(u32, Sequence)>, Option<Sequence>),
+) -> Option<Sequence> {
+    let rules = Rules::of(context);
+    if !rules.numbers_of_all_blocks_count() {
         newest.clear();
     }
-    if !Rules::of(context).numbers_of_last_blocks_count() {
+    if !rules.numbers_of_last_blocks_count() {
         newest.drain(..newest.len().saturating_sub(1));
     }
-    for &(number, opened) in &newest {
-        // The records of blocks in use are read below.
+    newest.into_iter().fold(known, |last, (number, opened)| {
+        // The records of blocks in use are read later.
         let is_read = blocks.iter().any(|b| b.0 == number && holds_records(b.2));
-        let used = if is_read { opened } else { used_until(image, &geometry, number, opened) };
-        next = later(next, Some(used));
-    }
-    // The oldest is the one that no other is older than.
-    let oldest = blocks.iter().map(|b| b.1).reduce(|a, b| if b.since(a).is_none() { b } else { a });
-    let Some(oldest) = oldest else {
-        return (Survey { geometry, blocks: Vec::new(), next }, Vec::new());
-    };
-    let age = |opened: Sequence| opened.since(oldest).unwrap_or(0);
-    blocks.sort_by_key(|&(_, opened, _)| age(opened));
-    let with_records: Vec<(u32, Sequence)> = blocks
-        .iter()
-        .filter(|b| holds_records(b.2))
-        .map(|&(number, opened, _)| (number, opened))
-        .collect();
-    work.record_bytes +=
-        with_records.len() as u64 * u64::from(geometry.address_slices) * SLICE_BYTES;
-    let stale = !Rules::of(context).stale_records_are_skipped();
-    let needs_tx = context.config.get::<HoopConfig>().controllers > 1
-        || !Rules::of(context).replayed_in_commit_order();
-    let enough = with_records.len() * geometry.records() as usize / 4096 + 1;
-    let enough = worthwhile(image, threads, enough);
-    let all = deal(image, with_records, enough, |reader, blocks| {
+        let used = if is_read { opened } else { used_until(image, geometry, number, opened) };
+        later(last, Some(used))
+    })
+}
+
+/// Reads the records of these blocks of a region, of which the oldest was opened with the sequence number `oldest`.
+fn read_records(
+    context: &DesignContext,
+    image: &mut SurvivingImage,
+    geometry: Geometry,
+    (region, oldest): (usize, Sequence),
+    blocks: Vec<(u32, Sequence)>,
+    threads: usize,
+) -> Vec<Found> {
+    let rules = Rules::of(context);
+    let skips_stale = rules.stale_records_are_skipped();
+    let needs_tx =
+        context.config.get::<HoopConfig>().controllers > 1 || !rules.replayed_in_commit_order();
+    let enough = blocks.len() * geometry.records() as usize / 4096 + 1;
+    let threads = worthwhile(image, threads, enough);
+    let all = deal(image, blocks, threads, |reader, blocks| {
         let mut found = Vec::new();
         for (number, opened) in blocks {
             for line in geometry.record_lines(number) {
@@ -300,7 +343,8 @@ fn survey(
                     reader.work(Computation::Record, 1);
                     let Some(record) = Record::parse(word) else { continue };
                     let outside = u64::from(record.start) >= geometry.slices();
-                    if outside || (record.sequence.since(opened).is_none() && !stale) {
+                    let is_stale = record.sequence.since(opened).is_none();
+                    if outside || is_stale && skips_stale {
                         continue;
                     }
                     let tx = if needs_tx { transaction_of(reader, &geometry, &record) } else { 0 };
@@ -311,12 +355,7 @@ fn survey(
         }
         found
     });
-    let found: Vec<Found> = all.into_iter().flatten().collect();
-    let latest = found.iter().max_by_key(|f| f.commit).map(|f| f.record.sequence.next());
-    // An earlier recovery that was cut off may have seen more.
-    let next = later(next, latest);
-    let blocks = blocks.iter().map(|&(number, opened, _)| (number, opened)).collect();
-    (Survey { geometry, blocks, next }, found)
+    all.into_iter().flatten().collect()
 }
 
 /// The later one of two places in commit order, if there are two.

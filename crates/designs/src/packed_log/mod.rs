@@ -62,6 +62,7 @@ mod tests;
 
 pub use cost::{dirty_flags, entry_bits};
 pub use event::{Counters, Event};
+pub use read::Scan;
 pub use record::{Kind, Record, ULOG_BITS, ULOG_MAX, dirty_bytes};
 pub use send::Packer;
 
