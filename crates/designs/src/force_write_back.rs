@@ -47,8 +47,9 @@ fn cycles_per_line(config: &Config) -> f64 {
     write_cycles / (f64::from(banks) * lines_per_write as f64)
 }
 
-/// The scan interval that a log of so many lines and the write bandwidth ask for (FWB §IV-D): half of the time in
-/// which writes at full bandwidth go once round the log, since a line's write-back takes two scans.
+/// Scan interval in cycles that a log of `lines` and the write bandwidth ask for (FWB §IV-D): half
+/// of the time in which writes at full bandwidth go once round the log, since a line's write-back
+/// takes two scans.
 pub fn interval_for(lines: u64, config: &Config) -> Cycle {
     let lap = lines as f64 * cycles_per_line(config);
     ((lap / 2.0) as Cycle).max(1)
@@ -64,13 +65,13 @@ pub fn log_bytes_for(interval: Cycle, config: &Config) -> u64 {
 /// finds dirty leaves during the next ones, and while they are under way few lines become dirty. Bursts come every four scans.
 pub const SCANS: Rounds = Rounds { counter: "scans", before: 4, within: 8 };
 
-/// What it costs: a bit for each line of every cache (FWB §IV-E, MorLog §III-F).
+/// Cost of force write-back: a bit for each line of every cache (FWB §IV-E, MorLog §III-F).
 pub fn fwb_bits(config: &Config) -> Item {
     let what = "SRAM: the force-write-back bit of each line";
     Item::new("fwb-bits", what, Place::Caches, cache_lines(config) / 8, Unit::Bytes)
 }
 
-/// What a cache controller does with a line that a scan visits.
+/// Action of a cache controller on a line that a scan visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Visit {
     /// State IDLE.
@@ -112,7 +113,7 @@ choice! {
     }
 }
 
-/// How a scan visits tags.
+/// Cost of visiting tags.
 #[derive(Clone, Copy, Debug)]
 pub struct TagVisits {
     pub port: ScanPort,
@@ -124,7 +125,7 @@ impl TagVisits {
     /// A set per cycle, through a port of the scan's own.
     pub const FREE: TagVisits = TagVisits { port: ScanPort::Own, tags_per_cycle: 0 };
 
-    /// Cycles for so many sets.
+    /// Cycles for visiting `sets` sets.
     fn cycles(self, sets: usize, ways: usize) -> Cycle {
         match self.tags_per_cycle {
             0 => sets as Cycle,
@@ -141,17 +142,17 @@ pub struct Forced {
     pub came_along: bool,
 }
 
-/// How a scan goes on.
+/// State of a scan after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// With its next step.
     Goes,
-    /// It is over, at this cycle.
+    /// The scan is over, at this cycle.
     Ended(Cycle),
 }
 
 counters! {
-    /// What scans count.
+    /// Counters of scans.
     pub struct Counters {
         /// Lines that a design's periodic scan visited and found dirty.
         scan_dirty_lines: Count, "lines";
@@ -160,7 +161,8 @@ counters! {
     }
 }
 
-/// What happens in a scan. A design's own event has it as a part, and forwards it to [`Event::observe`].
+/// Events of a scan. A design's own event has them as a part, and forwards them to
+/// [`Event::observe`].
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     /// A dirty line is flagged, in the cache of this number.
@@ -247,12 +249,12 @@ where
         port.set_timer(self.next_step, self.timer);
     }
 
-    /// Whether a timer that fires now is the one of the next step (earlier ones are void).
+    /// Returns true if a timer that fires now is the one of the next step (earlier ones are void).
     pub fn is_due(&self, port: &Port<'_, D>) -> bool {
         port.now() == self.next_step
     }
 
-    /// Whether a scan has begun and has not ended.
+    /// Returns true if a scan has begun and has not ended.
     pub fn is_under_way(&self) -> bool {
         self.position.is_some()
     }
@@ -334,7 +336,8 @@ where
         next
     }
 
-    /// What Fig. 5 has done with a dirty line of PM. Returns false if it must be forced home and cannot be now.
+    /// Visits a dirty line of PM, as Fig. 5 says. Returns false if it must be forced home and
+    /// cannot be now.
     fn visit_line(
         &mut self,
         port: &mut Port<'_, D>,
@@ -363,7 +366,7 @@ where
         true
     }
 
-    /// How many levels lie inside a cache.
+    /// Number of levels inside a cache.
     fn level(&self, cache: usize, caches: usize) -> usize {
         match self.has_l2 {
             false => usize::from(cache == caches - 1),
@@ -372,7 +375,8 @@ where
         }
     }
 
-    /// The tag port of a cache of which this step visits so many sets, and so many are left with these.
+    /// Occupies the tag port of a cache of which this step visits `sets` sets, and `left` remain,
+    /// these included.
     fn use_tag_port(&self, port: &mut Port<'_, D>, cache: usize, sets: usize, left: usize) {
         let (from, ways) = (port.now(), port.cache(cache).ways());
         let (sets, grain) = match self.visits.port {
@@ -434,7 +438,7 @@ impl DataWrites {
         }
     }
 
-    /// Whether every write up to the end of an epoch is durable.
+    /// Returns true if every write up to the end of an epoch is durable.
     pub fn all_durable(&self, epoch: Epoch) -> bool {
         self.first > epoch
     }

@@ -29,12 +29,12 @@ impl Victim {
     }
 }
 
-/// Where a line was put.
+/// Places of a parked line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parked {
-    /// It has an entry of its own.
+    /// The line has an entry of its own.
     Here,
-    /// It took that of its older content.
+    /// The line took the entry of its older content.
     Replaced,
     /// There was none: it waits outside.
     Waits,
@@ -50,7 +50,7 @@ pub(super) struct VictimRules {
 }
 
 counters! {
-    /// What a victim cache counts.
+    /// Counters of a victim cache.
     pub struct Counters {
         /// Dirty lines that left the LLC and were parked in a victim cache.
         victim_cache_lines: Count, "lines";
@@ -61,18 +61,18 @@ counters! {
     }
 }
 
-/// What happens to lines outside the caches.
+/// Events of lines outside the caches.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// A line is to be parked for a transaction that is open.
     Uncommitted,
-    /// A line was parked; so many lines have entries now.
+    /// A line was parked; `occupied` lines have entries now.
     Parked { line: LineAddr, parked: Parked, occupied: usize },
     /// A miss was served from here.
     Served,
 }
 
-/// What a design calls its victim cache, and the cover points that it has for it.
+/// Name of a design's victim cache, and the cover points that it has for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Described<C> {
     pub(super) name: &'static str,
@@ -130,7 +130,7 @@ impl Victims {
         Victims { lines, waiting, open: Vec::new(), capacity, first: u64::MAX }
     }
 
-    /// Whether lines wait for one.
+    /// Returns true if lines wait for an entry.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }

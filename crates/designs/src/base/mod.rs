@@ -11,7 +11,7 @@
 //! "A hardware logging baseline that flushes an undo+redo log entry and the corresponding updated
 //! cacheline for each write." For each transactional store: the log entry goes to PM, bypassing the
 //! caches; when it is durable, the updated line is written back; when that is durable, the core's
-//! next store may go on. A commit record ends the transaction. Nothing is merged or skipped.
+//! next store may proceed. A commit record ends the transaction. Nothing is merged or skipped.
 //!
 //! Each thread appends to a circular log area of its own. Its records are numbered from 0 over all
 //! passes: record `n` lies in slot `n mod slots`, in pass `n / slots`. A record takes 32 B:

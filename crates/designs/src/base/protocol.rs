@@ -12,7 +12,7 @@ use super::{BaseConfig, Rules};
 
 type Port<'a> = design::Port<'a, Base>;
 
-/// What is kept of a thread.
+/// A thread's log and the state of its transaction.
 #[derive(Clone, Debug)]
 struct Thread {
     area: Area,
@@ -31,7 +31,7 @@ pub struct Base {
     rules: Rules,
 }
 
-/// What a write to memory is; the thread waits for it.
+/// A write to memory that the thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// The entry of a store.

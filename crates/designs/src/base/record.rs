@@ -23,7 +23,7 @@ const NUMBER_LOW: Field = TX.then("low part of the number", 31);
 /// Behind the home address.
 const NUMBER_HIGH: Field = HOME.then("high part of the number", 15);
 
-/// What a record is.
+/// Kinds of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The undo+redo entry of a store.
@@ -65,7 +65,7 @@ impl Record {
         }
     }
 
-    /// Its bytes, with this torn bit in each word.
+    /// Encodes the record with this torn bit in each word.
     pub fn words(&self, torn: bool) -> [u64; RECORD_WORDS] {
         // Transaction numbers come round: of adjacent records, they distinguish one transaction from the next.
         let head = KIND.put(self.kind as u64)
@@ -116,7 +116,7 @@ impl Area {
         Area { start, slots: bytes / RECORD_BYTES, rules: Rules::of(context) }
     }
 
-    /// Where a record lies.
+    /// Address of a record.
     pub fn slot(&self, number: u64) -> Addr {
         self.start.plus(number % self.slots * RECORD_BYTES)
     }

@@ -2,7 +2,7 @@
 //!
 //! An entry of a buffer of N moves on by one place per cycle and so leaves after N cycles, one write of
 //! records per cycle: those that share a 64 B log line, or a group of packed blocks, leave together if they
-//! are there. The oldest leaves earlier when the buffer is full, or when somebody waits for it (a strict
+//! are there. The oldest leaves earlier when the buffer is full, or when a thread waits for it (a strict
 //! commit). While the write queue has no place it stays. Without a buffer (N = 0), a latch of one entry
 //! takes its place, in which nothing is coalesced.
 //!
@@ -29,7 +29,7 @@ struct Buffered {
     entered: Cycle,
 }
 
-/// What may leave together: as many places of the log as there are in a log line, or in a group.
+/// Places of the log that may be filled together: those of a log line, or of a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Together {
     /// Places that are left of the line at hand, one at least.
@@ -39,8 +39,8 @@ pub struct Together {
 }
 
 impl Buffered {
-    /// Whether it is a commit record of a thread: what is behind it is of the thread's next transactions. (Ids cannot say
-    /// so, since they come round.)
+    /// Returns true for a commit record of a thread: records behind it belong to the thread's next
+    /// transactions. (Ids cannot tell, since they come round.)
     fn ends(&self, thread: ThreadId) -> bool {
         self.record.kind == Kind::Commit && self.record.thread == thread
     }
@@ -65,15 +65,15 @@ pub struct LogBuffer {
     places: u64,
     capacity: usize,
     residence: Cycle,
-    /// Where the log is in slots: how many slots a record takes.
+    /// Number of slots of a record, where the log has slots.
     layout: Option<Layout>,
-    /// Whether entries have dirty flags: the bytes in which their words differ.
+    /// True if entries have dirty flags: the bytes in which their words differ.
     dirty_flags: bool,
     /// Words' and commit records that ever entered.
     entered: u64,
     /// Entries that ever did.
     entries_entered: u64,
-    /// The first so many records leave as soon as they can.
+    /// Number of records, from the oldest on, that leave as soon as they can.
     in_a_hurry: u64,
     /// When the next may leave.
     next_leave: Cycle,
@@ -81,7 +81,7 @@ pub struct LogBuffer {
 }
 
 impl LogBuffer {
-    /// An empty buffer of so many entries.
+    /// Makes an empty buffer of `entries` entries.
     pub fn new(entries: u32, dirty_flags: bool, layout: Option<Layout>, rules: Rules) -> Self {
         let capacity = entries.max(1) as usize;
         let words = if layout.is_some_and(|l| l.is_by_line()) { WORDS_PER_LINE } else { 1 };
@@ -112,7 +112,7 @@ impl LogBuffer {
         self.places
     }
 
-    /// Places of an entry of so many words; a commit record has none.
+    /// Places of an entry of `words` words; a commit record has none.
     #[inline]
     pub fn places_of(&self, words: usize) -> u64 {
         self.layout.map_or(1, |layout| layout.slots_of(words))
@@ -174,7 +174,8 @@ impl LogBuffer {
         Some((last, self.places_of(words + 1) - self.places_of(words)))
     }
 
-    /// Puts a store's word into the entry whose last word is there, and which has no record of it.
+    /// Puts a store's word into the entry whose last word is at `last`, and which has no record of
+    /// it.
     pub fn join(&mut self, (last, places): (usize, u64), store: &Store) {
         let before = self.fifo[last];
         let record = Record { addr: store.addr, undo: store.old, redo: store.new, ..before.record };
@@ -204,7 +205,7 @@ impl LogBuffer {
         self.in_a_hurry = self.entered;
     }
 
-    /// Whether the oldest record has been here for longer than its time.
+    /// Returns true if the oldest record has been in the buffer for longer than its time.
     pub fn is_late(&self, now: Cycle) -> bool {
         self.fifo.front().is_some_and(|oldest| now > oldest.entered + self.residence)
     }
@@ -218,7 +219,7 @@ impl LogBuffer {
         Some(by_age.max(self.next_leave))
     }
 
-    /// How many records would have to leave for none of a line's entries to be here.
+    /// Number of records that would have to leave for none of a line's entries to be here.
     pub fn ahead_of_line(&self, line: LineAddr) -> usize {
         let of_line =
             |e: &Buffered| e.record.kind == Kind::UndoRedo && e.record.addr.line() == line;
@@ -279,7 +280,7 @@ mod tests {
         LogBuffer::new(entries, false, None, Rules::default())
     }
 
-    /// Up to so many of one place each.
+    /// Up to `rest` records of one place each.
     fn group(rest: u64) -> Together {
         Together { rest, per_line: rest }
     }

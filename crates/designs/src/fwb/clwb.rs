@@ -8,7 +8,7 @@
 //! The truncation waits. It is not left to a fence of the thread's own: the log is one for all threads, and a thread
 //! that executes no further transaction would hold it up for ever. The controller, through which all data writes
 //! pass, determines when records are no longer needed. When so much of the log is in use (`truncation_percent`), or
-//! somebody waits for room, it closes the present epoch of data writes
+//! a thread waits for room, it closes the present epoch of data writes
 //! ([`crate::force_write_back::DataWrites`]): transactions that have ended have written their lines back in
 //! it or before. When these writes are durable, the head moves past their records, as after a scan.
 
@@ -32,7 +32,7 @@ impl Stored for Written {
     }
 }
 
-/// What the program of a thread knows: it runs ahead of its stores.
+/// Knowledge of a thread's program, which runs ahead of its stores.
 #[derive(Clone, Debug, Default)]
 pub struct OpenTransaction {
     is_open: bool,

@@ -1,4 +1,4 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::ids::ThreadId;
@@ -12,7 +12,7 @@ use crate::packed_log::{Kind, Record};
 use crate::{force_write_back, packed_log};
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -77,12 +77,12 @@ events! {
         says "joins its line's entry: {addr}: {undo:#x} -> {redo:#x}";
     /// A record found the buffer full.
     BufferFull => covers BufferFull;
-    /// A record entered the buffer, which holds so many now.
+    /// A record entered the buffer, which holds `occupied` now.
     Entered { record: Record, occupied: usize } =>
         counts log_entries += u64::from(record.kind == Kind::UndoRedo);
         raises log_buffer_max to occupied as u64;
         says "enters the buffer: {record}";
-    /// So many entries left the buffer and are dropped: they change nothing.
+    /// Entries left the buffer and are dropped: they change nothing.
     Dropped { entries: usize } =>
         counts log_entries_ignored += entries as u64; covers EntryDropped;
         says "{entries} entries change nothing and are dropped";
@@ -92,14 +92,14 @@ events! {
         covers CommitSharesWrite if (1..records).contains(&commits),
             GroupFilled if records > 2, LogWrapped if wraps;
         says "{records} records are sent to place {place} of the log: ordered write {order}";
-    /// Records needed less room than was kept for them, and somebody waits for room.
+    /// Records needed less room than was kept for them, and a thread waits for room.
     RoomBySending => covers RoomBySending;
-    /// A line leaves the caches with entries of it in the buffer: so many records must leave. They may be there for
-    /// longer than their time.
+    /// A line leaves the caches with entries of it in the buffer: `ahead` records must leave. They
+    /// may be there for longer than their time.
     LineLeaves { line: LineAddr, ahead: usize, is_late: bool } =>
         covers Hurried, HurriedLate if is_late;
         says "{line} leaves the caches: {ahead} records must leave the buffer";
-    /// So many records left the buffer for the sake of a line.
+    /// Records left the buffer for the sake of a line.
     Hurried { records: usize } => counts log_entries_hurried += records as u64;
     /// A thread's commit record is durable, with all before it.
     CommitDurable { thread: ThreadId } => says "thread {thread}: its commit record is durable";
@@ -134,9 +134,9 @@ events! {
     HeadMoved { head: u64 } =>
         covers HeadMoved;
         says "the head has moved to place {head}";
-    /// So many slots are free again.
+    /// Slots are free again.
     SlotsFreed { slots: u64 } => counts log_records_truncated += slots;
-    /// So many groups are free again.
+    /// Groups are free again.
     GroupsFreed { groups: u64 } => counts log_groups_truncated += groups;
 
     part Scan(force_write_back::Event);

@@ -16,7 +16,7 @@ use graven_base::surviving::SurvivingImage;
 use graven_machine::config::PmConfig;
 use graven_machine::design::DesignContext;
 
-/// Where the log of a context lies: a header line at the start of the log region, whose word 0 is the head,
+/// The log of a context: a header line at the start of the log region, whose word 0 is the head,
 /// then the places.
 #[derive(Clone, Copy, Debug)]
 pub enum Log {
@@ -24,7 +24,7 @@ pub enum Log {
     Packed(packed_log::Log),
 }
 
-/// What is left of a log.
+/// Remains of a log.
 #[derive(Debug)]
 pub struct Remains {
     /// The records from the head to the first hole, each with its place.
@@ -53,7 +53,7 @@ impl Log {
         Log::Packed(packed_log::Log::new(context.log_start, bytes, Format::Packed, faults))
     }
 
-    /// What is in its slots, if it has any.
+    /// Layout of its slots, if it has any.
     pub fn layout(&self) -> Option<Layout> {
         match self {
             Log::Slots(slots) => Some(slots.layout),
@@ -61,12 +61,12 @@ impl Log {
         }
     }
 
-    /// Places of a record of so many words of a line; of a commit record, of none.
+    /// Places of a record of `words` words of a line; of a commit record, of none.
     pub fn places_of(&self, words: usize) -> u64 {
         self.layout().map_or(1, |layout| layout.slots_of(words))
     }
 
-    /// How many places it has.
+    /// Number of its places.
     #[inline]
     pub fn places(&self) -> u64 {
         match self {
@@ -84,7 +84,7 @@ impl Log {
         }
     }
 
-    /// Where the number of the oldest place that matters is kept (the head pointer).
+    /// Address of the head pointer: the number of the oldest place that matters.
     pub fn head(&self) -> Addr {
         match self {
             Log::Slots(slots) => slots.head(),
@@ -126,7 +126,8 @@ impl Log {
     }
 }
 
-/// Whether the log is packed: if the machine's logs are. Records of one value lie in slots on every machine.
+/// Returns true if the log is packed: if the machine's logs are. Records of one value lie in slots
+/// on every machine.
 pub fn is_packed(config: &Config) -> bool {
     Format::of(config) == Format::Packed && config.get::<FwbConfig>().log_values == LogValues::Both
 }

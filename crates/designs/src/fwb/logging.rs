@@ -81,7 +81,7 @@ impl Fwb {
         if self.strict { Stall::UntilReleased } else { Stall::None }
     }
 
-    /// Whether a record finds a place in the buffer; if not, the thread waits for one.
+    /// Returns true if a record finds a place in the buffer; otherwise the thread waits for one.
     fn has_place(&mut self, port: &mut Port<'_>, thread: ThreadId) -> bool {
         if self.buffer.is_full() {
             port.emit(Event::BufferFull);

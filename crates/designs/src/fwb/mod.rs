@@ -84,7 +84,7 @@
 //! of each transaction (module `clwb`); or not at all but by eviction, and then nothing says when a record may be
 //! overwritten: slots are used again in their turn.
 //!
-//! Where the machine's logs are packed (`pm.log_packing`) the log has `packed_log`'s groups instead (the tables are there; of its records,
+//! Where the machine's logs are packed (`pm.log_packing`) the log has `packed_log`'s groups instead (that module has the tables; of its records,
 //! *undo+redo* and *commit* occur), and the head pointer is the number of a group. What leaves the buffer takes along
 //! up to three records behind it, which share its group. Which group that is turns out when they leave, so what
 //! is kept of a record in the buffer is the group that is next when it enters, a lower bound, and each one in
@@ -132,7 +132,7 @@
 //!   record and needs yet another ends the run with an error; `log_grow` is not modelled.
 //! - The log is created anew after a recovery, which leaves it empty, but not clear.
 //!
-//! - The paper gives the cost of scans (3.6 %, §VI-A), not what it is made of. By default a scan disturbs nobody;
+//! - The paper gives the cost of scans (3.6 %, §VI-A), not what it is made of. By default a scan delays no access;
 //!   `scan_port` and `scan_tags_per_cycle` have accesses wait for it.
 //!
 //! **Left out**: a header that the lines of an object share (§III-E, step 1a): every line's record has its own, which

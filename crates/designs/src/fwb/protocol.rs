@@ -22,7 +22,7 @@ use crate::packed_log::Record;
 
 pub type Port<'a> = design::Port<'a, Fwb>;
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// Records, at this place among the ordered writes.
@@ -35,7 +35,7 @@ pub enum Write {
     Forced(Epoch),
 }
 
-/// What a timer is set for.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// The oldest record of the log buffer is due.
@@ -48,9 +48,9 @@ pub enum Timer {
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
     pub thread: ThreadId,
-    /// Of its first record, or one before.
+    /// Place of its first record, or one before.
     pub first_place: u64,
-    /// Of its commit record; none: still in the buffer.
+    /// Order of its commit record; none: still in the buffer.
     pub order: WriteOrder,
 }
 
@@ -58,11 +58,12 @@ pub struct Ended {
 pub struct Fwb {
     pub buffer: LogBuffer,
     pub end: LogEnd,
-    /// Whether stores that change nothing make no entry.
+    /// True if stores that change nothing make no entry.
     pub dirty_flags: bool,
-    /// Whether a transaction's end waits until its commit record is durable.
+    /// True if a transaction's end waits until its commit record is durable.
     pub strict: bool,
-    /// Whether data waits for its records; not with an unsafe buffer, nor with records of one value.
+    /// True if data waits for its records; not with an unsafe buffer, nor with records of one
+    /// value.
     pub ordered: bool,
     /// By which records know a transaction: its number, modulo.
     pub id: Field,
@@ -88,7 +89,7 @@ pub struct Fwb {
     pub truncation_percent: u64,
     /// Records that are being sent; kept for its memory.
     pub batch: Vec<Record>,
-    /// Where the log ended when the previous scan began, and this one.
+    /// Ends of the log when the previous scan began, and this one.
     pub cuts: [u64; 2],
     pub data_writes: DataWrites,
     pub truncation: Option<Truncation>,
@@ -171,7 +172,7 @@ impl Design for Fwb {
         }
     }
 
-    /// What is running goes first: it may need room to end.
+    /// Lets running transactions go first: they may need room to end.
     fn on_tx_begin(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
         self.last_seen = port.now();
         if self.waiting_for_space.is_empty() && self.free_places() > self.end.log().places() / 8 {

@@ -8,7 +8,8 @@ use super::WriteBack;
 use super::event::Event;
 use super::protocol::{Fwb, Port};
 
-/// How long threads may wait for room in the log while no thread does anything that FWB sees.
+/// Cycles for which threads may wait for room in the log while no thread does anything that FWB
+/// sees.
 const STUCK_CYCLES: Cycle = 20_000_000;
 
 impl Fwb {

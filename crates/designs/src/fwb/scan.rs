@@ -1,4 +1,4 @@
-//! What FWB's scans are for (§III-C, §IV-D): truncating the log.
+//! Truncation of the log by scans (§III-C, §IV-D).
 //!
 //! At the end of a scan, stores logged before the *previous* scan began are home, or their lines'
 //! writes are on their way ([`crate::force_write_back`]). Once these are durable too, the head
@@ -21,7 +21,7 @@ pub struct Truncation {
     pub head: u64,
     /// Data writes up to the end of this epoch must be durable first.
     pub after_epoch: Epoch,
-    /// It is on its way.
+    /// The write of the new head is on its way.
     pub sent: bool,
 }
 

@@ -25,7 +25,7 @@ use slab::Slab;
 /// Why a collection begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Its time has come.
+    /// The period is over.
     Period,
     /// The mapping table is full.
     MappingFull,
@@ -39,7 +39,7 @@ struct Found {
     home: Addr,
     /// Commits since the oldest block of the unit was opened.
     commit: u64,
-    /// Which slice of its transaction.
+    /// Number of its slice in the transaction.
     nth: u32,
     slice: SliceNumber,
     word: u64,
@@ -60,11 +60,11 @@ struct Going {
     line: LineAddr,
     words: WordMask,
     data: LineData,
-    /// Where versions of its words were found.
+    /// Slices with versions of its words.
     slices: Vec<SliceNumber>,
 }
 
-/// What a collection is doing.
+/// Stages of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Records,
@@ -259,7 +259,8 @@ impl Hoop {
         }
     }
 
-    /// A line of a slice has been read. With both, its words are found, and the chain goes on.
+    /// Takes a line of a slice that has been read. With both, its words are found, and the chain
+    /// continues.
     pub(super) fn chain_read(
         &mut self,
         port: &mut Port<'_>,
@@ -315,7 +316,7 @@ impl Hoop {
         self.send_home(port, controller);
     }
 
-    /// Sends lines home; when all are there, their records are void.
+    /// Sends lines home; when all have arrived, their records are void.
     fn send_home(&mut self, port: &mut Port<'_>, controller: usize) {
         let all_sent = self.send_lines_home(port, controller);
         self.entries_removed(port, controller);

@@ -3,7 +3,7 @@
 //! With one controller: slices, then the commit record, then the acknowledgement. With several that have
 //! slices of the transaction (§III-I): each writes a *prepared* record when its slices are durable, and says so;
 //! when the core has heard of all, it sends the commit message, upon which each turns its record into a
-//! *committed* one; when all are durable, the thread goes on. One committed record anywhere is the decision: all
+//! *committed* one; when all are durable, the thread continues. One committed record anywhere is the decision: all
 //! slices are there then. (The paper has the slices flushed after the commit message, upon which a
 //! failure could find them at one controller only.)
 

@@ -1,4 +1,4 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::{Addr, LineAddr};
@@ -12,7 +12,7 @@ use super::collect::Reason;
 use super::layout::{Record, Sequence, SliceNumber};
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Stores merged into a log entry that was still buffered.
         log_entries_merged: Count, "entries";
@@ -59,10 +59,10 @@ events! {
 
     /// A word replaced its older version in the open slice.
     WordReplaced => counts log_entries_merged += 1;
-    /// A word took a place in the open slice; the mapping tables have so many entries now.
+    /// A word took a place in the open slice; the mapping tables have `entries` entries now.
     WordPacked { entries: usize } =>
         raises collection.mapping_entries_max to entries as u64;
-    /// So many words of a line go from a full slice into the next one.
+    /// Words of a line go from a full slice into the next one.
     LineMoves { line: LineAddr, words: usize } =>
         counts slice_words_moved += words as u64; covers LineMoved;
         says "{words} words of {line} go into the next slice";
@@ -70,7 +70,7 @@ events! {
     BufferFull => covers BufferFull;
     /// A store finds no entry in the mapping table.
     MappingFull => covers MappingFull;
-    /// A slice of so many words leaves for the region.
+    /// A slice of `words` words leaves for the region.
     SliceLeaves { thread: usize, slice: SliceNumber, words: usize } =>
         counts slices_written += 1, slice_words += words as u64;
         says "thread {thread}: slice {slice} with {words} words leaves";
@@ -106,16 +106,17 @@ events! {
             collection.gc_on_demand += u64::from(reason != Reason::Period);
         covers SeveralBlocks if blocks.len() > 1, CollectedWhileOpen if while_open;
         says "controller {controller} collects blocks {blocks:?}: {reason:?}";
-    /// A chain of slices goes on in another block.
+    /// A chain of slices continues in another block.
     ChainAcrossBlocks => covers ChainAcrossBlocks;
     /// Several versions of a word were found.
     Coalesced => covers Coalesced;
-    /// So many words were found, and so many of them go home.
+    /// A unit was read: `found` versions of words, of which `migrated` go home.
     UnitRead { found: u64, migrated: u64 } =>
         counts collection.gc_words_found += found, collection.gc_words_migrated += migrated;
     /// A line finds no room in the eviction buffer.
     EvictionBufferFull => covers EvictionBufferFull;
-    /// A line goes home, of which younger blocks have newer words or not; so many are in the eviction buffers.
+    /// A line goes home, of which younger blocks have newer words or not; `buffered` lines are in
+    /// the eviction buffers.
     LineGoesHome { newer_stays: bool, buffered: usize } =>
         raises eviction_buffer_max to buffered as u64; covers NewerStays if newer_stays;
     /// A collected block stays for slices of other transactions.

@@ -15,7 +15,7 @@ struct Part {
     slice: SliceNumber,
     /// The words that are the line's newest.
     words: WordMask,
-    /// Its two lines, as they come.
+    /// The two lines of the slice, as they come.
     lines: [Option<LineData>; 2],
 }
 
@@ -133,7 +133,7 @@ impl Hoop {
     }
 }
 
-/// Lays the words of a line that a slice has, as far as they are wanted, over what is there.
+/// Lays the words of a line that a slice has, as far as they are wanted, over the line's content.
 fn take_words(
     (mask, data): &mut (WordMask, LineData),
     line: LineAddr,

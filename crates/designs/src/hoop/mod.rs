@@ -7,7 +7,7 @@
 //!   transaction's open **memory slice** in the core's **OOP data buffer** takes it (`oop_buffer_bytes`
 //!   per core; with two threads on a core, for each). A word that is in the open slice already is
 //!   replaced there. A slice of eight words goes to the OOP region when the ninth comes or the transaction ends:
-//!   only then is it known whether its chain goes on. The store waits if the buffer has no room, the
+//! only then is it known whether its chain continues. The store waits if the buffer has no room, the
 //!   mapping table no entry, or the region no slice.
 //! - **Commit.** `Tx_end` sends what is left; when all slices of the transaction are durable, its commit
 //!   record goes to an address memory slice; when that is durable, the thread is notified. Records get their
@@ -30,7 +30,7 @@
 //!
 //! # What lies in a region
 //!
-//! The log region, in equal shares for the controllers. A share begins with a word (the sequence number to go
+//! The log region, in equal shares for the controllers. A share begins with a word (the sequence number to continue
 //! on with after a recovery) and the **block index table**, a word per block; then come the blocks.
 //!
 //! | block (`block_bytes`) | slices | content |
@@ -67,8 +67,8 @@
 //! The paper leaves the address memory slice open. Here a record is one word, so it is there or not; blocks
 //! and records are in the same order, so that blocks collected from the oldest on take the oldest records.
 //! A record counts if its block is in the index, in use or full, and its sequence number is not older than
-//! the block's: what an earlier use left there is older. So numbers go on after a recovery, behind those of all records that
-//! are there, also of records that are void. (2^34 commits pass before numbers wrap around; what is
+//! the block's: what an earlier use left there is older. So numbers continue after a recovery, behind those of all records that
+//! remain, also of records that are void. (2^34 commits pass before numbers wrap around; what is
 //! left in a block is younger than two rounds through the region. The system clears the region once, before
 //! it is put to use.)
 //!
@@ -196,10 +196,11 @@ section! {
     }
 }
 
-/// Of a block of the region, in bytes of the host.
+/// Bytes of the host for a block of the region.
 const HOST_BYTES_PER_BLOCK: u64 = 160;
 
-/// Of an entry of the mapping table, in tables that double their size as they grow.
+/// Bytes of the host for an entry of the mapping table, in tables that double their size as they
+/// grow.
 const HOST_BYTES_PER_ENTRY: u64 = 96;
 
 /// Blocks of the region with their bitmaps, and entries of the mapping table that are in use.
@@ -255,7 +256,7 @@ pub const INFO: DesignInfo = DesignInfo {
     ..DesignInfo::DEFAULT
 };
 
-/// What is printed of mapping entries and blocks, to the letter.
+/// HOOP with mapping entries and blocks to the letter of the paper.
 pub const LITERAL: DesignInfo = DesignInfo {
     name: "hoop-literal",
     summary: "hoop with mapping entries removed and blocks freed as published (loses data)",

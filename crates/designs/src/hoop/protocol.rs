@@ -21,10 +21,10 @@ use super::region::Region;
 use super::waiting::Waiting;
 use super::{HoopConfig, Rules};
 
-/// What the design may do to the machine.
+/// The machine, as the design acts on it.
 pub type Port<'a> = design::Port<'a, Hoop>;
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug)]
 pub enum Write {
     /// One of the two lines of a slice that a thread has sent, by its key in [`Hoop::leaving`].
@@ -39,7 +39,7 @@ pub enum Write {
     Freed { controller: usize, block: u32 },
 }
 
-/// What a read of memory is.
+/// Reads of memory.
 #[derive(Clone, Copy, Debug)]
 pub enum Read {
     /// The home of a line that a miss reads.
@@ -52,7 +52,7 @@ pub enum Read {
     Chain { controller: usize, chain: usize, line: usize },
 }
 
-/// What a timer is about.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug)]
 pub enum Timer {
     /// The time of a collection has come.
@@ -163,7 +163,8 @@ impl Design for Hoop {
     type Timer = Timer;
     type Event = Event;
 
-    /// Regions that have been in use go on with the sequence number that a recovery has left there.
+    /// Continues with the sequence number that a recovery has left in each region that has been in
+    /// use.
     fn start(&mut self, port: &mut Port<'_>) {
         for Controller { region, .. } in &mut self.controllers {
             let at = region.geometry.sequence();

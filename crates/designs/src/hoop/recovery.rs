@@ -7,7 +7,7 @@
 //! 3. The records, in commit order, are dealt round robin. Each thread goes through its own from the latest back,
 //!    follows their chains, and keeps the newest version of each word, by parts of the home region.
 //! 4. Each thread merges the versions of one part by commit order, and writes the newest home.
-//! 5. The decisions of step 2 are noted where they were missing, the sequence number to go on with is
+//! 5. The decisions of step 2 are noted where they were missing, the sequence number to continue with is
 //!    written, and the index is cleared, the oldest block first.
 //!
 //! A failure in between finds either all records, or the youngest of each region: replaying them again leaves the
@@ -38,7 +38,8 @@ pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
     }
 }
 
-/// What a recovery had to do, from which its time on a given memory can be derived ([`super::recovery_ns`]).
+/// Work of a recovery, from which its time on a given memory can be derived
+/// ([`super::recovery_ns`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Bytes of index, headers and address memory slices.
@@ -62,23 +63,22 @@ struct Found {
     tx: u32,
     /// Commits since the region's oldest block was opened.
     commit: u64,
-    /// Which region.
     region: usize,
 }
 
-/// What is left of a region.
+/// Remains of a region.
 struct Survey {
     geometry: Geometry,
     /// Blocks that the index has: their numbers, with what they were opened with; the oldest first.
     blocks: Vec<(u32, Sequence)>,
-    /// The sequence number to go on with; none: the region has not been used.
+    /// Sequence number to continue with; none: the region has not been used.
     next: Option<Sequence>,
 }
 
 /// A version of a word.
 #[derive(Clone, Copy, Default)]
 struct Version {
-    /// Its transaction's place in commit order, from 1, and its slice's in the transaction.
+    /// Place of its transaction in commit order, from 1, and of its slice in the transaction.
     place: (u64, u64),
     word: u64,
 }
@@ -86,7 +86,7 @@ struct Version {
 /// The newest version of each word: by parts of the home region, or one part as several threads know it.
 type Newest = Vec<WordMap<Version>>;
 
-/// Versions of so many words need no second allocation, if they lie in so many pieces of memory.
+/// Words, and pieces of memory that they lie in, for whose versions memory is allocated at once.
 const VERSIONS_EXPECTED: (usize, usize) = (512, 32);
 
 /// Nor do so many blocks that the index has.
@@ -112,7 +112,7 @@ pub fn recover(
     RecoveryReport { records_scanned: work.records, words_redone: work.words, words_undone: 0 }
 }
 
-/// Recovery on so many threads at most.
+/// Recovers on at most `threads` threads.
 pub fn recover_measured(
     context: &DesignContext,
     image: &mut SurvivingImage,
@@ -158,7 +158,8 @@ pub fn recover_measured(
     work
 }
 
-/// How many of the threads have enough to do for a thread of the host. The machine that executes recovery has them all.
+/// Number of threads that have enough to do for a thread of the host. The machine that executes
+/// recovery has them all.
 fn worthwhile(image: &SurvivingImage, threads: usize, enough: usize) -> usize {
     if image.keeps_steps() { threads } else { threads.min(enough) }
 }
@@ -366,13 +367,14 @@ fn later(a: Option<Sequence>, b: Option<Sequence>) -> Option<Sequence> {
     }
 }
 
-/// Whether the records of a block in this state count.
+/// Returns true if the records of a block in this state count.
 fn holds_records(state: BlockState) -> bool {
     matches!(state, BlockState::InUse | BlockState::Full)
 }
 
-/// The sequence number after those that the records of a block bear, though they do not count. Of the blocks that were opened
-/// last these are the latest of the region: they must not come again as long as such records are there.
+/// The sequence number after those that the records of a block bear, though they do not count. Of
+/// the blocks that were opened last these are the latest of the region: they must not come again as
+/// long as such records remain.
 fn used_until(
     image: &mut SurvivingImage,
     geometry: &Geometry,
@@ -469,8 +471,8 @@ fn newest(
     batches
 }
 
-/// Reads the slices of a transaction, in order: calls somebody with each one's place among them, its metadata line and its
-/// words. Returns how many slices and words there are.
+/// Reads the slices of a transaction, in order, and calls `each` with the place of each, its
+/// metadata line and its words. Returns the numbers of slices and of words.
 fn read_chain(
     reader: &mut Reader<'_>,
     geometry: &Geometry,

@@ -12,7 +12,6 @@ use graven_machine::request::{self, WriteClass, WriteOrder};
 pub struct Reserved {
     /// In which block.
     pub block: u32,
-    /// Where.
     pub addr: Addr,
     /// The transaction's place in commit order.
     pub sequence: Sequence,
@@ -20,11 +19,11 @@ pub struct Reserved {
     pub after: WriteOrder,
 }
 
-/// What the controller knows of a block. All of it is lost with power.
+/// Knowledge of the controller about a block. All of it is lost with power.
 #[derive(Clone, Debug)]
 struct Block {
     state: BlockState,
-    /// It is about to be free: header and index entry are on their way.
+    /// True if it is about to be free: header and index entry are on their way.
     leaving: bool,
     /// The sequence number with which it was opened.
     opened: Sequence,
@@ -44,7 +43,7 @@ struct Block {
 /// One controller's OOP region.
 #[derive(Debug)]
 pub struct Region {
-    /// Where things are.
+    /// Places in the region.
     pub geometry: Geometry,
     blocks: Vec<Block>,
     /// In use or full, in the order in which they were opened.
@@ -52,7 +51,7 @@ pub struct Region {
     /// Collected, and needed still.
     collected: Vec<u32>,
     current: Option<u32>,
-    /// Where round robin goes on.
+    /// Block at which round robin continues.
     next: u32,
     free: u32,
     sequence: Sequence,
@@ -120,7 +119,7 @@ impl Region {
         Some(slice)
     }
 
-    /// Whether a commit record finds a place.
+    /// Returns true if a commit record finds a place.
     pub fn can_reserve(&self) -> bool {
         let room = |b: u32| self.blocks[b as usize].records_used < self.geometry.records();
         self.current.is_some_and(room) || self.free > 0
@@ -269,7 +268,7 @@ impl Region {
         self.blocks[self.geometry.block_of(slice) as usize].readers += 1;
     }
 
-    /// It has read it.
+    /// Ends the reading of a slice.
     pub fn unpin(&mut self, slice: SliceNumber) {
         self.blocks[self.geometry.block_of(slice) as usize].readers -= 1;
     }
@@ -304,7 +303,7 @@ impl Region {
         self.free += 1;
     }
 
-    /// Whether blocks are being freed.
+    /// Returns true if blocks are being freed.
     pub fn is_freeing(&self) -> bool {
         self.collected.iter().any(|&b| self.blocks[b as usize].leaving)
     }

@@ -78,7 +78,7 @@ impl Area {
         Area { start: context.thread_area(thread, slots * SLOT_BYTES), slots }
     }
 
-    /// Where a record lies; records are numbered from 0 over all passes.
+    /// Line of a record; records are numbered from 0 over all passes.
     pub(super) fn slot(&self, number: u64) -> LineAddr {
         self.start.plus(number % self.slots * SLOT_BYTES).line()
     }
@@ -166,7 +166,8 @@ impl UndoLog for CircularLog {
         self.coming.push(Coming { id, home: undo.home, header, header_sent });
     }
 
-    /// The data of a record is durable, or its header, with which the record is there.
+    /// Takes note that the data of a record is durable, or its header, with which the record
+    /// counts.
     fn on_durable(&mut self, port: &mut Port<'_, Self>, id: RecordId, logged: &mut Vec<LineAddr>) {
         let of_id = self.coming.iter().position(|record| record.id == id);
         let at = of_id.expect("a record is on its way until its header is durable");
@@ -194,7 +195,7 @@ impl UndoLog for CircularLog {
     }
 }
 
-/// Where the two words of a slot's header lie.
+/// Addresses of the two words of a slot's header.
 fn header_at(slot: LineAddr) -> [Addr; 2] {
     [0, WORD_BYTES].map(|at| slot.addr().plus(LINE_BYTES + at))
 }

@@ -1,4 +1,4 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::{LineAddr, WordMask};
@@ -9,7 +9,7 @@ use crate::events::events;
 use crate::lalea::ENTRIES;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Of these, those in vain: the line was stored to again within the transaction.
         forced_writebacks_in_vain: Count, "lines";
@@ -76,7 +76,7 @@ events! {
     WaitsForPlace { line: LineAddr } =>
         covers WaitsForPlace;
         says "line {} waits for a place", line.addr();
-    /// For so many cycles so many places have been in use; now there are `used`.
+    /// For `cycles` cycles `before` places have been in use; now `used` are.
     PlacesInUse { before: u64, cycles: Cycle, used: u64 } =>
         counts adr_entry_cycles += before * cycles;
         raises adr_entries_max to used, log_buffer_max to used;
@@ -111,7 +111,7 @@ events! {
     SentHome { line: LineAddr } => says "line {} goes home", line.addr();
     /// A record took a slot of a circular area, or that of an older one.
     SlotFilled { again: bool } => counts log_headers += 1; covers LogWrapped if again;
-    /// A record of the load-aware log is closed: its header, for so many blocks, is sent.
+    /// A record of the load-aware log is closed: its header, for `blocks` blocks, is sent.
     HeaderSent { blocks: usize } =>
         counts log_headers += 1;
         covers RecordOfSeveral if blocks > 1, RecordFull if blocks == ENTRIES;

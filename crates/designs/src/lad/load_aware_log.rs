@@ -32,7 +32,7 @@ use graven_machine::request::{Write, WriteClass};
 struct Undone {
     home: LineAddr,
     words: WordMask,
-    /// Its undo block, once it has one.
+    /// The undo block, once it has one.
     block: Option<LineAddr>,
 }
 
@@ -42,13 +42,13 @@ struct Record {
     lines: Vec<Undone>,
     /// More lines may join it.
     is_open: bool,
-    /// Of its blocks, those not durable.
+    /// Number of its blocks that are not durable.
     blocks_coming: usize,
     /// Once it is sent.
     header: Option<LineAddr>,
-    /// Of the header's lines, those not durable.
+    /// Number of the header's lines that are not durable.
     header_coming: usize,
-    /// It has found no free header.
+    /// True if it has found no free header.
     has_waited: bool,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Place {
     index: usize,
 }
 
-/// What a write of the log is.
+/// Writes of the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LogWrite {
     /// An undo block.

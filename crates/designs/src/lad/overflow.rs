@@ -38,7 +38,7 @@ impl<L: UndoLog> Lad<L> {
         }
     }
 
-    /// Whether a transaction with words in the line has all its lines logged.
+    /// Returns true if a transaction with words in the line has all its lines logged.
     pub(super) fn log_without_asking(&self, line: LineAddr) -> bool {
         self.threads.iter().any(|t| t.logs_all && t.writes.find(line).is_some())
     }

@@ -20,13 +20,13 @@ use super::{LadConfig, Rules};
 
 pub(super) type Port<'a, L> = design::Port<'a, Lad<L>>;
 
-/// How far a thread's transaction is.
+/// Phases of a thread's transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
     /// Waits for the controller to have all lines.
     Preparing,
-    /// The commit message is on its way, or will be as soon as the controller's message is there.
+    /// The commit message is on its way, or will be as soon as the controller's message arrives.
     Committing,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Lad<L> {
     pub(super) config: LadConfig,
     /// Places of the pool.
     pub(super) places: usize,
-    /// How many of them are in use, and since when.
+    /// Number of places in use, and the cycle since which it holds.
     pub(super) in_use: (u64, Cycle),
     pub(super) rules: Rules,
     pub(super) threads: Vec<Thread>,
@@ -66,7 +66,7 @@ pub(super) struct Lad<L> {
     pub(super) logged: Vec<LineAddr>,
 }
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Write<W> {
     /// One of the undo log's.
@@ -81,14 +81,14 @@ pub(super) enum Write<W> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OldLine;
 
-/// What arrives when a timer fires.
+/// Messages that arrive when a timer fires.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Timer {
     /// A line that was pushed, at the controller.
     Line(LineAddr),
     /// The commit message of a thread, at the controller.
     Commit { thread: usize },
-    /// Its acknowledgement, at the core.
+    /// The acknowledgement reaches the core.
     Acknowledgement { thread: usize },
 }
 
@@ -147,7 +147,7 @@ impl<L: UndoLog> Design for Lad<L> {
         Stall::None
     }
 
-    /// *Prepare*; the thread goes on when the commit is acknowledged.
+    /// *Prepare*; the thread continues when the commit is acknowledged.
     fn on_tx_end(&mut self, port: &mut Port<'_, L>, tx: Tx) -> Stall {
         let thread = tx.thread as usize;
         if self.threads[thread].writes.lines.is_empty() {

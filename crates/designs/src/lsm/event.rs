@@ -1,4 +1,4 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::ids::ThreadId;
@@ -12,7 +12,7 @@ use crate::out_of_place;
 use super::log::Sequence;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -55,7 +55,7 @@ events! {
 
     /// A transaction stored again to a word of its write set.
     Overwritten => counts log_entries_merged += 1;
-    /// A thread looked a home address up in the index, and visited so many nodes.
+    /// A thread looked a home address up in the index, and visited `nodes` nodes.
     LookedUp { nodes: u32 } => counts index_lookups += 1, index_nodes_visited += u64::from(nodes);
     /// A transaction has to wait for a collection: the index has no room for its entries.
     WaitsForIndex => covers WaitsForIndex;
@@ -67,13 +67,13 @@ events! {
     SegmentReused => covers SegmentReused;
     /// A transaction has waited for collections so long.
     Waited { cycles: Cycle } => counts collection.gc_stall_cycles += cycles;
-    /// A thread appends so many entries to the log, from an address on.
+    /// A thread appends entries to the log, from an address on.
     Appends { thread: ThreadId, entries: usize, at: Addr, sequence: Sequence } =>
         counts log_entries += entries as u64;
         says "thread {thread} appends {entries} entries at {at}, to commit as {sequence}";
     /// An entry's range of home addresses cuts an older one in the index.
     RangeCut => covers RangeCut;
-    /// The entries are in the index, which has so many ranges now.
+    /// The entries are in the index, which has `ranges` ranges now.
     Mapped { ranges: usize } => raises collection.mapping_entries_max to ranges as u64;
     /// A thread sends its commit record.
     RecordSent { thread: ThreadId, sequence: Sequence } =>
@@ -84,20 +84,21 @@ events! {
     ReadForMiss { missed: LineAddr, from: LineAddr, committing: bool } =>
         covers FillOfCommittingWords if committing;
         says "{missed} is read from {from}";
-    /// All reads for a missed line are sent: so many, so many of them to the log; some words are at home,
-    /// some in write sets, or none.
+    /// All reads for a missed line are sent: `lines`, of which `of_log` go to the log; some words
+    /// are at home, some in write sets, or none.
     MissSent { lines: u32, of_log: u32, at_home: bool, open: bool } =>
         counts fills_parallel += u64::from(lines > 1 && at_home);
         covers FillOfOpenWords if open, FillFromHomeToo if of_log > 0 && at_home,
             FillFromSeveralLines if of_log > 1;
     /// A collection closed a segment that was not full.
     OpenSegmentClosed => covers OpenSegmentCollected;
-    /// A collection of so many segments begins; it may have to wait for transactions on their way into the log.
+    /// A collection of segments begins; it may have to wait for transactions on their way into the
+    /// log.
     CollectionBegins { segments: usize, limit: Sequence, on_demand: bool, waits: bool } =>
         counts collection.gc_passes += 1, collection.gc_on_demand += u64::from(on_demand);
         covers WaitsForAppends if waits;
         says "a collection of {segments} segments begins, up to transaction {limit}";
-    /// A collection has found so many versions of so many words.
+    /// A collection has found `versions` versions of `words` words.
     NewestChosen { versions: u64, words: u64 } =>
         counts collection.gc_words_found += versions, collection.gc_words_migrated += words;
         covers OlderVersionFound if versions > words;
@@ -109,7 +110,7 @@ events! {
     NewerVersionStays => covers NewerVersionStays;
     /// A collected segment is not free yet: a line of it is being read.
     FreedWhileRead => covers FreedWhileRead;
-    /// A collection of so many transactions is over.
+    /// A collection of transactions is over.
     CollectionOver { transactions: u64 } =>
         counts log_records_truncated += transactions;
         says "the collection is over";

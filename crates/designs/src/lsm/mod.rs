@@ -151,10 +151,11 @@ section! {
     }
 }
 
-/// Of a segment of the log, in bytes of the host.
+/// Bytes of the host for a segment of the log.
 const HOST_BYTES_PER_SEGMENT: u64 = 64;
 
-/// Of a node of the index with its links, in tables that double their size as they grow.
+/// Bytes of the host for a node of the index with its links, in tables that double their size as
+/// they grow.
 const HOST_BYTES_PER_NODE: u64 = 112;
 
 /// Segments of the log, and nodes of the index: two for each line that is stored to, at most.

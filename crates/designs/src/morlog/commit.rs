@@ -24,13 +24,13 @@ pub struct Ended {
     pub owner: Owner,
     /// No record of it lies before this group.
     pub first_group: u64,
-    /// Its number among commits, from 1.
+    /// Number among commits, from 1.
     pub number: u64,
-    /// Of the last record that it needs; none: its commit record has not been sent.
+    /// Order of the last record that it needs; none: its commit record has not been sent.
     order: WriteOrder,
     /// Words whose redo data has not been sent (late).
     pub to_come: u32,
-    /// Its thread waits.
+    /// True if its thread waits.
     waits: bool,
 }
 

@@ -14,13 +14,14 @@ use super::protocol::{DataWrite, Morlog, Port, Write};
 use super::table::Holder;
 use crate::force_write_back::Forced;
 
-/// Whether a word is among those of a line.
+/// Returns true if a word is among those of a line.
 fn is_among(addr: Addr, line: LineAddr, mask: WordMask) -> bool {
     addr.line() == line && mask >> addr.word_in_line() & 1 != 0
 }
 
 impl Morlog {
-    /// What the write of a line, about to be sent, must wait for. Its undo+redo entries leave the buffer.
+    /// Returns the order that the write of a line, about to be sent, must wait for. Its undo+redo
+    /// entries leave the buffer.
     pub fn order_before(&mut self, port: &mut Port<'_>, line: LineAddr) -> WriteOrder {
         if !self.ordered {
             return WriteOrder::NONE;
@@ -63,8 +64,8 @@ impl Morlog {
         }
     }
 
-    /// What the caches have of words of a line is about to be sent home, in the write that this returns; the transaction
-    /// table hears of it.
+    /// Notes that the caches' words of a line are about to be sent home, in the write that this
+    /// returns, and tells the transaction table.
     pub fn cached_words_leave(
         &mut self,
         port: &mut Port<'_>,

@@ -191,7 +191,7 @@ impl Morlog {
         }
     }
 
-    /// Whether the transaction that ids stand for has committed; nothing if it has left.
+    /// Returns true if the transaction that ids stand for has committed; `None` if it has left.
     pub fn is_late(&self, owner: Owner) -> Option<bool> {
         let running = self.running[owner.thread as usize].as_ref();
         if running.is_some_and(|running| running.owner == owner) {
@@ -202,7 +202,8 @@ impl Morlog {
 
     // ---- out of the undo+redo buffer -----------------------------------------------------------
 
-    /// Whether an entry finds a place in the undo+redo buffer; if not, the thread waits for one.
+    /// Returns true if an entry finds a place in the undo+redo buffer; otherwise the thread waits
+    /// for one.
     pub fn has_place(&mut self, port: &mut Port<'_>, thread: ThreadId) -> bool {
         if self.undo_redo.is_full() {
             port.emit(Event::BufferFull);
@@ -246,7 +247,7 @@ impl Morlog {
         }
     }
 
-    /// Sends the oldest entries of the undo+redo buffer, so many or as many as there are.
+    /// Sends the oldest entries of the undo+redo buffer, at most `count`.
     pub fn send_undo_redo(&mut self, port: &mut Port<'_>, count: usize) {
         let mut left = count.min(self.undo_redo.len());
         while left > 0 {
@@ -267,8 +268,8 @@ impl Morlog {
         }
     }
 
-    /// Moves so many of the oldest entries of the undo+redo buffer into the batches at hand; with several logs, up to
-    /// the first commit record among them. Returns how many are left.
+    /// Moves `count` of the oldest entries of the undo+redo buffer into the batches at hand; with
+    /// several logs, up to the first commit record among them. Returns how many are left.
     pub fn pack_undo_redo(&mut self, count: usize) -> usize {
         for left in (0..count).rev() {
             let UndoRedo { owner, core, what, .. } =
@@ -461,7 +462,8 @@ impl Morlog {
         self.retire(port);
     }
 
-    /// Whether a transaction's log has room for an entry, and if it is the first, for what comes with that.
+    /// Returns true if a transaction's log has room for an entry, and if it is the first, for what
+    /// comes with that.
     pub fn has_space_for_first(&self, tx: Tx) -> bool {
         match self.running[tx.thread as usize] {
             Some(_) => self.has_space(tx, 1),
@@ -469,7 +471,7 @@ impl Morlog {
         }
     }
 
-    /// Whether a transaction's log has room for so many groups more.
+    /// Returns true if a transaction's log has room for `groups` groups more.
     pub fn has_space(&self, tx: Tx, groups: u64) -> bool {
         self.logs.ends[self.logs.of(tx.thread)].free_groups() >= groups
     }

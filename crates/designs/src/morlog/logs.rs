@@ -19,13 +19,13 @@ use graven_machine::design::DesignContext;
 /// Fewest groups per thread for which a log is worth its name.
 const GROUPS_PER_THREAD_MIN: u64 = 6;
 
-/// Where the logs of a context lie.
+/// Places of the logs of a context.
 #[derive(Clone, Debug)]
 pub struct Places {
     pub logs: Vec<Log>,
     /// The commit number up to which everything is at home.
     pub horizon: Addr,
-    /// Whether all logs are empty, whatever they hold.
+    /// Address of the void flag: if it is set, all logs are empty, whatever they hold.
     pub void: Addr,
 }
 
@@ -79,8 +79,8 @@ impl Places {
     }
 }
 
-/// What each thread gets of so many bytes for all. (If the size is derived, the gaps between the logs are
-/// taken off it.)
+/// Share of each thread in `bytes` bytes for all. (If the size is derived, the gaps between the
+/// logs are taken off it.)
 fn per_thread(bytes: u64, context: &DesignContext) -> u64 {
     let is_derived = context.config.get::<MorlogConfig>().log_bytes.0 == 0;
     let gap = context.thread_area(1, 0).0 - context.log_start.0 + MEDIA_LINE_BYTES;
@@ -167,7 +167,7 @@ impl Logs {
         }
     }
 
-    /// Which log a thread's records go to.
+    /// Number of the log that a thread's records go to.
     #[inline]
     pub fn of(&self, thread: ThreadId) -> usize {
         if self.ends.len() == 1 { 0 } else { thread as usize }
@@ -178,7 +178,7 @@ impl Logs {
         &mut self.ends[log]
     }
 
-    /// Where each log ends now.
+    /// Ends of the logs now.
     pub fn tails(&self) -> Vec<u64> {
         self.ends.iter().map(|end| end.packer.tail()).collect()
     }

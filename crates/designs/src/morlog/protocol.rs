@@ -28,7 +28,7 @@ use crate::packed_log::Record;
 
 pub type Port<'a> = design::Port<'a, Morlog>;
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// Records of a log, or the horizon: a write with a place in the order.
@@ -43,7 +43,7 @@ pub enum Write {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataWrite {
     pub number: DataWriteNumber,
-    /// Of [`DataWrites`].
+    /// Epoch of [`DataWrites`].
     pub epoch: u64,
     /// A scan forces the line home.
     pub forced: bool,
@@ -52,12 +52,12 @@ pub struct DataWrite {
 /// Distinguishes writes of data from each other.
 pub type DataWriteNumber = u64;
 
-/// What a timer is for.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// The oldest entry of the undo+redo buffer is to leave.
     Drain,
-    /// A scan goes on, or begins.
+    /// A scan continues, or begins.
     Scan,
     /// The tags of the L1 have been looked through, for the end of this thread's transaction.
     WalkEnds(ThreadId),
@@ -70,7 +70,7 @@ pub struct Running {
     pub core: u32,
     /// No record of it lies before this group.
     pub first_group: u64,
-    /// Its words in state ULog: the ulog counter.
+    /// Number of its words in state ULog: the ulog counter.
     pub ulog: u32,
     /// Lines whose extension is, or was, its own.
     pub lines: Vec<LineAddr>,
@@ -92,9 +92,9 @@ pub struct Morlog {
     pub id: Field,
     pub delay_persistence: bool,
     pub dirty_flags: bool,
-    /// Whether data waits for its undo data; not with an unsafe buffer.
+    /// True if data waits for its undo data; not with an unsafe buffer.
     pub ordered: bool,
-    /// Of a strict end's walk through the L1; 0: there is none.
+    /// Cycles of a strict end's walk through the L1; 0: there is none.
     pub walk_cycles: Cycle,
     pub states: LineStates,
     pub undo_redo: UndoRedoBuffer,
@@ -118,7 +118,7 @@ pub struct Morlog {
     /// When the program last did anything that this design sees, or data came home.
     pub last_seen: Cycle,
     pub scanner: Scanner<Morlog>,
-    /// Where the logs ended when the last two scans began, the earlier one first.
+    /// Ends of the logs when the last two scans began, the earlier one first.
     pub cuts: [Cut; 2],
     pub data_writes: DataWrites,
     /// Writes of data so far.
@@ -136,14 +136,14 @@ pub struct Morlog {
     pub silent_dropped: u64,
 }
 
-/// What a strict end's walk through an L1 takes in a configuration.
+/// Cycles of a strict end's walk through an L1 in a configuration.
 pub fn walk_cycles_of(config: &Config) -> Cycle {
     let l1 = config.get::<L1Config>();
     let sets = l1.bytes.0 / (u64::from(l1.ways) * LINE_BYTES);
     walk_cycles(sets, config.get::<MorlogConfig>().walk_sets_per_cycle.into())
 }
 
-/// What a walk through an L1 of so many sets takes, so many in a cycle; 0 of them: there is none.
+/// Cycles of a walk through an L1, with `sets_per_cycle` sets in a cycle; 0 of them: there is none.
 fn walk_cycles(sets: u64, sets_per_cycle: u64) -> Cycle {
     if sets_per_cycle == 0 { 0 } else { sets.div_ceil(sets_per_cycle) }
 }
@@ -224,7 +224,7 @@ impl Design for Morlog {
         }
     }
 
-    /// What is running goes first where a log is almost full: it may need room to end.
+    /// Lets running transactions go first where a log is almost full: they may need room to end.
     fn on_tx_begin(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
         self.last_seen = port.now();
         self.clear_states_if_ids_come_round(port, tx);

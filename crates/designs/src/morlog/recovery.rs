@@ -4,7 +4,7 @@
 //! transaction; what it logs for it afterwards is marked late and bears its id. Commits are put in order: by
 //! their places in the one log, or by their numbers.
 //!
-//! A transaction counts if its commit record is there; with delay-persistence also all the redo data that its
+//! A transaction counts if its commit record is durable; with delay-persistence also all the redo data that its
 //! ulog counter announces, and all transactions that committed before it count, too. Redo goes first, in
 //! the order of commits: per word the newest, and nothing for a word that a later record says is at home. Then
 //! undo, newest first: of transactions that never committed, then of those that do not count, the last
@@ -28,25 +28,26 @@ pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
     image.store(places.void, 0);
 }
 
-/// So many records of a transaction need no second allocation.
+/// Records of a transaction for which memory is allocated at once.
 const RECORDS_EXPECTED: usize = 32;
 
-/// Nor do so many transactions.
+/// Transactions for which memory is allocated at once.
 const TRANSACTIONS_EXPECTED: usize = 12;
 
-/// Nor do so many words that are redone, if they lie in so many pieces of memory.
+/// Words that are redone, and pieces of memory that they lie in, for which memory is allocated at
+/// once.
 const REDONE_EXPECTED: (usize, usize) = (128, 3);
 
-/// Nor do open transactions of so many threads.
+/// Threads for whose open transactions memory is allocated at once.
 const THREADS_EXPECTED: usize = 8;
 
 /// A transaction, as its records describe it.
 #[derive(Debug)]
 struct Transaction<'a> {
     id: u16,
-    /// Its undo+redo and redo records, oldest first.
+    /// Undo+redo and redo records, oldest first.
     records: Vec<&'a Record>,
-    /// Its place among commits, and how many words it announced, once it has a commit record.
+    /// Place among commits, and number of words that it announced, once it has a commit record.
     commit: Option<(u64, u32)>,
     /// Words that came late.
     late: u32,
@@ -60,7 +61,7 @@ impl Transaction<'_> {
     }
 }
 
-/// What was found in the logs.
+/// Content of the logs.
 struct Found {
     places: Places,
     scans: Vec<Scan>,
@@ -245,7 +246,7 @@ fn collect<'a>(
     transactions.extend(open.into_iter().flatten());
 }
 
-/// Which transactions count.
+/// Returns for each transaction whether it counts.
 fn whole(
     transactions: &[Transaction<'_>],
     horizon: Option<u64>,

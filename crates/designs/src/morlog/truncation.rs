@@ -17,10 +17,11 @@ use super::logs::Logs;
 use super::protocol::{Morlog, Port, Write};
 use crate::force_write_back::Progress;
 
-/// How long threads may wait for room in the log while no data comes home and no thread does anything that MorLog sees.
+/// Cycles for which threads may wait for room in the log while no data comes home and no thread
+/// does anything that MorLog sees.
 const STUCK_CYCLES: Cycle = 20_000_000;
 
-/// Where the logs ended when a scan began.
+/// Ends of the logs when a scan began.
 #[derive(Clone, Debug)]
 pub struct Cut {
     tails: Vec<u64>,
@@ -28,7 +29,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Of empty logs.
+    /// Makes the cut of empty logs.
     pub fn first(logs: &Logs) -> Cut {
         Cut { tails: logs.tails(), commits: 0 }
     }
@@ -113,7 +114,8 @@ impl Morlog {
         self.ended.front().map_or(self.logs.commits, |ended| ended.number - 1)
     }
 
-    /// Late redo data of the first so-many commits goes to the log, and what is in the redo buffer of others.
+    /// Sends late redo data of the commits up to `before` to the log, and what is in the redo
+    /// buffer of others.
     pub fn send_late_redo(&mut self, port: &mut Port<'_>, before: u64) {
         let owes = |e: &&Ended| e.number <= before && e.to_come > 0;
         let owners: Vec<_> = self.ended.iter().filter(owes).map(|e| e.owner).collect();

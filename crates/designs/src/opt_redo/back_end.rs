@@ -14,9 +14,9 @@ use graven_machine::request::{self, WriteClass};
 /// A record that is being read.
 #[derive(Clone, Copy, Debug)]
 struct Fetched {
-    /// Which transaction of the batch.
+    /// Number of its transaction in the batch.
     of: usize,
-    /// Where its data line lies; the metadata line follows.
+    /// Its data line; the metadata line follows.
     at: LineAddr,
     metadata: Option<Metadata>,
     data: LineData,
@@ -30,7 +30,7 @@ struct Update {
     data: LineData,
 }
 
-/// What the back end is at.
+/// Batch of the back end.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     transactions: Vec<Committed>,
@@ -86,7 +86,7 @@ impl Batch {
 }
 
 impl OptRedo {
-    /// Whether transactions that have ended wait for the back end, or to be committed.
+    /// Returns true if transactions that have ended wait for the back end, or to be committed.
     pub(super) fn back_end_has_work(&self) -> bool {
         let ending = |t: &Thread| t.phase != Phase::Running;
         self.batch.is_some() || !self.committed.is_empty() || self.threads.iter().any(ending)
@@ -99,7 +99,8 @@ impl OptRedo {
 
     // ---- reading -------------------------------------------------------------------------------
 
-    /// Begins a batch if one is full, if somebody waits for it, or if the oldest transaction has waited long enough.
+    /// Begins a batch if one is full, if a thread or a line waits for it, or if the oldest
+    /// transaction has waited long enough.
     pub(super) fn begin_checkpoint_if_due(&mut self, port: &mut Port<'_>) {
         if self.batch.is_some() {
             return;
@@ -125,7 +126,7 @@ impl OptRedo {
         self.durable += later.take_while(|c| c.due.is_some()).count();
     }
 
-    /// Begins with so many transactions, and reads their records.
+    /// Begins with the oldest transactions, and reads their records.
     fn begin(&mut self, port: &mut Port<'_>, transactions: usize, pressed: bool) {
         // A mutant begins with others, too.
         self.durable = self.durable.saturating_sub(transactions);
@@ -181,7 +182,7 @@ impl OptRedo {
 
     // ---- updates in place ----------------------------------------------------------------------
 
-    /// All records are there: the newest update of each word is what goes home.
+    /// Combines the records, which have all been read: the newest update of each word goes home.
     fn combine(&mut self, port: &mut Port<'_>) {
         let rules = self.rules;
         let batch = self.batch();

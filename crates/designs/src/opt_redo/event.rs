@@ -1,4 +1,4 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::{LineAddr, WordMask};
@@ -9,7 +9,7 @@ use crate::events::events;
 use crate::victims;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -51,7 +51,7 @@ cover_points! {
     StoreWaitsForVictims = "store-waits-for-victims", "a store waited because lines waited for the victim cache";
 }
 
-/// How the victim cache appears in what is covered and told.
+/// Name and cover points of the victim cache.
 const VICTIM_CACHE: victims::Described<Cover> = victims::Described {
     name: "victim cache",
     uncommitted: Cover::VictimUncommitted,
@@ -72,7 +72,8 @@ events! {
         counts log_overflows += u64::from(hold != Hold::Victims);
         covers LogBufferFull if hold == Hold::Buffer, AreaFull if hold == Hold::Area,
             StoreWaitsForVictims if hold == Hold::Victims;
-    /// A store made a record, in a slot that was used before or not; so many entries of the log buffer are occupied.
+    /// A store made a record, in a slot that was used before or not; `occupied` entries of the log
+    /// buffer are in use.
     Recorded { wraps: bool, occupied: usize } =>
         counts log_entries += 1; raises log_buffer_max to occupied as u64;
         covers AreaWrapped if wraps;
@@ -87,12 +88,14 @@ events! {
         says "thread {thread}: {updates} records are durable, sends commit {sequence}";
     /// A commit record is durable before one with a smaller sequence number.
     CommitOutOfOrder => covers CommitsOutOfOrder;
-    /// The back end begins a batch of so many records; somebody presses it or not.
+    /// The back end begins a batch of records, of its own accord or because a thread or a line
+    /// waits for it.
     BatchBegins { records: usize, pressed: bool, of_threads: bool } =>
         counts checkpoints += 1; covers Pressed if pressed, BatchOfThreads if of_threads;
         says "the back end reads {records} records";
-    /// The records of a batch are combined into so many words; `superseded` updates of words go nowhere. Two
-    /// transactions had updated one word, an open one has stored to a line of the batch, or not.
+    /// The records of a batch are combined into `words` words; `superseded` updates of words go
+    /// nowhere. Two transactions had updated one word, an open one has stored to a line of the
+    /// batch, or not.
     Combined { words: u64, superseded: u64, shared: bool, open_line: bool } =>
         counts in_place_updates += words, log_words_combined += superseded;
         covers Combined if shared, OpenLineUpdated if open_line;
@@ -104,7 +107,7 @@ events! {
     /// The truncation word is sent.
     TruncationSent { newest: u64 } =>
         says "the log is truncated: commits up to {newest} are at home";
-    /// The log has room for so many records more.
+    /// The log has room for more records.
     Truncated { records: usize } => counts log_records_truncated += records as u64;
 
     part Victims(victims::Event), VICTIM_CACHE;

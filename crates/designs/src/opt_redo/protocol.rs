@@ -21,7 +21,7 @@ use crate::victims::{Parked, Victim, VictimRules, Victims};
 
 pub(super) type Port<'a> = design::Port<'a, OptRedo>;
 
-/// What a thread's store waits for.
+/// Resources that a thread's store waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
     /// An entry of the log buffer.
@@ -32,7 +32,7 @@ pub(super) enum Hold {
     Victims,
 }
 
-/// Where a thread is on the way to its next commit record.
+/// Phases of a thread on the way to its next commit record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
@@ -46,13 +46,13 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) area: Area,
-    /// Of the next record.
+    /// Number of the next record.
     pub(super) number: u64,
-    /// Of the oldest record whose slot may not be used again.
+    /// Number of the oldest record whose slot may not be used again.
     pub(super) head: u64,
     /// Number of the transaction that runs.
     pub(super) tx: u64,
-    /// Its update records.
+    /// Number of its update records.
     pub(super) updates: u64,
     /// The line of its latest store.
     pub(super) last: Option<LineAddr>,
@@ -76,7 +76,7 @@ pub(super) struct Committed {
     pub(super) due: Option<Cycle>,
 }
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Write {
     /// A line of the update record in an entry of a thread's log buffer.
@@ -89,14 +89,14 @@ pub(super) enum Write {
     Truncation,
 }
 
-/// Which line of a batch's record the back end reads.
+/// Lines of a batch's record that the back end reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Read {
     Data { record: usize },
     Metadata { record: usize },
 }
 
-/// What a timer is set for.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Timer {
     /// The controller hears of the end of a thread's transaction.
@@ -119,7 +119,7 @@ pub(super) struct OptRedo {
     pub(super) requested: u64,
     /// Transactions that the back end has not begun with, in commit order.
     pub(super) committed: VecDeque<Committed>,
-    /// So many of these come first whose commit records are durable.
+    /// Number of these, from the oldest on, whose commit records are durable.
     pub(super) durable: usize,
     pub(super) batch: Option<Batch>,
 }

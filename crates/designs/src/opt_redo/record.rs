@@ -1,4 +1,4 @@
-//! What lies in a slot of a log area, and where: update records and commit records.
+//! Update records and commit records, and their places in a log area.
 
 use super::{OptRedoConfig, Rules};
 use crate::fields::{HOME, THREAD_BITS};
@@ -21,12 +21,12 @@ const KIND_COMMIT: u64 = 2;
 const WORDS: Field = KIND.then("words", WordMask::BITS);
 const THREAD: Field = WORDS.then("thread", THREAD_BITS);
 const TX: Field = THREAD.then("transaction", 39);
-/// Of the words behind the first: all but the torn bit.
+/// Commit sequence number: a whole word behind the first, but for the torn bit.
 pub(super) const SEQUENCE: Field = Field::new("commit sequence number", 63, 0);
 const NUMBER: Field = Field::new("number of the record", 63, 0);
 const UPDATES: Field = Field::new("number of update records", 63, 0);
 
-/// What a metadata line says.
+/// Kinds of metadata lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The data line of this slot holds new words of the home line.
@@ -111,12 +111,12 @@ impl Area {
         self.start
     }
 
-    /// Where the data line of a record lies; its metadata line follows.
+    /// Data line of a record; its metadata line follows.
     pub(super) fn data(&self, number: u64) -> LineAddr {
         self.start.plus(HEADER_BYTES + number % self.slots * SLOT_BYTES).line()
     }
 
-    /// Where its metadata line lies.
+    /// Metadata line of a record.
     pub(super) fn metadata(&self, number: u64) -> LineAddr {
         LineAddr(self.data(number).0 + 1)
     }

@@ -12,7 +12,7 @@ use super::protocol::{OptUndo, Port, Timer, Write};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     line: LineAddr,
-    /// It was evicted, not written back.
+    /// True if it was evicted, not written back.
     evicted: bool,
     /// Threads whose commit waits for it.
     waiting: ThreadSet,
@@ -111,7 +111,7 @@ impl OptUndo {
         port.send_to_core(0, Timer::Acknowledgement { thread: t });
     }
 
-    /// Of the thread's transactions, the current one and all before have committed.
+    /// Notes in the thread's register that its current transaction and all before have committed.
     fn move_register(&mut self, port: &mut Port<'_>, t: usize) {
         port.durable_state_changed();
         self.threads[t].uncommitted = self.threads[t].number + 1;

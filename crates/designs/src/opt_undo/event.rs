@@ -1,4 +1,4 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::LineAddr;
@@ -7,7 +7,7 @@ use graven_machine::cover_points;
 use crate::events::events;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -55,7 +55,7 @@ events! {
         says "thread {thread} logs line {} (entry {place} of record {record})", line.addr();
     /// A line leaves with entries of several open transactions.
     SeveralHeadersAwaited => covers SeveralHeadersAwaited;
-    /// A line leaves while the header of so many entries is being collected: it is written now.
+    /// A line leaves while the header of `entries` entries is being collected: it is written now.
     HeaderForced { entries: usize } =>
         counts log_entries_hurried += entries as u64; covers HeaderForced;
     /// The header of a record is sent: the record is closed.
@@ -68,7 +68,7 @@ events! {
         covers EvictedLineAwaited if evicted, NeighboursContentAwaited if !evicted;
     /// All lines of an ending transaction are durable.
     LinesDurable { thread: usize } => says "all lines of thread {thread} are durable";
-    /// The commit point: the log of so many records is removed.
+    /// The commit point: the log of `records` records is removed.
     LogRemoved { thread: usize, records: u64 } =>
         counts log_records_truncated += records;
         says "thread {thread} commits: its log is removed";

@@ -41,7 +41,7 @@ impl OptUndo {
         self.append(port, t, Logged { home: line, words });
     }
 
-    /// What the L1 remembers of the line is this thread's from now on. Returns whether it was another's.
+    /// Makes the L1's memory of the line this thread's. Returns whether it was another's.
     fn own(&mut self, t: usize, line: LineAddr) -> bool {
         let (core, mut others) = (self.threads[t].core, false);
         for (other, thread) in self.threads.iter_mut().enumerate() {

@@ -17,7 +17,7 @@ use super::{OptUndoConfig, Rules};
 
 pub(super) type Port<'a> = design::Port<'a, OptUndo>;
 
-/// What is kept of a thread.
+/// A thread's log and the state of its transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     /// Whose L1 its stores go to.
@@ -54,7 +54,7 @@ pub(super) struct OptUndo {
     pub(super) rules: Rules,
 }
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Write {
     /// A line of an open transaction on its way home.
@@ -66,7 +66,7 @@ pub(super) enum Write {
 pub(super) enum Timer {
     /// The order to remove the log reaches the controller.
     Removal { thread: usize },
-    /// Its answer reaches the core.
+    /// The answer of the controller reaches the core.
     Acknowledgement { thread: usize },
 }
 

@@ -15,7 +15,7 @@ const INDEX: Field = Field::new("index", 20, 0);
 /// Numbers come round after 2^43 transactions.
 const TX: Field = INDEX.then("transaction", 43);
 
-/// What a header says of one entry.
+/// An entry, as a header describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Logged {
     pub(super) home: LineAddr,
@@ -110,12 +110,12 @@ impl Area {
         Area { start, record_bytes, slots, rules: Rules::of(context) }
     }
 
-    /// Where the header of a record lies; records are numbered from 0 over all passes.
+    /// Line of the header of a record; records are numbered from 0 over all passes.
     pub(super) fn header(&self, number: u64) -> LineAddr {
         self.start.plus(number % self.slots * self.record_bytes).line()
     }
 
-    /// Where the old line of an entry lies, by its place in the record.
+    /// Line of an entry, by its place in the record.
     pub(super) fn entry(&self, number: u64, place: usize) -> LineAddr {
         self.header(number).addr().plus((1 + place as u64) * LINE_BYTES).line()
     }

@@ -1,4 +1,4 @@
-//! What the system does to the log before a run and after a power failure.
+//! Formatting of the log before a run, and recovery after a power failure.
 
 use super::Rules;
 use super::record::{Area, ENTRIES_MAX, Header};

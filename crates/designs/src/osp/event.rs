@@ -1,4 +1,4 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::{LineAddr, WORDS_PER_LINE};
@@ -12,7 +12,7 @@ use super::journal::Of;
 use super::layout::Slot;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -53,7 +53,7 @@ events! {
     #[derive(Clone, Copy, Debug)]
     pub(super) enum Event;
 
-    /// A page got a shadow page, which another may have had before; so many are in use.
+    /// A page got a shadow page, which another may have had before; `in_use` are in use.
     PageAllotted { in_use: usize, reused: bool } =>
         raises collection.mapping_entries_max to in_use as u64; covers ShadowPageReused if reused;
     /// A store waits for a free shadow page.
@@ -71,7 +71,7 @@ events! {
         covers ShotDown;
         says "shadow page {slot}: translations of cores {cores:#b} are shot down";
     /// A dirty line left the caches, for its place at home or in a shadow page. It may be held back for a commit that
-    /// still needs what is there, and have uncommitted words.
+    /// still needs the content of that place, and have uncommitted words.
     Evicted { line: LineAddr, to_shadow: Option<Slot>, held: bool, uncommitted: bool } =>
         covers EvictionHeld if held, EvictedBeforeCommit if uncommitted;
         does |to| if let Some(slot) = to_shadow {
@@ -89,7 +89,7 @@ events! {
         does |to| to.count_forced_writebacks(u64::from(dirty));
     /// A commit waits for a line that was evicted before.
     CommitWaitsForEviction => covers CommitWaitsForEviction;
-    /// A commit has sent so many lines.
+    /// A commit has sent its lines.
     LinesSent { thread: usize, lines: usize } => says "thread {thread} sends {lines} lines";
     /// A record waits for an earlier one, or the home word, of its page.
     RecordWaitsForPage => covers RecordWaitsForPage;
@@ -109,7 +109,7 @@ events! {
         counts collection.gc_passes += 1, collection.gc_on_demand += u64::from(on_demand);
         covers Checkpoint;
         says "checkpoint of the journal up to entry {upto}";
-    /// So many journal entries are not needed any longer.
+    /// Journal entries are not needed any longer.
     Truncated { entries: u64 } => counts log_records_truncated += entries;
     /// A page has nothing in its shadow page, which is free without a copy.
     FreedUncopied => covers FreedUncopied;

@@ -10,7 +10,7 @@ use graven_base::memory::WORDS_PER_LINE;
 use graven_machine::media::overlay;
 use graven_machine::request::{self, WriteClass, WriteOrder};
 
-/// What a record is of.
+/// Subjects of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     /// The commit of this key.
@@ -28,7 +28,7 @@ struct Record {
     entries: u64,
     /// Writes that are not durable.
     writes: u32,
-    /// Its last line, to be sent when the others are durable.
+    /// The last line, to be sent when the others are durable.
     marker: Option<request::Write>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Journal {
     slots: Vec<Slot>,
     /// Records that are needed, oldest first.
     records: VecDeque<Record>,
-    /// What waits for room, or for its page, oldest first.
+    /// Records that wait for room, or for their page, oldest first.
     waiting: VecDeque<Of>,
     checkpoint: Option<Checkpoint>,
     /// Records of which something is not durable.
@@ -62,10 +62,10 @@ pub(super) struct Journal {
     entries: Vec<(Slot, u64)>,
 }
 
-/// Whether a record could be sent.
+/// Outcomes of an attempt to send a record.
 enum Sent {
     Yes,
-    /// Its page has another one on its way.
+    /// Another record of its page is on its way.
     NotYet,
     /// There is no room.
     NoRoom,
@@ -87,12 +87,12 @@ impl Journal {
         }
     }
 
-    /// Whether nothing is on its way.
+    /// Returns true if nothing is on its way.
     pub(super) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.checkpoint.is_none() && !self.will_change_pages()
     }
 
-    /// Whether a page is about to become quiet, or free.
+    /// Returns true if a page is about to become quiet, or free.
     pub(super) fn will_change_pages(&self) -> bool {
         self.home_words + self.records_underway > 0
     }
@@ -101,7 +101,7 @@ impl Journal {
         self.waiting.push_back(of);
     }
 
-    /// What waits is given up.
+    /// Gives a waiting record up.
     pub(super) fn give_up(&mut self, of: Of) {
         self.waiting.retain(|&waiting| waiting != of);
     }
@@ -288,7 +288,8 @@ impl Osp {
         }
     }
 
-    /// What the journal says durably of these pages, whose bitmaps share a line of the table.
+    /// Builds the line of the table that these pages share, from what the journal durably says of
+    /// them.
     fn line_of_table(&self, slots: &[Slot]) -> request::Write {
         let layout = self.journal.layout;
         let line = layout.table_bitmap(slots[0]).line();

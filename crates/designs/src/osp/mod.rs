@@ -49,7 +49,7 @@
 //! | 0 | 12-63 | address of the home page (from bit 7 on, if pages are smaller) |
 //! | 1 | 0-63 | committed bitmap |
 //!
-//! A commit of several pages is one record of consecutive entries, which counts if all are there. Its last
+//! A commit of several pages is one record of consecutive entries, which counts if all are durable. Its last
 //! line is sent when the others are durable: what waits for the record waits for that line. Records of one page are sent one after the other,
 //! since each has the whole bitmap; those of different pages pass each other, and recovery skips what
 //! is missing. The home word is written when the page gets its shadow page, and is durable before the

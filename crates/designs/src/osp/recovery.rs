@@ -1,4 +1,4 @@
-//! What the system writes before the log region is put to use, and recovery.
+//! Formatting of the log region before its use, and recovery.
 
 use super::Rules;
 use super::layout::{JournalEntry, Layout, home_of};

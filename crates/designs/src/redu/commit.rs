@@ -47,8 +47,8 @@ impl Redu {
         transaction.durable == transaction.made || !awaited
     }
 
-    /// With LALEA, the LR register makes a transaction's headers count when all are safe; so many transactions of the
-    /// thread as it can count may be not at home.
+    /// With LALEA, the LR register makes a transaction's headers count when all are safe; as many
+    /// transactions of the thread as it can count may be not at home.
     fn commit_by_register(&mut self, port: &mut Port<'_>, id: TxId) {
         let transaction = &self.transactions[id];
         let all_safe = transaction.records.iter().all(Record::is_safe);

@@ -1,4 +1,4 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::{LineAddr, WordMask};
@@ -9,7 +9,7 @@ use crate::events::events;
 use crate::victims;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -72,7 +72,7 @@ cover_points! {
     VictimWaits = "victim-waits", "a line found the victim area full and waited";
 }
 
-/// How the victim area appears in what is covered and told.
+/// Name and cover points of the victim area.
 const VICTIM_AREA: victims::Described<Cover> = victims::Described {
     name: "victim area",
     uncommitted: Cover::VictimUncommitted,
@@ -95,7 +95,8 @@ events! {
         covers StoreWaitsForQueue if hold == Hold::Queue, StoreWaitsForSpace if hold == Hold::Space;
     /// A full log buffer sends its oldest entry.
     EntryEvicted => covers EntryEvicted;
-    /// A store made an entry, which needs the slot of an older record or not; the log buffer has so many now.
+    /// A store made an entry, which needs the slot of an older record or not; the log buffer has
+    /// `occupied` now.
     Logged { wraps: bool, occupied: usize } =>
         counts log_entries += 1; raises log_buffer_max to occupied as u64;
         covers AreaWrapped if wraps;
@@ -104,13 +105,14 @@ events! {
         says "thread {thread} sends words {words:#010b} of {home}";
     /// A log request finds the log queue full.
     QueueFull => counts log_queue_full += 1; covers QueueFull;
-    /// The log queue takes a request; so many places are used now.
+    /// The log queue takes a request; `used` places are used now.
     Admitted { used: usize } => raises log_queue_max to used as u64;
     /// An entry is written, to another bank than the one before of its record or not.
     EntryIssued { home: LineAddr, at: LineAddr, other_bank: bool } =>
         covers SeveralBanks if other_bank;
         says "the log queue takes the entry of {home}: {at}";
-    /// Headers have held ADR entries for so many cycles more, summed over entries; now they hold `used`.
+    /// Headers have held ADR entries for `cycles` cycles more, summed over entries; now they hold
+    /// `used`.
     AdrEntriesUsed { cycles: u64, used: usize } =>
         counts adr_entry_cycles += cycles; raises adr_entries_max to used as u64;
     /// A record begins and finds no ADR entry free.
@@ -150,7 +152,7 @@ events! {
         says "words {words:#010b} of {line} are updated in place";
     /// A transaction is at home before one with a smaller commit sequence number.
     HomeOutOfOrder => covers RetiredLate;
-    /// A transaction needs its log no more: so many records, some of whose headers were never written.
+    /// A transaction needs its log no more: its records, some of whose headers were never written.
     Retired { thread: usize, sequence: u64, records: usize, headers_avoided: usize } =>
         counts log_headers_avoided += headers_avoided as u64,
             log_records_truncated += records as u64;

@@ -44,7 +44,8 @@ impl Redu {
         (self.victims.has_waiting() && self.finishes_something()).then_some(Hold::Victims)
     }
 
-    /// Whether blocks of the log are free for one more entry of a transaction that has made so many.
+    /// Returns true if blocks of the log are free for one more entry of a transaction that has made
+    /// `made`.
     fn has_space(&self, port: &mut Port<'_>, tx: Tx, made: usize) -> bool {
         let (thread, records) = (&self.threads[tx.thread as usize], made / ENTRIES);
         let opens = made.is_multiple_of(ENTRIES);

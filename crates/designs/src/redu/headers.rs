@@ -63,7 +63,7 @@ impl Redu {
         true
     }
 
-    /// The ADR entries of so many headers are free: those that found none get them.
+    /// Frees the ADR entries of `headers` headers: those that found none get them.
     pub(super) fn free_adr_entries(&mut self, port: &mut Port<'_>, headers: usize) {
         let used = self.adr.used - headers * self.header_lines();
         self.adr.set_used(port, used);
@@ -126,7 +126,7 @@ impl Redu {
 
     // ---- places in PM --------------------------------------------------------------------------
 
-    /// Where a header is, or will be, in PM. It is allocated when it is asked for first.
+    /// Place of a header in PM, allocated at the first call.
     fn place_in_pm(&mut self, port: &Port<'_>, id: TxId, record: usize) -> LineAddr {
         let transaction = &mut self.transactions[id];
         let number = transaction.first + record as u64;

@@ -72,8 +72,9 @@ impl Redu {
         }
     }
 
-    /// Its place in commit order. The log of one that is at home is kept while recovery might redo an older one over it,
-    /// and while headers are on their way to where others may soon be.
+    /// Finds the next transaction whose log is dead, by its place in commit order. The log of one
+    /// that is at home is kept while recovery might redo an older one over it, and while headers
+    /// are on their way to where others may soon be.
     fn next_to_retire(&self) -> Option<usize> {
         let is_done = |&id: &TxId| {
             let transaction = &self.transactions[id];

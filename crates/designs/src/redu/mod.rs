@@ -24,7 +24,7 @@
 //! header when it is written or pointed to. A header has a second line, with the addresses of its entries and
 //! `next_ptr`. Headers wait for nothing but their entries; the commit point is the writing of the thread's LR register
 //! when all headers are durable. The paper leaves open what happens if the thread's transaction before is not at home:
-//! LR counts so many transactions (`lalea.chained_transactions`; 1: the next commit waits), and the last header of each
+//! LR counts transactions (up to `lalea.chained_transactions`; 1: the next commit waits), and the last header of each
 //! points to the first of the one before. When the oldest is at home, the count goes down, then its blocks are free.
 //!
 //! `blom` (`redu.buffered_headers`): a header is in an ADR entry of the controller (`controller.adr_entries`; one of LALEA's in two)

@@ -27,7 +27,7 @@ use crate::victims::{Parked, Victim, VictimRules, Victims};
 
 pub(super) type Port<'a> = design::Port<'a, Redu>;
 
-/// What a thread's store waits for.
+/// Resources that a thread's store waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
     /// A place in the log buffer, whose entries wait outside the log queue.
@@ -49,15 +49,15 @@ pub(super) struct Thread {
     pub(super) reserved: u64,
     /// The log buffer, oldest entry first.
     pub(super) buffer: VecDeque<LogEntry>,
-    /// Its entries that wait outside the log queue.
+    /// Number of its entries that wait outside the log queue.
     pub(super) outside: u32,
-    /// Its transaction with stores that has not committed.
+    /// The transaction with stores that has not committed.
     pub(super) current: Option<TxId>,
     /// Those that have, and are not at home, oldest first.
     pub(super) chain: VecDeque<TxId>,
     /// The non-volatile register.
     pub(super) lr: Lr,
-    /// What its oldest store was found to wait for, and whether it still does.
+    /// Resource that its oldest store was found to wait for, and whether it still does.
     pub(super) held: Option<Hold>,
     pub(super) asleep: bool,
 }
@@ -92,7 +92,7 @@ impl Thread {
     }
 }
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Write {
     /// A log entry, in a record of a transaction.
@@ -103,7 +103,7 @@ pub(super) enum Write {
     Update { id: TxId },
 }
 
-/// What a timer is set for.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Timer {
     /// The oldest message with a log entry reaches the controller.
@@ -178,7 +178,8 @@ impl Redu {
         open.fold(0, |set, (t, _)| set | 1 << t)
     }
 
-    /// Whether some transaction has ended and is not at home: it will be, without anybody's help.
+    /// Returns true if some transaction has ended and is not at home: it will be, without further
+    /// stores.
     pub(super) fn finishes_something(&self) -> bool {
         self.transactions.iter().any(|(_, transaction)| transaction.phase != Phase::Running)
     }

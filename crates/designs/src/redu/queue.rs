@@ -11,7 +11,7 @@ use crate::lalea::ENTRIES;
 use graven_base::memory::{LineAddr, LineData};
 use graven_machine::request::{self, WriteClass};
 
-/// What asks for a place: a write of one line.
+/// Requests for a place: a write of one line each.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Request {
     Entry(Message),
@@ -109,7 +109,8 @@ impl Redu {
         }
     }
 
-    /// Where an entry of a record is written, and whether that is another bank than that of the one before.
+    /// Returns the line that an entry of a record is written to, and whether its bank is another
+    /// than that of the one before.
     fn place_entry(
         &mut self,
         port: &Port<'_>,

@@ -21,7 +21,7 @@ pub(super) const WORDS_MASK_BITS: u32 = WORDS.bits();
 /// A record's number, and the part of it that each of the seven words has.
 const NUMBER: Field = Field::new("number of the record", ENTRIES as u32 * NUMBER_PART.bits(), 0);
 const NUMBER_PART: Field = WORDS.then("part of the number", 7);
-/// Of the last word.
+/// Fields of the last word.
 const VALID: Field = Field::new("valid count", 3, 0);
 const LAST: Field = VALID.then("last", 1);
 const INDEX: Field = LAST.then("index", 12);
@@ -31,7 +31,7 @@ pub(super) const SEQUENCE: Field = INDEX.then("commit sequence number", 47);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Logged {
     pub(super) home: LineAddr,
-    /// Which words are the transaction's.
+    /// Words of the transaction.
     pub(super) words: WordMask,
 }
 
@@ -43,11 +43,11 @@ pub(super) struct Header {
     pub(super) valid: usize,
     /// The transaction's last record.
     pub(super) last: bool,
-    /// Its place among the transaction's records.
+    /// Place among the transaction's records.
     pub(super) index: u64,
-    /// Of the last record: the transaction's commit sequence number.
+    /// Commit sequence number of the transaction, in the last record.
     pub(super) sequence: u64,
-    /// Its number among the thread's records.
+    /// Number among the thread's records.
     pub(super) number: u64,
 }
 
@@ -105,12 +105,12 @@ impl Area {
         Area { start, slots: bytes / RECORD_BYTES, rules: Rules::of(context) }
     }
 
-    /// Where the header of a record lies.
+    /// Line of the header of a record.
     pub(super) fn header(&self, number: u64) -> LineAddr {
         self.start.plus(number % self.slots * RECORD_BYTES).line()
     }
 
-    /// Where a log entry of it lies.
+    /// Line of a log entry of it.
     pub(super) fn entry(&self, number: u64, index: usize) -> LineAddr {
         LineAddr(self.header(number).0 + 1 + index as u64)
     }

@@ -11,7 +11,7 @@ use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 use graven_machine::request::Mapping;
 
-/// So many log entries need no second allocation.
+/// Log entries for which memory is allocated at once.
 const ENTRIES_EXPECTED: usize = 32;
 
 /// Words of a line that a log entry holds.
@@ -24,13 +24,13 @@ struct Redone {
 struct Committed {
     sequence: u64,
     thread: ThreadId,
-    /// How many it has.
+    /// Number of its records.
     records: usize,
-    /// Which of all log entries that were found are those of its records.
+    /// Range of its records' entries among all log entries that were found.
     entries: Range<usize>,
 }
 
-/// What was found of committed transactions.
+/// Committed transactions that were found.
 #[derive(Default)]
 struct Found {
     committed: Vec<Committed>,
@@ -132,8 +132,8 @@ fn add_records(area: &Area, last: &Header, image: &mut SurvivingImage, found: &m
     records
 }
 
-/// From the LR register of each thread along its chain of headers: so many transactions as the register says,
-/// newest first.
+/// Follows the chain of headers from the LR register of each thread: as many transactions as the
+/// register counts, newest first.
 fn follow_registers(
     context: &DesignContext,
     registers: &[u64],
@@ -163,7 +163,6 @@ fn follow_registers(
 
 /// A transaction whose records were followed.
 struct Followed {
-    /// How many there are.
     records: usize,
     /// The commit sequence number that its last header has.
     sequence: u64,

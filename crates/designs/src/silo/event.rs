@@ -1,4 +1,4 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::Addr;
@@ -8,7 +8,7 @@ use graven_machine::design::Store;
 use crate::events::events;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -75,7 +75,7 @@ events! {
     LineSettlesCommitted => covers LineSettlesCommitted;
     /// An evicted line with an entry's word is durable.
     LineDurable { buffer: usize, addr: Addr } => says "buffer {buffer}: flush-bit of {addr} set";
-    /// A transaction committed; of its entries so many had their words at home.
+    /// A transaction committed; `at_home` of its entries had their words at home.
     Committed { buffer: usize, transaction: u64, at_home: u64 } =>
         counts log_entries_discarded += at_home;
         says "buffer {buffer}: entries of transaction {transaction} are committed";

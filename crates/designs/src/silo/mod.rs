@@ -103,7 +103,7 @@ section! {
 }
 
 impl SiloConfig {
-    /// What the log controller does before it answers a commit, in cycles.
+    /// Cycles that the log controller takes before it answers a commit.
     fn cycles_before_answer(&self) -> Cycle {
         match self.acknowledged_after {
             AcknowledgedAfter::Notice => 0,

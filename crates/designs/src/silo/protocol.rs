@@ -30,7 +30,7 @@ struct LogEntry {
     committed: bool,
     /// `new` is being written home.
     writing: bool,
-    /// Its undo record is being written: the entry takes no more merges.
+    /// True while its undo record is being written: the entry takes no more merges.
     overflowing: bool,
     /// The eviction that carries this value or a newer one, if its line is on its way.
     covered_by: Option<EvictionId>,
@@ -43,7 +43,7 @@ type EvictionId = u64;
 #[derive(Clone, Debug)]
 struct LogBuffer {
     entries: Vec<LogEntry>,
-    /// How many of them are committed.
+    /// Number of them that are committed.
     committed: usize,
     area: Area,
     /// Media lines before the open transaction's first batch, over all laps of the area.
@@ -81,12 +81,12 @@ pub struct Silo {
     buffers: Vec<LogBuffer>,
     /// The words of committed entries.
     committed_words: WordFilter,
-    /// Of entries, and of evicted lines.
+    /// The next number of an entry, or of an evicted line.
     next_id: u64,
     rules: Rules,
 }
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// A word written home, for an entry.
@@ -306,7 +306,8 @@ impl Silo {
         }
     }
 
-    /// Frees entries that nobody needs any more: committed and at home, or overflowed and at home.
+    /// Frees entries that are not needed any more: committed and at home, or overflowed and at
+    /// home.
     fn free(&mut self, port: &mut Port<'_>, thread: usize) {
         let buffer = &mut self.buffers[thread];
         let batch_durable = buffer.batch_parts == 0 || !self.rules.freed_after_undo();
@@ -336,8 +337,8 @@ impl Silo {
 
     // ---- power failure (§III-G) ----------------------------------------------------------------
 
-    /// What the battery writes behind the records that the area holds already: redo records
-    /// and id tuples of committed transactions, undo records of open ones.
+    /// Records that the battery writes behind those that the area holds already: redo records and
+    /// id tuples of committed transactions, undo records of open ones.
     fn failure_records(&self, thread: usize) -> Vec<Record> {
         let entries = &self.buffers[thread].entries;
         let mut records = Vec::with_capacity(2 * entries.len());

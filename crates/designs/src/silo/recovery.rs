@@ -6,15 +6,15 @@ use graven_base::memory::Addr;
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
-/// So many records need no second allocation.
+/// Records for which memory is allocated at once.
 const RECORDS_EXPECTED: usize = 128;
 
-/// What becomes of the word of a record.
+/// Fates of the word of a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Redone,
     Undone,
-    /// It is at home, or the record is a tuple.
+    /// The word is at home, or the record is a tuple.
     Left,
 }
 

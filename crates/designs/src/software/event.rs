@@ -1,4 +1,4 @@
-//! What happens in both ways of logging: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of both ways of logging: the counters, the cover points and the timeline's sentence of each.
 
 use super::log::{Appended, Record};
 use crate::events::events;
@@ -7,7 +7,7 @@ use graven_base::memory::Addr;
 use graven_machine::cover_points;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -27,7 +27,7 @@ events! {
     #[derive(Clone, Copy, Debug)]
     pub(super) enum Event;
 
-    /// A search in a write set goes on to a further bucket.
+    /// A search in a write set looks at a further bucket.
     Collision => covers Collision;
     /// A search in a write set found its word.
     FoundAgain => covers FoundAgain;

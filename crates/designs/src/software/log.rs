@@ -21,7 +21,7 @@ const BEHIND: Field = HOME.then("unused", 15);
 pub(super) enum Record {
     /// A word's home address, and its old or new content.
     Word(Addr, u64),
-    /// What the transaction of this number has logged is complete.
+    /// The log of the transaction of this number is complete.
     Commit(u64),
 }
 
@@ -63,7 +63,7 @@ pub(super) struct LogRules {
     pub head_is_respected: bool,
 }
 
-/// Where a thread's log lies.
+/// The log area of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
     head: Addr,
@@ -120,12 +120,12 @@ impl Area {
     }
 }
 
-/// Where a record was appended.
+/// Place of a record that was appended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Appended {
-    /// Its number, over all passes.
+    /// Number of the record, over all passes.
     pub number: u64,
-    /// It takes the slot of an older one.
+    /// True if it takes the slot of an older one.
     pub over_older: bool,
 }
 
@@ -144,7 +144,7 @@ impl Log {
         Log { area, next: 0, truncated: 0 }
     }
 
-    /// Whether there is a slot for another record.
+    /// Returns true if there is a slot for another record.
     pub fn has_room(&self) -> bool {
         self.next - self.truncated < self.area.slots
     }

@@ -104,7 +104,7 @@ section! {
     }
 }
 
-/// What both ways of logging have in the registry.
+/// Entry in the registry, as far as both ways of logging share it.
 const SOFTWARE: DesignInfo = DesignInfo {
     paper: "FWB §II, §VI",
     guarantee: |_| Guarantee::Durable,
@@ -130,7 +130,7 @@ fn load_hit(config: &Config) -> Step {
     Step::Access(config.get::<L1Config>().latency_cycles.into())
 }
 
-/// Whether what is stored is forced to PM.
+/// Ways in which stored data reaches PM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Forcing {
     /// By write-backs and fences.

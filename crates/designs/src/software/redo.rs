@@ -13,7 +13,7 @@
 //! words back. So committed transactions that recovery finds in different logs have no words in common, and need no
 //! common order; in one log they lie in theirs. (Tests hand words over by signals, which count as locks.)
 //!
-//! **Recovery** reads each log from the head on and writes the words of transactions whose commit record is there,
+//! **Recovery** reads each log from the head on and writes the words of transactions whose commit record is durable,
 //! oldest first.
 
 use super::event::{COVER_POINTS, Event};
@@ -98,7 +98,7 @@ struct Thread {
     number: u64,
     /// Records before this are of transactions that have stored in place.
     committed: u64,
-    /// Of these, some are not truncated.
+    /// True if some of these are not truncated.
     owes: bool,
 }
 
@@ -124,7 +124,8 @@ impl Redo {
         Ok(Redo { logging, threads, rules: Rules::of(context) })
     }
 
-    /// What the thread has committed leaves the log: its lines are durable, then the head moves past it.
+    /// Truncates the log: the lines that the thread has committed are durable, then the head moves
+    /// past their records.
     fn truncate(&mut self, port: &mut Port<'_>, thread: usize, awaited: bool, code: &mut Code) {
         if self.rules.write_backs_are_awaited() {
             self.logging.fence(code);

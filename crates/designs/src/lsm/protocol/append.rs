@@ -12,7 +12,7 @@ use graven_machine::request::{self, WriteClass};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Append {
     pub(super) record: CommitRecord,
-    /// Where its commit record goes.
+    /// Address of its commit record.
     at: Addr,
     /// Lines of entries that are not durable yet.
     lines_left: u64,
@@ -73,7 +73,8 @@ impl Lsm {
         self.runs.iter().map(|run| (run.home, run.home.plus(run.words * WORD_BYTES)))
     }
 
-    /// Whether the thread has an open segment with so many lines left, and the index has room for the entries.
+    /// Returns true if the thread has an open segment with `lines` lines left, and the index has
+    /// room for the entries.
     fn has_room(&mut self, port: &mut Port<'_>, thread: usize, lines: u64) -> bool {
         if !self.index.has_room(self.ranges()) {
             port.emit(Event::WaitsForIndex);
@@ -173,7 +174,7 @@ impl Lsm {
         self.appended(port);
     }
 
-    /// Whether a transaction with a lower number is on its way into the log.
+    /// Returns true if a transaction with a lower number is on its way into the log.
     pub(super) fn is_appending_before(&self, limit: Sequence) -> bool {
         let mut appends = self.threads.iter().filter_map(|t| t.append);
         appends.any(|append| append.record.sequence < limit)

@@ -13,11 +13,11 @@ use graven_machine::request::{self, WriteClass};
 #[derive(Clone, Debug)]
 pub(super) struct Collection {
     stage: Stage,
-    /// It collects transactions with lower numbers.
+    /// Number below which transactions are collected.
     limit: Sequence,
     /// Newest first, each with the lines that it uses.
     segments: Vec<(usize, u64)>,
-    /// What was read of them, line by line.
+    /// Content of their lines, as far as it was read.
     lines: Vec<LineData>,
     /// Lines to be read, in the order of `lines`.
     to_read: Vec<LineAddr>,
@@ -118,7 +118,7 @@ impl Lsm {
         (collection.stage, collection.sent, collection.done) = (stage, 0, 0);
     }
 
-    /// Reads lines of the segments, so many at a time.
+    /// Reads lines of the segments, as many at a time as may be on their way.
     fn send_reads(&mut self, port: &mut Port<'_>) {
         let window = self.config.gc_requests as usize;
         let collection = self.under_way();
@@ -146,7 +146,7 @@ impl Lsm {
         self.send_homes(port);
     }
 
-    /// What goes home: of each word the newest version, by home line.
+    /// Chooses what goes home: the newest version of each word, by home line.
     fn choose_newest(&mut self, port: &mut Port<'_>) {
         let newest = self.newest_versions(port);
         let collection = self.under_way();
@@ -155,7 +155,7 @@ impl Lsm {
         }
     }
 
-    /// Of each word that was read the newest version.
+    /// Finds the newest version of each word that was read.
     fn newest_versions(&mut self, port: &mut Port<'_>) -> BTreeMap<Addr, Logged> {
         let (log, head) = (self.log, self.head);
         let oldest = !self.rules.newest_is_migrated();
@@ -186,8 +186,8 @@ impl Lsm {
         newest
     }
 
-    /// Writes the newest words home, so many lines at a time. The collecting core does so when it hears of what was read,
-    /// or is durable.
+    /// Writes the newest words home, as many lines at a time as may be on their way. The collecting
+    /// core does so when it hears of what was read, or is durable.
     fn send_homes(&mut self, port: &mut Port<'_>) {
         let awaited = self.rules.homes_are_awaited();
         let window = if awaited { self.config.gc_requests as usize } else { usize::MAX };
@@ -241,7 +241,7 @@ impl Lsm {
         self.wake(port);
     }
 
-    /// What pointed into the collected segments is at home.
+    /// Frees the collected segments: all that pointed into them is at home.
     fn free_segments(&mut self, port: &mut Port<'_>) {
         let (log, segments) = (self.log, &self.segments);
         let emptied = !self.rules.newer_versions_stay_indexed();
