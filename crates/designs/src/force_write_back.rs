@@ -10,6 +10,7 @@
 //! Hence, at the end of a scan: stores made before the *previous* scan began are home, or their lines'
 //! writes are on their way ([`DataWrites`] reports when these are durable).
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use graven_base::choice;
@@ -59,6 +60,24 @@ pub fn interval_for(lines: u64, config: &Config) -> Cycle {
 pub fn log_bytes_for(interval: Cycle, config: &Config) -> u64 {
     let lines = (2.0 * interval as f64 / cycles_per_line(config)).ceil() as u64;
     (lines * LINE_BYTES).next_multiple_of(Size::mb(1).0)
+}
+
+/// Log size where neither it nor the scan interval is configured (FWB §IV-C: 64 K entries, 4 MB).
+const PAPERS_LOG: Size = Size::mb(4);
+
+/// Bytes of a log, its header included: as configured, or what a configured scan interval asks for, at most the log region.
+pub fn log_bytes(configured: Size, interval: Cycle, config: &Config) -> u64 {
+    let wanted = match (configured.0, interval) {
+        (0, 0) => PAPERS_LOG.0,
+        (0, interval) => log_bytes_for(interval, config),
+        (given, _) => return given,
+    };
+    wanted.min(config.get::<PmConfig>().log_region_bytes.0)
+}
+
+/// Scan interval in cycles: as configured, or what a log of `lines` and the write bandwidth ask for (FWB §IV-D).
+pub fn scan_interval(configured: Cycle, lines: u64, config: &Config) -> Cycle {
+    if configured == 0 { interval_for(lines, config) } else { configured }
 }
 
 /// A region in steady state has as many scans before it and within it, at least. Scans make lines leave in bursts: what a scan
@@ -210,7 +229,7 @@ pub struct Scanner<D: Design> {
     /// Dirty lines of a step; kept for its memory.
     dirty: Vec<(usize, LineAddr)>,
     /// Lines that the last step forces home.
-    pub forced: Vec<Forced>,
+    pub forced: VecDeque<Forced>,
 }
 
 impl<D: Design> Scanner<D>
@@ -238,7 +257,7 @@ where
             visits,
             faults,
             dirty: Vec::new(),
-            forced: Vec::new(),
+            forced: VecDeque::new(),
         }
     }
 
@@ -357,7 +376,7 @@ where
             }
             Visit::WriteBack if self.faults.nothing_is_forced => {}
             Visit::WriteBack if self.under_way < self.under_way_max => {
-                self.forced.push(Forced { line, came_along: *state & own == 0 });
+                self.forced.push_back(Forced { line, came_along: *state & own == 0 });
                 self.under_way += 1;
             }
             Visit::WriteBack => return false,

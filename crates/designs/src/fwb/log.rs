@@ -7,13 +7,11 @@
 use super::record::LogValues;
 use super::slots::{self, Layout, Slots};
 use super::{FwbConfig, Rules};
-use crate::force_write_back::log_bytes_for;
-use crate::packed_log;
 use crate::packed_log::{Faults, Format, Record};
-use graven_base::config::{Config, Size};
+use crate::{force_write_back, packed_log};
+use graven_base::config::Config;
 use graven_base::memory::{Addr, LINE_BYTES};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::config::PmConfig;
 use graven_machine::design::DesignContext;
 
 /// The log of a context: a header line at the start of the log region, whose word 0 is the head,
@@ -132,18 +130,10 @@ pub fn is_packed(config: &Config) -> bool {
     Format::of(config) == Format::Packed && config.get::<FwbConfig>().log_values == LogValues::Both
 }
 
-/// Size of the log where neither it nor the scan interval is configured (§IV-C: 64 K entries, 4 MB).
-const PAPERS_LOG: Size = Size::mb(4);
-
 /// Bytes of the log, its header line included: as configured, or what the scan interval asks for.
 pub fn bytes(config: &Config) -> u64 {
     let fwb = config.get::<FwbConfig>();
-    let wanted = match (fwb.log_bytes.0, fwb.scan_interval_cycles) {
-        (0, 0) => PAPERS_LOG.0,
-        (0, interval) => log_bytes_for(interval, config),
-        (given, _) => return given,
-    };
-    wanted.min(config.get::<PmConfig>().log_region_bytes.0)
+    force_write_back::log_bytes(fwb.log_bytes, fwb.scan_interval_cycles, config)
 }
 
 /// Lines of the log, its header's included.
@@ -154,6 +144,7 @@ pub fn lines(config: &Config) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use graven_base::config::Size;
 
     fn context(settings: &[(&str, &str)]) -> DesignContext {
         let mut config = crate::testing::machine("fwb");

@@ -147,10 +147,8 @@ impl Fwb {
 fn scanner(context: &DesignContext) -> Scanner<Fwb> {
     let (config, fwb) = (&context.config, context.config.get::<FwbConfig>());
     let rules = Rules::of(context);
-    let interval = match fwb.scan_interval_cycles {
-        0 => force_write_back::interval_for(log::lines(config), config),
-        given => given,
-    };
+    let interval =
+        force_write_back::scan_interval(fwb.scan_interval_cycles, log::lines(config), config);
     let visits = TagVisits { port: fwb.scan_port, tags_per_cycle: fwb.scan_tags_per_cycle };
     let faults = Faults {
         bit_stays_behind: !rules.bit_travels_outward(),

@@ -37,11 +37,9 @@ impl Fwb {
             self.begin_scan(port);
         }
         let progress = self.scanner.step(port);
-        let mut lines = std::mem::take(&mut self.scanner.forced);
-        for forced in lines.drain(..) {
+        while let Some(forced) = self.scanner.forced.pop_front() {
             self.force_write_back(port, forced);
         }
-        self.scanner.forced = lines;
         if let Progress::Ended(at) = progress {
             self.end_scan(port, at);
         }

@@ -31,7 +31,7 @@
 //! # What lies in a region
 //!
 //! The log region, in equal shares for the controllers. A share begins with a word (the sequence number to continue
-//! on with after a recovery) and the **block index table**, a word per block; then come the blocks.
+//! with after a recovery) and the **block index table**, a word per block; then come the blocks.
 //!
 //! | block (`block_bytes`) | slices | content |
 //! |---|---|---|

@@ -8,7 +8,7 @@
 //! word, the *void* flag (word 2), is for recovery: once it is set, all logs are empty.
 
 use super::{LogType, MorlogConfig, Rules};
-use crate::force_write_back::log_bytes_for;
+use crate::force_write_back;
 use crate::packed_log::{Faults, Format, Log, Packer};
 use graven_base::config::{Config, ConfigError, Size};
 use graven_base::ids::ThreadId;
@@ -32,14 +32,7 @@ pub struct Places {
 /// Bytes of all logs: as configured, or what the scan interval asks for.
 pub fn bytes(config: &Config) -> u64 {
     let morlog = config.get::<MorlogConfig>();
-    match (morlog.log_bytes.0, morlog.scan_interval_cycles) {
-        (0, interval) => {
-            let wanted =
-                if interval == 0 { Size::mb(4).0 } else { log_bytes_for(interval, config) };
-            wanted.min(config.get::<PmConfig>().log_region_bytes.0)
-        }
-        (given, _) => given,
-    }
+    force_write_back::log_bytes(morlog.log_bytes, morlog.scan_interval_cycles, config)
 }
 
 /// Lines of all logs.

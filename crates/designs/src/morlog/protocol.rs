@@ -153,10 +153,8 @@ impl Morlog {
         check(context)?;
         let config = &context.config;
         let morlog = config.get::<MorlogConfig>();
-        let interval = match morlog.scan_interval_cycles {
-            0 => force_write_back::interval_for(logs::lines(config), config),
-            given => given,
-        };
+        let (given, lines) = (morlog.scan_interval_cycles, logs::lines(config));
+        let interval = force_write_back::scan_interval(given, lines, config);
         let rules = Rules::of(context);
         let faults = force_write_back::Faults {
             nothing_is_forced: !rules.old_lines_are_forced(),
