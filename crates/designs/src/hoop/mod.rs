@@ -7,7 +7,7 @@
 //!   transaction's open **memory slice** in the core's **OOP data buffer** takes it (`oop_buffer_bytes`
 //!   per core; with two threads on a core, for each). A word that is in the open slice already is
 //!   replaced there. A slice of eight words goes to the OOP region when the ninth comes or the transaction ends:
-//! only then is it known whether its chain continues. The store waits if the buffer has no room, the
+//!   only then is it known whether its chain continues. The store waits if the buffer has no room, the
 //!   mapping table no entry, or the region no slice.
 //! - **Commit.** `Tx_end` sends what is left; when all slices of the transaction are durable, its commit
 //!   record goes to an address memory slice; when that is durable, the thread is notified. Records get their

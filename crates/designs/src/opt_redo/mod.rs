@@ -19,8 +19,8 @@
 //!   such transaction is written home like any other: who put dirty words there is not known.
 //! - **Back end.** "It supports asynchronous data checkpointing, log truncation, and combination" (§IV-A). When
 //!   `checkpoint_transactions` have committed, or the oldest of them `checkpoint_delay_cycles` ago, or
-//! a thread or a line waits for it, it takes that many in commit order, reads their records from PM, keeps the newest
-//! update of
+//!   a thread or a line waits for it, it takes that many in commit order, reads their records from PM, keeps the newest
+//!   update of
 //!   each word, writes the words of each line in place, and truncates the log when they are durable.
 //! - **Truncation** is one word, for all threads: the commit sequence number up to which everything is at home. It is
 //!   written after the data, and slots are used again after it. Words of each thread instead (`truncated-thread-by-thread`)

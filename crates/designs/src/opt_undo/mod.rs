@@ -5,7 +5,7 @@
 //! "in the memory controller" (HOOP §IV-B), so no store waits for the log; a commit waits for the data.
 //!
 //! - **Log entries.** A transaction's first store to a line sends the line's old content to the controller, past the
-//! caches, which appends it to the log area of the thread. The store proceeds at once (a *posted* log).
+//!   caches, which appends it to the log area of the thread. The store proceeds at once (a *posted* log).
 //! - **The L1's extension.** A line in an L1 remembers which thread's transaction logged it and which of its words the
 //!   controller knows of (a thread id and 8 bits; ATOM has one bit). It forgets when the line leaves this L1, or when
 //!   a thread that shares the L1 stores to it: the next store logs the line again. A store to another word of a line
