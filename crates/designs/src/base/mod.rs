@@ -2,7 +2,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | entries, flushes, commits |
 //! | `event` | what happens, counted and traced; cover points |
 //! | `record` | records and log areas, byte by byte |

@@ -2,7 +2,8 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | parameters, mutants | |
+//! | `mod` | parameters | |
+//! | `rules` | the rules of the protocol, and the mutants that break them | |
 //! | `protocol` | the state of the hardware, and what it does when | |
 //! | `event` | what happens, counted and traced; cover points | |
 //! | `logging` | hardware logging (HWL), order, commit | §III-B, §III-D, §III-E |

@@ -90,7 +90,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | the controllers, and what each hook of the design does |
 //! | `event` | what happens, counted and traced; cover points |
 //! | `layout` | where things are in a region, bit by bit |

@@ -51,7 +51,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state, hooks, power failure |
 //! | `gather` | lines on their way out of the caches and into the pool |
 //! | `overflow` | undo logging when they find no place |

@@ -8,7 +8,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state, requests, hooks |
 //! | `protocol/software` | what threads execute: lookups, the write set, the append, updates of the index |
 //! | `protocol/append` | a transaction goes into the log |

@@ -2,7 +2,8 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | parameters, mutants | §III-A, §VI-A |
+//! | `mod` | parameters | §III-A, §VI-A |
+//! | `rules` | the rules of the protocol, and the mutants that break them | |
 //! | `protocol` | the design's state, and what it does when the machine calls | §III-A |
 //! | `event` | what happens, counted and traced; cover points | |
 //! | `line_state` | the L1 extension: owners and word states | §III-B, Fig. 7, Fig. 8 |

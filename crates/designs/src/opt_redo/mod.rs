@@ -70,7 +70,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state; stores, ends, lines that leave the caches; the victim cache |
 //! | `logging` | update records, log buffer, commit |
 //! | `back_end` | reading, combining, updating in place, truncation |

@@ -57,7 +57,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state, hooks |
 //! | `logging` | entries, headers, and what lines wait for |
 //! | `commit` | write-backs, data on its way, log removal |

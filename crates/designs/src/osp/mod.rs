@@ -75,7 +75,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state, and what each hook of the design does |
 //! | `event` | what happens, counted and traced; cover points |
 //! | `pages`, `tlb`, `write_set` | bitmaps and shadow pages; translations and shootdowns; updated lines |

@@ -73,7 +73,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state; stores, ends, lines that leave the caches; the victim area |
 //! | `front` | log buffers; stores that wait |
 //! | `queue` | log queue |

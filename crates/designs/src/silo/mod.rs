@@ -2,7 +2,8 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | parameters, mutants | Table I, Table II |
+//! | `mod` | parameters | Table I, Table II |
+//! | `rules` | the rules of the protocol, and the mutants that break them | |
 //! | `protocol` | log buffers, commit, in-place updates, overflow | §III-B to §III-F |
 //! | `event` | what happens, counted and traced; cover points | |
 //! | `log_area` | records in PM | §III-B, §III-F, Table I |

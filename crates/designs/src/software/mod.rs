@@ -9,6 +9,7 @@
 //! | file | what |
 //! |---|---|
 //! | `mod` | parameters, what both have in common |
+//! | `rules` | the rules of both ways of logging, and the mutants that break them |
 //! | `undo`, `redo` | the two ways of logging, with their recovery |
 //! | `log` | a thread's log: its bytes, and the code that writes it |
 //! | `write_set` | the table in DRAM of the words that a transaction has stored to |
