@@ -12,7 +12,7 @@ from itertools import product
 from graven.api.options import sound_designs
 from graven.basics.numbers import exact
 from graven.laboratory.check import Bound, Check, Checked
-from graven.running.work import Local
+from graven.running.work import How, Local
 
 from .runner import Campaign, Given, Rows, keep, whole
 from .tables import ROOT, Row, Table, table_of, wrapped
@@ -40,7 +40,7 @@ def measure(name: str, given: Given) -> Rows:
     """Executes all programs of a bound on a design."""
     bound, design = name.split("/")
     check = Check.prepare((design,), BOUNDS[bound])
-    whole(*check.run(keep=keep(), executor=Local(given.jobs)))
+    whole(*check.run(How(keep(), Local(given.jobs))))
     return {TABLE: [row_of(bound, *check.results)]}
 
 

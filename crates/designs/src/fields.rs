@@ -3,11 +3,11 @@
 
 use graven_base::memory::{Field, WordMask};
 
-/// Of a thread's id.
+/// Bits of a thread's id.
 pub const THREAD_BITS: u32 = 8;
-/// Of a transaction's id, at most.
+/// Most bits of a transaction's id.
 pub const TX_BITS: u32 = 16;
-/// Of a home address.
+/// Bits of a home address.
 pub const ADDR_BITS: u32 = 48;
 
 /// A home address, in the low bits of its word.

@@ -10,6 +10,7 @@
 //! Hence, at the end of a scan: stores made before the *previous* scan began are home, or their lines'
 //! writes are on their way ([`DataWrites`] reports when these are durable).
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use graven_base::choice;
@@ -45,8 +46,9 @@ fn cycles_per_line(config: &Config) -> f64 {
     write_cycles / (f64::from(banks) * lines_per_write as f64)
 }
 
-/// The scan interval that a log of so many lines and the write bandwidth ask for (FWB §IV-D): half of the time in
-/// which writes at full bandwidth go once round the log, since a line's write-back takes two scans.
+/// Scan interval in cycles that a log of `lines` and the write bandwidth ask for (FWB §IV-D): half
+/// of the time in which writes at full bandwidth go once round the log, since a line's write-back
+/// takes two scans.
 pub fn interval_for(lines: u64, config: &Config) -> Cycle {
     let lap = lines as f64 * cycles_per_line(config);
     ((lap / 2.0) as Cycle).max(1)
@@ -58,11 +60,29 @@ pub fn log_bytes_for(interval: Cycle, config: &Config) -> u64 {
     (lines * LINE_BYTES).next_multiple_of(Size::mb(1).0)
 }
 
+/// Log size where neither it nor the scan interval is configured (FWB §IV-C: 64 K entries, 4 MB).
+const PAPERS_LOG: Size = Size::mb(4);
+
+/// Bytes of a log, its header included: as configured, or what a configured scan interval asks for, at most the log region.
+pub fn log_bytes(configured: Size, interval: Cycle, config: &Config) -> u64 {
+    let wanted = match (configured.0, interval) {
+        (0, 0) => PAPERS_LOG.0,
+        (0, interval) => log_bytes_for(interval, config),
+        (given, _) => return given,
+    };
+    wanted.min(config.get::<PmConfig>().log_region_bytes.0)
+}
+
+/// Scan interval in cycles: as configured, or what a log of `lines` and the write bandwidth ask for (FWB §IV-D).
+pub fn scan_interval(configured: Cycle, lines: u64, config: &Config) -> Cycle {
+    if configured == 0 { interval_for(lines, config) } else { configured }
+}
+
 /// A region in steady state has as many scans before it and within it, at least. Scans make lines leave in bursts: what a scan
 /// finds dirty leaves during the next ones, and while they are under way few lines become dirty. Bursts come every four scans.
 pub const SCANS: Rounds = Rounds { counter: "scans", before: 4, within: 8 };
 
-/// What a cache controller does with a line that a scan visits.
+/// Action of a cache controller on a line that a scan visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Visit {
     /// State IDLE.
@@ -104,7 +124,7 @@ choice! {
     }
 }
 
-/// How a scan visits tags.
+/// Cost of visiting tags.
 #[derive(Clone, Copy, Debug)]
 pub struct TagVisits {
     pub port: ScanPort,
@@ -116,7 +136,7 @@ impl TagVisits {
     /// A set per cycle, through a port of the scan's own.
     pub const FREE: TagVisits = TagVisits { port: ScanPort::Own, tags_per_cycle: 0 };
 
-    /// Cycles for so many sets.
+    /// Cycles for visiting `sets` sets.
     fn cycles(self, sets: usize, ways: usize) -> Cycle {
         match self.tags_per_cycle {
             0 => sets as Cycle,
@@ -133,17 +153,17 @@ pub struct Forced {
     pub came_along: bool,
 }
 
-/// How a scan goes on.
+/// State of a scan after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// With its next step.
     Goes,
-    /// It is over, at this cycle.
+    /// The scan is over, at this cycle.
     Ended(Cycle),
 }
 
 counters! {
-    /// What scans count.
+    /// Counters of scans.
     pub struct Counters {
         /// Lines that a design's periodic scan visited and found dirty.
         scan_dirty_lines: Count, "lines";
@@ -152,7 +172,8 @@ counters! {
     }
 }
 
-/// What happens in a scan. A design's own event has it as a part, and forwards it to [`Event::observe`].
+/// Events of a scan. A design's own event has them as a part, and forwards them to
+/// [`Event::observe`].
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     /// A dirty line is flagged, in the cache of this number.
@@ -200,7 +221,7 @@ pub struct Scanner<D: Design> {
     /// Dirty lines of a step; kept for its memory.
     dirty: Vec<(usize, LineAddr)>,
     /// Lines that the last step forces home.
-    pub forced: Vec<Forced>,
+    pub forced: VecDeque<Forced>,
 }
 
 impl<D: Design> Scanner<D>
@@ -228,7 +249,7 @@ where
             visits,
             faults,
             dirty: Vec::new(),
-            forced: Vec::new(),
+            forced: VecDeque::new(),
         }
     }
 
@@ -239,12 +260,12 @@ where
         port.set_timer(self.next_step, self.timer);
     }
 
-    /// Whether a timer that fires now is the one of the next step (earlier ones are void).
+    /// Returns true if a timer that fires now is the one of the next step (earlier ones are void).
     pub fn is_due(&self, port: &Port<'_, D>) -> bool {
         port.now() == self.next_step
     }
 
-    /// Whether a scan has begun and has not ended.
+    /// Returns true if a scan has begun and has not ended.
     pub fn is_under_way(&self) -> bool {
         self.position.is_some()
     }
@@ -326,7 +347,8 @@ where
         next
     }
 
-    /// What Fig. 5 has done with a dirty line of PM. Returns false if it must be forced home and cannot be now.
+    /// Visits a dirty line of PM, as Fig. 5 says. Returns false if it must be forced home and
+    /// cannot be now.
     fn visit_line(
         &mut self,
         port: &mut Port<'_, D>,
@@ -346,7 +368,7 @@ where
             }
             Visit::WriteBack if self.faults.nothing_is_forced => {}
             Visit::WriteBack if self.under_way < self.under_way_max => {
-                self.forced.push(Forced { line, came_along: *state & own == 0 });
+                self.forced.push_back(Forced { line, came_along: *state & own == 0 });
                 self.under_way += 1;
             }
             Visit::WriteBack => return false,
@@ -355,7 +377,7 @@ where
         true
     }
 
-    /// How many levels lie inside a cache.
+    /// Number of levels inside a cache.
     fn level(&self, cache: usize, caches: usize) -> usize {
         match self.has_l2 {
             false => usize::from(cache == caches - 1),
@@ -364,7 +386,8 @@ where
         }
     }
 
-    /// The tag port of a cache of which this step visits so many sets, and so many are left with these.
+    /// Occupies the tag port of a cache of which this step visits `sets` sets, and `left` remain,
+    /// these included.
     fn use_tag_port(&self, port: &mut Port<'_, D>, cache: usize, sets: usize, left: usize) {
         let (from, ways) = (port.now(), port.cache(cache).ways());
         let (sets, grain) = match self.visits.port {
@@ -426,7 +449,7 @@ impl DataWrites {
         }
     }
 
-    /// Whether every write up to the end of an epoch is durable.
+    /// Returns true if every write up to the end of an epoch is durable.
     pub fn all_durable(&self, epoch: Epoch) -> bool {
         self.first > epoch
     }

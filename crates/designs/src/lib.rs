@@ -4,6 +4,7 @@
 
 pub mod base;
 mod cost;
+mod events;
 mod fields;
 mod force_write_back;
 pub mod fwb;
@@ -19,6 +20,7 @@ pub mod osp;
 mod out_of_place;
 mod packed_log;
 pub mod redu;
+mod rules;
 pub mod silo;
 pub mod software;
 mod stored_lines;

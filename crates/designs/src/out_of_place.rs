@@ -1,10 +1,10 @@
-//! What designs with out-of-place data have in common: they collect it, and keep a mapping. HOOP, LSM and OSP do.
+//! Counters and statistics of designs with out-of-place data, which collect it, and keep a mapping: HOOP, LSM and OSP.
 
 use graven_base::counters;
 use graven_base::stats::{Derived, derived, ratio};
 
 counters! {
-    /// What collections of out-of-place data count.
+    /// Counters of collections of out-of-place data.
     pub struct Counters {
         /// Collections of a design's out-of-place data.
         gc_passes: Count, "passes";

@@ -2,9 +2,8 @@
 
 use graven_base::memory::LineAddr;
 
-/// What is kept of a line.
+/// State that is kept of a line.
 pub(super) trait Stored {
-    /// Which line.
     fn line(&self) -> LineAddr;
 }
 

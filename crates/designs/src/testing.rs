@@ -17,7 +17,7 @@ macro_rules! machines {
 
 machines! { "silo" "morlog" "fwb" "hoop" "lalea" }
 
-/// What machines' files say of workloads and comparisons.
+/// Tables of machines' files about workloads and comparisons.
 const OTHER_TABLES: [&str; 4] = ["comparison", "smallbank", "tatp", "tpcc"];
 
 fn registry() -> Registry {

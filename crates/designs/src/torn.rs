@@ -25,13 +25,13 @@ pub(super) const fn with_top(content: u64, top: u64) -> u64 {
     content | BIT.wrapped(top)
 }
 
-/// The torn bit of a record, numbered from 0 over all passes, in a log of so many.
+/// Torn bit of a record, numbered from 0 over all passes, in a log of `records` records.
 #[inline]
 pub(super) fn of_pass(number: u64, records: u64) -> bool {
     (number / records).is_multiple_of(2)
 }
 
-/// The words with this torn bit in each, whatever was there.
+/// Puts this torn bit into each word, whatever it was.
 #[inline]
 pub(super) fn mark<const N: usize>(words: [u64; N], torn: bool) -> [u64; N] {
     let bit = BIT.put(torn.into());

@@ -10,7 +10,7 @@ use graven_base::counters;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, LineData};
 use graven_base::thread_set::ThreadSet;
-use graven_machine::design::{DesignEvent, Observation};
+use graven_machine::design::{Design, DesignEvent, Fill, Observation, Port};
 
 /// A parked line.
 #[derive(Clone, Copy, Debug)]
@@ -29,19 +29,28 @@ impl Victim {
     }
 }
 
-/// Where a line was put.
+/// Places of a parked line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parked {
-    /// It has an entry of its own.
+    /// The line has an entry of its own.
     Here,
-    /// It took that of its older content.
+    /// The line took the entry of its older content.
     Replaced,
     /// There was none: it waits outside.
     Waits,
 }
 
+/// The rules of a design that are about its victim cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VictimRules {
+    /// Newer content of a line replaces its older one.
+    pub(super) newer_replaces: bool,
+    /// A line that finds no entry waits for one.
+    pub(super) overflow_waits: bool,
+}
+
 counters! {
-    /// What a victim cache counts.
+    /// Counters of a victim cache.
     pub struct Counters {
         /// Dirty lines that left the LLC and were parked in a victim cache.
         victim_cache_lines: Count, "lines";
@@ -52,18 +61,18 @@ counters! {
     }
 }
 
-/// What happens to lines outside the caches.
+/// Events of lines outside the caches.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// A line is to be parked for a transaction that is open.
     Uncommitted,
-    /// A line was parked; so many lines have entries now.
+    /// A line was parked; `occupied` lines have entries now.
     Parked { line: LineAddr, parked: Parked, occupied: usize },
     /// A miss was served from here.
     Served,
 }
 
-/// What a design calls its victim cache, and the cover points that it has for it.
+/// Name of a design's victim cache, and the cover points that it has for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Described<C> {
     pub(super) name: &'static str,
@@ -121,19 +130,62 @@ impl Victims {
         Victims { lines, waiting, open: Vec::new(), capacity, first: u64::MAX }
     }
 
-    /// Whether lines wait for one.
+    /// Returns true if lines wait for an entry.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// The newest content of a line, if it is here.
-    pub(super) fn find(&self, line: LineAddr) -> Option<&Victim> {
+    fn find(&self, line: LineAddr) -> Option<&Victim> {
         let waiting = || self.waiting.iter().find(|(l, _)| *l == line).map(|(_, v)| v);
         self.lines.get(&line).or_else(waiting)
     }
 
-    /// Takes in the newest content of a line.
-    pub(super) fn park(&mut self, line: LineAddr, victim: Victim) -> Parked {
+    /// Takes in a line that has left the LLC. Returns where it was put; `None`: it goes home, against the rules.
+    pub(super) fn take_in<D: Design>(
+        &mut self,
+        port: &mut Port<'_, D>,
+        line: LineAddr,
+        victim: Victim,
+        rules: VictimRules,
+    ) -> Option<Parked>
+    where
+        D::Event: From<Event>,
+    {
+        if victim.open != 0 {
+            port.emit(Event::Uncommitted.into());
+        }
+        if !rules.newer_replaces
+            && self.replace(line, |older| Victim { data: older.data, ..victim })
+        {
+            return Some(Parked::Replaced);
+        }
+        let parked = self.park(line, victim);
+        if parked == Parked::Waits && !rules.overflow_waits {
+            self.give_up_newest();
+            return None;
+        }
+        port.emit(Event::Parked { line, parked, occupied: self.lines.len() }.into());
+        Some(parked)
+    }
+
+    /// Serves a miss, if the line is here; reading it takes `cycles`.
+    pub(super) fn fill<D: Design>(
+        &self,
+        port: &mut Port<'_, D>,
+        line: LineAddr,
+        cycles: u32,
+    ) -> Fill
+    where
+        D::Event: From<Event>,
+    {
+        let Some(victim) = self.find(line) else { return Fill::Home };
+        port.emit(Event::Served.into());
+        Fill::Buffer(victim.data, cycles.into())
+    }
+
+    /// Puts the newest content of a line into an entry.
+    fn park(&mut self, line: LineAddr, victim: Victim) -> Parked {
         if self.replace(line, |_| victim) {
             return Parked::Replaced;
         }
@@ -147,16 +199,6 @@ impl Victims {
         }
         self.waiting.push_back((line, victim));
         Parked::Waits
-    }
-
-    /// The event to report for a line that was parked, and stays.
-    pub(super) fn parked(&self, line: LineAddr, parked: Parked) -> Event {
-        Event::Parked { line, parked, occupied: self.lines.len() }
-    }
-
-    /// Leaves older content of a line in place of its newest, if there is some: a mutant. Returns whether there is.
-    pub(super) fn keep_older(&mut self, line: LineAddr, newest: Victim) -> bool {
-        self.replace(line, |older| Victim { data: older.data, ..newest })
     }
 
     /// Puts something else in place of what is here of a line. Returns whether there is something.
@@ -174,7 +216,7 @@ impl Victims {
     }
 
     /// The line that came last waits no longer: it goes elsewhere.
-    pub(super) fn give_up_newest(&mut self) {
+    fn give_up_newest(&mut self) {
         if let Some((line, _)) = self.waiting.pop_back() {
             self.open.retain(|&open| open != line);
         }

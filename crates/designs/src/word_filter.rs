@@ -1,4 +1,4 @@
-//! Which words may be among many, told at a glance.
+//! A filter that tells at a glance which words may be among many.
 
 use graven_base::memory::{Addr, WORD_BYTES};
 
@@ -37,7 +37,7 @@ impl WordFilter {
         self.counts[Self::place(addr)] -= 1;
     }
 
-    /// Whether a word may be among those that came and have not gone.
+    /// Returns true if a word may be among those that came and have not gone.
     #[inline]
     pub fn may_have(&self, addr: Addr) -> bool {
         self.counts[Self::place(addr)] > 0

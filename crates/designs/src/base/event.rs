@@ -1,13 +1,15 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::ids::ThreadId;
 use graven_base::memory::LineAddr;
 use graven_machine::cover_points;
-use graven_machine::design::{DesignEvent, Observation, Store};
+use graven_machine::design::Store;
+
+use crate::events::events;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -20,49 +22,25 @@ cover_points! {
     FlushHeld = "flush-held", "a line was flushed while a record of another thread's store to it was on its way";
 }
 
-/// Something that happens; `record` is a record's number.
-#[derive(Clone, Copy, Debug)]
-pub enum Event {
+events! {
+    /// Something that happens; `record` is a record's number.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Event;
+
     /// The next record takes the slot of an older one.
-    AreaWraps,
+    AreaWraps => covers AreaWrapped;
     /// The entry of a store is sent.
-    Logged { store: Store, record: u64 },
+    Logged { store: Store, record: u64 } =>
+        counts log_entries += 1;
+        says "thread {} logs {}: {:#x}, to be {:#x} (record {record})",
+            store.tx.thread, store.addr, store.old, store.new;
     /// A commit record is sent.
-    CommitSent { thread: ThreadId, record: u64 },
+    CommitSent { thread: ThreadId, record: u64 } =>
+        says "thread {thread} sends its commit record ({record})";
     /// The record of a store is durable, so its line is flushed, and is or is not held back by records of other threads.
-    Flushed { thread: ThreadId, line: LineAddr, held: bool },
+    Flushed { thread: ThreadId, line: LineAddr, held: bool } =>
+        covers FlushHeld if held;
+        says "thread {thread}: record durable, flushes line {}", line.addr();
     /// The line that was to be flushed had been evicted.
-    EvictedBeforeFlush,
-}
-
-impl DesignEvent for Event {
-    type Counters = Counters;
-    type Cover = Cover;
-
-    #[inline(always)]
-    fn observe(self, to: &mut Observation<'_, Event>) {
-        match self {
-            Event::AreaWraps => to.cover(Cover::AreaWrapped),
-            Event::Logged { store, record } => {
-                to.count().log_entries += 1;
-                to.explain(|| {
-                    let Store { tx, addr, old, new, .. } = store;
-                    format!(
-                        "thread {} logs {addr}: {old:#x}, to be {new:#x} (record {record})",
-                        tx.thread
-                    )
-                });
-            }
-            Event::CommitSent { thread, record } => {
-                to.explain(|| format!("thread {thread} sends its commit record ({record})"));
-            }
-            Event::Flushed { thread, line, held } => {
-                to.cover_if(held, Cover::FlushHeld);
-                to.explain(|| {
-                    format!("thread {thread}: record durable, flushes line {}", line.addr())
-                });
-            }
-            Event::EvictedBeforeFlush => to.cover(Cover::EvictedBeforeFlush),
-        }
-    }
+    EvictedBeforeFlush => covers EvictedBeforeFlush;
 }

@@ -2,7 +2,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | entries, flushes, commits |
 //! | `event` | what happens, counted and traced; cover points |
 //! | `record` | records and log areas, byte by byte |
@@ -11,7 +12,7 @@
 //! "A hardware logging baseline that flushes an undo+redo log entry and the corresponding updated
 //! cacheline for each write." For each transactional store: the log entry goes to PM, bypassing the
 //! caches; when it is durable, the updated line is written back; when that is durable, the core's
-//! next store may go on. A commit record ends the transaction. Nothing is merged or skipped.
+//! next store may proceed. A commit record ends the transaction. Nothing is merged or skipped.
 //!
 //! Each thread appends to a circular log area of its own. Its records are numbered from 0 over all
 //! passes: record `n` lies in slot `n mod slots`, in pass `n / slots`. A record takes 32 B:
@@ -48,18 +49,19 @@ mod event;
 mod protocol;
 mod record;
 mod recovery;
+mod rules;
 
 use graven_base::config::Size;
 use graven_base::cost::Costs;
 use graven_base::section;
 use graven_base::stats::CounterSet;
 use graven_machine::design::{Acknowledgement, DesignInfo, Guarantee, Leaves, Step, plug};
-use graven_machine::mutants;
 use graven_machine::quantities::thread_areas;
 
 use event::{COVER_POINTS, Counters};
 use protocol::Base;
 use recovery::{format, recover};
+use rules::Rules;
 
 section! {
     /// Silo's Base: a log entry and the updated line flushed for each write.
@@ -84,7 +86,7 @@ pub const INFO: DesignInfo = DesignInfo {
     },
     format,
     recover,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[("base.log_bytes_per_thread", &["3 KB", "4 KB"])],
@@ -93,32 +95,3 @@ pub const INFO: DesignInfo = DesignInfo {
         .remarks(&["Silo §VI-A describes no buffers: an entry goes to PM before the next store."]),
     ..DesignInfo::DEFAULT
 };
-
-mutants! {
-    /// A line is flushed past a record of another thread's store to it.
-    FlushOvertakesRecord = "flush-overtakes-record";
-    /// A line is evicted past a record of a store to it.
-    EvictionOvertakesRecord = "eviction-overtakes-record";
-    /// A store is done when its line is sent.
-    FlushNotAwaited = "flush-not-awaited";
-    /// A store is done when its line was evicted instead of flushed.
-    EvictedLineNotAwaited = "evicted-line-not-awaited";
-    /// A commit is acknowledged when its record is sent.
-    CommitNotAwaited = "commit-not-awaited";
-    /// A commit leaves no record.
-    CommitRecordMissing = "commit-record-missing";
-    /// Recovery undoes a transaction that a commit record ends.
-    CommittedUndone = "committed-undone";
-    /// Recovery undoes the oldest record first.
-    UndoOldestFirst = "undo-oldest-first";
-    /// Recovery leaves out the first record of the transaction.
-    FirstRecordNotUndone = "first-record-not-undone";
-    /// The record in the last place is taken for the newest.
-    NewestByPlace = "newest-by-place";
-    /// Only the first word of a record has a torn bit.
-    TornBitInFirstWordOnly = "torn-bit-in-first-word-only";
-    /// The torn bit is the same in all passes.
-    TornBitNeverFlips = "torn-bit-never-flips";
-    /// The log area is put to use as it is found.
-    LogNotCleared = "log-not-cleared";
-}

@@ -3,18 +3,16 @@
 use graven_base::config::ConfigError;
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{LineAddr, LineData};
-use graven_machine::design::{
-    self, Design, DesignContext, Mutants, Stall, Store, Unused, Writeback,
-};
+use graven_machine::design::{self, Design, DesignContext, Stall, Store, Unused, Writeback};
 use graven_machine::request::{self, WriteClass, WriteOrder};
 
 use super::event::Event;
 use super::record::{Area, Kind, Record};
-use super::{BaseConfig, Mutant};
+use super::{BaseConfig, Rules};
 
 type Port<'a> = design::Port<'a, Base>;
 
-/// What is kept of a thread.
+/// A thread's log and the state of its transaction.
 #[derive(Clone, Debug)]
 struct Thread {
     area: Area,
@@ -30,10 +28,10 @@ struct Thread {
 /// The design.
 pub struct Base {
     threads: Vec<Thread>,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
-/// What a write to memory is; the thread waits for it.
+/// A write to memory that the thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// The entry of a store.
@@ -60,7 +58,7 @@ impl Base {
             record: WriteOrder::NONE,
         };
         let threads = (0..context.threads).map(thread).collect();
-        Ok(Base { threads, mutants: context.mutants() })
+        Ok(Base { threads, rules: Rules::of(context) })
     }
 
     /// The number of a transaction's next record. There is none if its records fill the log area: the run fails.
@@ -114,10 +112,10 @@ impl Base {
         let line = self.threads[thread as usize].line;
         let mut after = self.newest_record_of(line);
         port.emit(Event::Flushed { thread, line, held: !after.is_none() });
-        if self.mutants.has(Mutant::FlushOvertakesRecord) {
+        if !self.rules.flush_follows_record() {
             after = WriteOrder::NONE;
         }
-        let awaited = !self.mutants.has(Mutant::FlushNotAwaited);
+        let awaited = self.rules.flush_is_awaited();
         if !awaited {
             port.release_here(thread);
         }
@@ -136,7 +134,7 @@ impl Base {
         about: Option<Write>,
     ) {
         port.emit(Event::EvictedBeforeFlush);
-        if about.is_some() && self.mutants.has(Mutant::EvictedLineNotAwaited) {
+        if about.is_some() && !self.rules.evicted_line_is_awaited() {
             return port.release_here(thread);
         }
         let line = self.threads[thread as usize].line;
@@ -171,10 +169,10 @@ impl Design for Base {
     /// A commit record ends the transaction, whose lines are durable.
     fn on_tx_end(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
         let thread = tx.thread;
-        if self.mutants.has(Mutant::CommitRecordMissing) {
+        if !self.rules.commit_leaves_record() {
             return Stall::None;
         }
-        let awaited = !self.mutants.has(Mutant::CommitNotAwaited);
+        let awaited = self.rules.commit_is_awaited();
         if let Some(number) = self.next_number(port, tx) {
             port.emit(Event::CommitSent { thread, record: number });
             let commit = Record::commit(number, tx);
@@ -190,7 +188,7 @@ impl Design for Base {
         line: LineAddr,
         _content: &LineData,
     ) -> Writeback<Write> {
-        if self.mutants.has(Mutant::EvictionOvertakesRecord) {
+        if !self.rules.eviction_follows_record() {
             return Writeback::FREE;
         }
         Writeback::after(self.newest_record_of(line))

@@ -3,9 +3,9 @@
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, Field, WORD_BYTES};
 use graven_base::surviving::{Slots, SurvivingImage, Work};
-use graven_machine::design::{DesignContext, Mutants, Store};
+use graven_machine::design::{DesignContext, Store};
 
-use super::{BaseConfig, Mutant};
+use super::{BaseConfig, Rules};
 use crate::fields::{HOME, THREAD_BITS, TX_BITS};
 use crate::torn;
 
@@ -23,7 +23,7 @@ const NUMBER_LOW: Field = TX.then("low part of the number", 31);
 /// Behind the home address.
 const NUMBER_HIGH: Field = HOME.then("high part of the number", 15);
 
-/// What a record is.
+/// Kinds of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The undo+redo entry of a store.
@@ -65,7 +65,7 @@ impl Record {
         }
     }
 
-    /// Its bytes, with this torn bit in each word.
+    /// Encodes the record with this torn bit in each word.
     pub fn words(&self, torn: bool) -> [u64; RECORD_WORDS] {
         // Transaction numbers come round: of adjacent records, they distinguish one transaction from the next.
         let head = KIND.put(self.kind as u64)
@@ -105,7 +105,7 @@ pub struct Area {
     pub start: Addr,
     /// Records that it holds.
     pub slots: u64,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Area {
@@ -113,10 +113,10 @@ impl Area {
         let bytes =
             context.config.get::<BaseConfig>().log_bytes_per_thread.0 / RECORD_BYTES * RECORD_BYTES;
         let start = context.thread_area(thread, bytes);
-        Area { start, slots: bytes / RECORD_BYTES, mutants: context.mutants() }
+        Area { start, slots: bytes / RECORD_BYTES, rules: Rules::of(context) }
     }
 
-    /// Where a record lies.
+    /// Address of a record.
     pub fn slot(&self, number: u64) -> Addr {
         self.start.plus(number % self.slots * RECORD_BYTES)
     }
@@ -128,7 +128,7 @@ impl Area {
 
     /// The torn bit of a record.
     pub fn torn(&self, number: u64) -> bool {
-        torn::of_pass(number, self.slots) || self.mutants.has(Mutant::TornBitNeverFlips)
+        torn::of_pass(number, self.slots) || !self.rules.torn_bit_turns()
     }
 
     /// The record in the slot of a number, if there is one.
@@ -142,7 +142,7 @@ impl Area {
         }
         let [home, undo, redo] = image.load_words(slot.plus(WORD_BYTES));
         let mut words = [head, home, undo, redo];
-        if self.mutants.has(Mutant::TornBitInFirstWordOnly) {
+        if !self.rules.every_word_has_torn_bit() {
             words = torn::as_the_first(words);
         }
         Record::parse(words)
@@ -152,7 +152,6 @@ impl Area {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
     fn any_record() -> impl Strategy<Value = Record> {
@@ -224,7 +223,7 @@ mod tests {
 
     #[test]
     fn passes_alternate_and_slots_come_round() {
-        let area = Area { start: Addr(4096), slots: 3, mutants: Mutants::of(MutantSet::NONE) };
+        let area = Area { start: Addr(4096), slots: 3, rules: Rules::default() };
         let places: Vec<(u64, bool)> = (0..7).map(|n| (area.slot(n).0, area.torn(n))).collect();
         let [a, b, c] = [4096, 4096 + 32, 4096 + 64];
         let expected =

@@ -1,15 +1,15 @@
-//! What the system does to the log before a run and after a power failure.
+//! Formatting of the log before a run, and recovery after a power failure.
 
 use graven_base::memory::WORD_BYTES;
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
+use graven_machine::design::{DesignContext, RecoveryReport};
 
-use super::Mutant;
+use super::Rules;
 use super::record::{Area, Kind, RECORD_WORDS, Record};
 
 /// Clears the log areas, so that the first records written there are distinguishable from earlier content.
 pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if context.mutants().has(Mutant::LogNotCleared) {
+    if !Rules::of(context).log_is_cleared() {
         return;
     }
     for thread in 0..context.threads {
@@ -25,16 +25,16 @@ pub fn recover(
     _registers: &[u64],
     image: &mut SurvivingImage,
 ) -> RecoveryReport {
-    let mutants = context.mutants();
+    let rules = Rules::of(context);
     let mut report = RecoveryReport::default();
     for thread in 0..context.threads {
         let area = Area::of(context, thread);
         report.records_scanned += area.slots;
-        let mut undo = records_to_undo(&area, mutants, image);
-        if mutants.has(Mutant::UndoOldestFirst) {
+        let mut undo = records_to_undo(&area, rules, image);
+        if !rules.undo_newest_first() {
             undo.reverse();
         }
-        if mutants.has(Mutant::FirstRecordNotUndone) {
+        if !rules.first_record_is_undone() {
             undo.pop();
         }
         for record in undo {
@@ -47,12 +47,8 @@ pub fn recover(
 }
 
 /// The records of a thread's last transaction, newest first, if none of them is its commit record.
-fn records_to_undo(
-    area: &Area,
-    mutants: Mutants<Mutant>,
-    image: &mut SurvivingImage,
-) -> Vec<Record> {
-    let by_place = mutants.has(Mutant::NewestByPlace);
+fn records_to_undo(area: &Area, rules: Rules, image: &mut SurvivingImage) -> Vec<Record> {
+    let by_place = !rules.newest_by_number();
     let mut next: Option<Record> = None;
     let mut slots = area.all();
     while let Some(slot) = slots.next_used(image) {
@@ -63,7 +59,7 @@ fn records_to_undo(
     }
     let mut undo = Vec::new();
     while let Some(record) = next {
-        if record.kind == Kind::Commit && !mutants.has(Mutant::CommittedUndone) {
+        if record.kind == Kind::Commit && rules.only_uncommitted_is_undone() {
             break;
         }
         undo.push(record);

@@ -2,7 +2,7 @@
 //!
 //! An entry of a buffer of N moves on by one place per cycle and so leaves after N cycles, one write of
 //! records per cycle: those that share a 64 B log line, or a group of packed blocks, leave together if they
-//! are there. The oldest leaves earlier when the buffer is full, or when somebody waits for it (a strict
+//! are there. The oldest leaves earlier when the buffer is full, or when a thread waits for it (a strict
 //! commit). While the write queue has no place it stays. Without a buffer (N = 0), a latch of one entry
 //! takes its place, in which nothing is coalesced.
 //!
@@ -11,13 +11,13 @@
 
 use std::collections::VecDeque;
 
-use super::Mutant;
+use super::Rules;
 use super::slots::Layout;
 use crate::packed_log::{Kind, Record, dirty_bytes};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WORDS_PER_LINE};
 use graven_base::time::Cycle;
-use graven_machine::design::{Mutants, Store};
+use graven_machine::design::Store;
 
 /// A word's record, or a commit record, on its way to the log.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ struct Buffered {
     entered: Cycle,
 }
 
-/// What may leave together: as many places of the log as there are in a log line, or in a group.
+/// Places of the log that may be filled together: those of a log line, or of a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Together {
     /// Places that are left of the line at hand, one at least.
@@ -39,8 +39,8 @@ pub struct Together {
 }
 
 impl Buffered {
-    /// Whether it is a commit record of a thread: what is behind it is of the thread's next transactions. (Ids cannot say
-    /// so, since they come round.)
+    /// Returns true for a commit record of a thread: records behind it belong to the thread's next
+    /// transactions. (Ids cannot tell, since they come round.)
     fn ends(&self, thread: ThreadId) -> bool {
         self.record.kind == Kind::Commit && self.record.thread == thread
     }
@@ -65,29 +65,24 @@ pub struct LogBuffer {
     places: u64,
     capacity: usize,
     residence: Cycle,
-    /// Where the log is in slots: how many slots a record takes.
+    /// Number of slots of a record, where the log has slots.
     layout: Option<Layout>,
-    /// Whether entries have dirty flags: the bytes in which their words differ.
+    /// True if entries have dirty flags: the bytes in which their words differ.
     dirty_flags: bool,
     /// Words' and commit records that ever entered.
     entered: u64,
     /// Entries that ever did.
     entries_entered: u64,
-    /// The first so many records leave as soon as they can.
+    /// Number of records, from the oldest on, that leave as soon as they can.
     in_a_hurry: u64,
     /// When the next may leave.
     next_leave: Cycle,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl LogBuffer {
-    /// An empty buffer of so many entries.
-    pub fn new(
-        entries: u32,
-        dirty_flags: bool,
-        layout: Option<Layout>,
-        mutants: Mutants<Mutant>,
-    ) -> Self {
+    /// Makes an empty buffer of `entries` entries.
+    pub fn new(entries: u32, dirty_flags: bool, layout: Option<Layout>, rules: Rules) -> Self {
         let capacity = entries.max(1) as usize;
         let words = if layout.is_some_and(|l| l.is_by_line()) { WORDS_PER_LINE } else { 1 };
         Self {
@@ -102,7 +97,7 @@ impl LogBuffer {
             entries_entered: 0,
             in_a_hurry: 0,
             next_leave: 0,
-            mutants,
+            rules,
         }
     }
 
@@ -117,7 +112,7 @@ impl LogBuffer {
         self.places
     }
 
-    /// Places of an entry of so many words; a commit record has none.
+    /// Places of an entry of `words` words; a commit record has none.
     #[inline]
     pub fn places_of(&self, words: usize) -> u64 {
         self.layout.map_or(1, |layout| layout.slots_of(words))
@@ -138,8 +133,8 @@ impl LogBuffer {
         if self.residence == 0 {
             return false;
         }
-        let (mutants, thread) = (self.mutants, store.tx.thread);
-        let across = mutants.has(Mutant::MergesAcrossTransactions);
+        let (rules, thread) = (self.rules, store.tx.thread);
+        let across = !rules.merges_within_transaction();
         let is_open = |e: &&mut Buffered| across || !e.ends(thread);
         let same = |e: &&mut Buffered| {
             e.record.addr == store.addr
@@ -149,10 +144,10 @@ impl LogBuffer {
         let mut newest_first = self.fifo.iter_mut().rev().take_while(is_open);
         let Some(Buffered { record, .. }) = newest_first.find(same) else { return false };
         record.redo = store.new;
-        if mutants.has(Mutant::MergeTakesUndo) {
+        if !rules.merge_keeps_undo() {
             record.undo = store.old;
         }
-        if self.dirty_flags && !mutants.has(Mutant::FlagOfFirstStore) {
+        if self.dirty_flags && rules.flags_add_up() {
             record.dirty = dirty_bytes(record.undo, record.redo);
         }
         true
@@ -179,7 +174,8 @@ impl LogBuffer {
         Some((last, self.places_of(words + 1) - self.places_of(words)))
     }
 
-    /// Puts a store's word into the entry whose last word is there, and which has no record of it.
+    /// Puts a store's word into the entry whose last word is at `last`, and which has no record of
+    /// it.
     pub fn join(&mut self, (last, places): (usize, u64), store: &Store) {
         let before = self.fifo[last];
         let record = Record { addr: store.addr, undo: store.old, redo: store.new, ..before.record };
@@ -209,7 +205,7 @@ impl LogBuffer {
         self.in_a_hurry = self.entered;
     }
 
-    /// Whether the oldest record has been here for longer than its time.
+    /// Returns true if the oldest record has been in the buffer for longer than its time.
     pub fn is_late(&self, now: Cycle) -> bool {
         self.fifo.front().is_some_and(|oldest| now > oldest.entered + self.residence)
     }
@@ -223,7 +219,7 @@ impl LogBuffer {
         Some(by_age.max(self.next_leave))
     }
 
-    /// How many records would have to leave for none of a line's entries to be here.
+    /// Number of records that would have to leave for none of a line's entries to be here.
     pub fn ahead_of_line(&self, line: LineAddr) -> usize {
         let of_line =
             |e: &Buffered| e.record.kind == Kind::UndoRedo && e.record.addr.line() == line;
@@ -273,7 +269,6 @@ mod tests {
     use super::*;
     use graven_base::ids::Tx;
     use graven_base::memory::Addr;
-    use graven_machine::design::MutantSet;
 
     const TX: Tx = Tx { thread: 0, number: 5 };
 
@@ -282,10 +277,10 @@ mod tests {
     }
 
     fn buffer(entries: u32) -> LogBuffer {
-        LogBuffer::new(entries, false, None, Mutants::of(MutantSet::NONE))
+        LogBuffer::new(entries, false, None, Rules::default())
     }
 
-    /// Up to so many of one place each.
+    /// Up to `rest` records of one place each.
     fn group(rest: u64) -> Together {
         Together { rest, per_line: rest }
     }
@@ -299,7 +294,7 @@ mod tests {
     /// A buffer for records of lines, in slots of 32 B.
     fn by_line() -> LogBuffer {
         let fwb = FwbConfig { record_format: RecordFormat::Line, ..FwbConfig::default() };
-        LogBuffer::new(15, false, Some(Layout::of(&fwb)), Mutants::of(MutantSet::NONE))
+        LogBuffer::new(15, false, Some(Layout::of(&fwb)), Rules::default())
     }
 
     fn store(addr: u64, old: u64, new: u64) -> Store {
@@ -410,7 +405,7 @@ mod tests {
 
     #[test]
     fn flags_follow_merges_and_an_entry_without_a_dirty_byte_says_nothing() {
-        let mut buffer = LogBuffer::new(15, true, None, Mutants::of(MutantSet::NONE));
+        let mut buffer = LogBuffer::new(15, true, None, Rules::default());
         let store = |addr, new| Store { tx: TX, core: 0, addr: Addr(addr), old: 0, new };
         buffer.push(entry(64, 1, 2), 0);
         buffer.push(entry(72, 1, 2), 0);

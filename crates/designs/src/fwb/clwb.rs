@@ -8,7 +8,7 @@
 //! The truncation waits. It is not left to a fence of the thread's own: the log is one for all threads, and a thread
 //! that executes no further transaction would hold it up for ever. The controller, through which all data writes
 //! pass, determines when records are no longer needed. When so much of the log is in use (`truncation_percent`), or
-//! somebody waits for room, it closes the present epoch of data writes
+//! a thread waits for room, it closes the present epoch of data writes
 //! ([`crate::force_write_back::DataWrites`]): transactions that have ended have written their lines back in
 //! it or before. When these writes are durable, the head moves past their records, as after a scan.
 
@@ -17,9 +17,9 @@ use graven_base::memory::LineAddr;
 use graven_machine::design::{Code, OpAction, SoftwareDesign};
 use graven_machine::program::Op;
 
+use super::WriteBack;
 use super::event::Event;
 use super::protocol::{Fwb, Port};
-use super::{Mutant, WriteBack};
 use crate::stored_lines::{Stored, StoredLines};
 
 /// A line that an open transaction has written.
@@ -32,7 +32,7 @@ impl Stored for Written {
     }
 }
 
-/// What the program of a thread knows: it runs ahead of its stores.
+/// Knowledge of a thread's program, which runs ahead of its stores.
 #[derive(Clone, Debug, Default)]
 pub struct OpenTransaction {
     is_open: bool,
@@ -48,7 +48,7 @@ impl SoftwareDesign for Fwb {
         op: &Op,
         code: &mut Code,
     ) -> OpAction {
-        let after_end = self.has(Mutant::ClwbAfterEnd);
+        let after_end = !self.rules.clwb_precedes_end();
         let is_open = self.open[thread as usize].is_open;
         match op {
             Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
@@ -78,19 +78,19 @@ impl Fwb {
     fn before_store(&mut self, thread: ThreadId, line: LineAddr, code: &mut Code) {
         let written = &mut self.open[thread as usize].written;
         let (_, is_first) = written.of_store(line, || Written(line));
-        if is_first && self.has(Mutant::ClwbBeforeStore) {
+        if is_first && !self.rules.clwb_follows_stores() {
             code.clwb(line);
         }
     }
 
     /// A `clwb` for each line that the transaction has written.
     fn write_back_lines(&mut self, thread: ThreadId, code: &mut Code) {
-        let mutants = self.mutants;
+        let rules = self.rules;
         let written = &mut self.open[thread as usize].written;
-        if mutants.has(Mutant::LineWithoutClwb) {
+        if !rules.all_lines_get_clwb() {
             written.lines.pop();
         }
-        if !mutants.has(Mutant::ClwbBeforeStore) {
+        if rules.clwb_follows_stores() {
             written.lines.iter().for_each(|written| code.clwb(written.0));
         }
         written.clear();

@@ -29,7 +29,7 @@ enum Appender {
     Packed(Packer),
 }
 
-/// What came of records that were sent together.
+/// Place and order of records that were sent together.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// Place of the first.
@@ -63,7 +63,7 @@ impl LogEnd {
         self.head
     }
 
-    /// Where the next record to be sent will lie: records in the buffer do not lie before it.
+    /// Place of the next record to be sent: records in the buffer do not lie before it.
     #[inline]
     pub fn next(&self) -> u64 {
         match &self.appender {
@@ -72,7 +72,7 @@ impl LogEnd {
         }
     }
 
-    /// Where a record that follows so many others through the buffer will lie, or a place before that.
+    /// Place of a record that follows `buffered` others through the buffer, or a place before that.
     #[inline]
     pub fn place_behind(&self, buffered: usize) -> u64 {
         match &self.appender {
@@ -82,14 +82,15 @@ impl LogEnd {
         }
     }
 
-    /// Places that may be written and that the records in the buffer, which need so many, do not.
+    /// Number of places that may be written and that the records in the buffer, which need
+    /// `buffered`, leave over.
     #[inline]
     pub fn free(&self, buffered: u64) -> u64 {
         let taken = self.next() - self.head + buffered;
         self.log().places().saturating_sub(taken)
     }
 
-    /// What may be sent together now.
+    /// Places that may be filled together now.
     pub fn together(&self) -> Together {
         match &self.appender {
             Appender::Slots(slots, next) => Together {
@@ -103,7 +104,7 @@ impl LogEnd {
         }
     }
 
-    /// Whether the write queues have room for them.
+    /// Returns true if the write queues have room for them.
     pub fn has_room(&self, port: &Port<'_>) -> bool {
         match &self.appender {
             Appender::Slots(slots, next) => port.has_room_for_write(slots.slot(*next).line()),

@@ -1,17 +1,18 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LineAddr};
 use graven_machine::cover_points;
-use graven_machine::design::{DesignEvent, Observation};
+
 use graven_machine::request::WriteOrder;
 
+use crate::events::events;
 use crate::packed_log::{Kind, Record};
 use crate::{force_write_back, packed_log};
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -57,161 +58,87 @@ cover_points! {
     HeadMoved = "head-moved", "the log was truncated";
 }
 
-/// Something that happens.
-#[derive(Clone, Copy, Debug)]
-pub enum Event {
+events! {
+    /// Something that happens.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Event;
+
     /// A store changes nothing: no entry.
-    Ignored { new: u64 },
+    Ignored { new: u64 } =>
+        counts log_entries_ignored += 1;
+        says "a store of {new:#x} changes nothing: no entry";
     /// A store was merged into an entry in the buffer.
-    Merged { addr: Addr, new: u64 },
+    Merged { addr: Addr, new: u64 } =>
+        counts log_entries_merged += 1; covers Merged;
+        says "a store of {new:#x} is merged into the entry of {addr}";
     /// A store's word joined the entry of its line in the buffer.
-    Joined { addr: Addr, undo: u64, redo: u64 },
+    Joined { addr: Addr, undo: u64, redo: u64 } =>
+        counts log_words_joined += 1; covers Joined;
+        says "joins its line's entry: {addr}: {undo:#x} -> {redo:#x}";
     /// A record found the buffer full.
-    BufferFull,
-    /// A record entered the buffer, which holds so many now.
-    Entered { record: Record, occupied: usize },
-    /// So many entries left the buffer and are dropped: they change nothing.
-    Dropped { entries: usize },
+    BufferFull => covers BufferFull;
+    /// A record entered the buffer, which holds `occupied` now.
+    Entered { record: Record, occupied: usize } =>
+        counts log_entries += u64::from(record.kind == Kind::UndoRedo);
+        raises log_buffer_max to occupied as u64;
+        says "enters the buffer: {record}";
+    /// Entries left the buffer and are dropped: they change nothing.
+    Dropped { entries: usize } =>
+        counts log_entries_ignored += entries as u64; covers EntryDropped;
+        says "{entries} entries change nothing and are dropped";
     /// Records that left the buffer together were sent to the log, commit records among them.
-    Sent { records: usize, commits: usize, place: u64, order: WriteOrder, wraps: bool },
-    /// Records needed less room than was kept for them, and somebody waits for room.
-    RoomBySending,
-    /// A line leaves the caches with entries of it in the buffer: so many records must leave. They may be there for
-    /// longer than their time.
-    LineLeaves { line: LineAddr, ahead: usize, is_late: bool },
-    /// So many records left the buffer for the sake of a line.
-    Hurried { records: usize },
+    Sent { records: usize, commits: usize, place: u64, order: WriteOrder, wraps: bool } =>
+        counts log_wraps += u64::from(wraps);
+        covers CommitSharesWrite if (1..records).contains(&commits),
+            GroupFilled if records > 2, LogWrapped if wraps;
+        says "{records} records are sent to place {place} of the log: ordered write {order}";
+    /// Records needed less room than was kept for them, and a thread waits for room.
+    RoomBySending => covers RoomBySending;
+    /// A line leaves the caches with entries of it in the buffer: `ahead` records must leave. They
+    /// may be there for longer than their time.
+    LineLeaves { line: LineAddr, ahead: usize, is_late: bool } =>
+        covers Hurried, HurriedLate if is_late;
+        says "{line} leaves the caches: {ahead} records must leave the buffer";
+    /// Records left the buffer for the sake of a line.
+    Hurried { records: usize } => counts log_entries_hurried += records as u64;
     /// A thread's commit record is durable, with all before it.
-    CommitDurable { thread: ThreadId },
+    CommitDurable { thread: ThreadId } => says "thread {thread}: its commit record is durable";
     /// A thread waits for room in the log, the first one or one more.
-    WaitsForSpace { thread: ThreadId, free: u64, is_first: bool },
+    WaitsForSpace { thread: ThreadId, free: u64, is_first: bool } =>
+        counts log_overflows += u64::from(is_first); covers LogFull if is_first;
+        says "thread {thread} waits for room: {free} places are free";
     /// A scan begins; the log ends here.
-    ScanBegins { cut: u64, while_open: bool },
+    ScanBegins { cut: u64, while_open: bool } =>
+        covers ScanWhileOpen if while_open;
+        says "scan begins; the log ends before place {cut}";
     /// A scan forces a line home; an inner cache may have flagged it.
-    ForcedHome { line: LineAddr, after: WriteOrder, came_along: bool },
+    ForcedHome { line: LineAddr, after: WriteOrder, came_along: bool } =>
+        covers BitCameAlong if came_along, ForcedLineWaits if !after.is_none();
+        does |to| to.explain(|| match after {
+            WriteOrder::NONE => format!("scan forces {line} home"),
+            after => format!("scan forces {line} home, after ordered write {after}"),
+        });
     /// A scan ends, and the head may move so far.
-    ScanEnds { head: u64 },
+    ScanEnds { head: u64 } => says "scan ends; the head may move to place {head}";
     /// Transactions whose lines instructions have written back are durable, and the head may move so far.
-    HeadBehindClwbs { head: u64 },
+    HeadBehindClwbs { head: u64 } =>
+        covers HeadBehindClwbs;
+        says "behind clwbs, the head may move to place {head}";
     /// The head waits until data is durable.
-    HeadWaits { head: u64 },
+    HeadWaits { head: u64 } =>
+        covers TruncationWaits;
+        says "the head waits for data before it moves to {head}";
     /// The new head is sent.
-    HeadSent { head: u64 },
+    HeadSent { head: u64 } => says "the head, {head}, is sent";
     /// The new head is durable.
-    HeadMoved { head: u64 },
-    /// So many slots are free again.
-    SlotsFreed { slots: u64 },
-    /// So many groups are free again.
-    GroupsFreed { groups: u64 },
-    /// Part of a scan.
-    Scan(force_write_back::Event),
-    /// Part of packing records.
-    Packing(packed_log::Event),
-}
+    HeadMoved { head: u64 } =>
+        covers HeadMoved;
+        says "the head has moved to place {head}";
+    /// Slots are free again.
+    SlotsFreed { slots: u64 } => counts log_records_truncated += slots;
+    /// Groups are free again.
+    GroupsFreed { groups: u64 } => counts log_groups_truncated += groups;
 
-impl From<force_write_back::Event> for Event {
-    fn from(event: force_write_back::Event) -> Event {
-        Event::Scan(event)
-    }
-}
-
-impl From<packed_log::Event> for Event {
-    fn from(event: packed_log::Event) -> Event {
-        Event::Packing(event)
-    }
-}
-
-impl DesignEvent for Event {
-    type Counters = Counters;
-    type Cover = Cover;
-
-    #[inline(always)]
-    fn observe(self, to: &mut Observation<'_, Event>) {
-        match self {
-            Event::Ignored { new } => {
-                to.count().log_entries_ignored += 1;
-                to.explain(|| format!("a store of {new:#x} changes nothing: no entry"));
-            }
-            Event::Merged { addr, new } => {
-                to.count().log_entries_merged += 1;
-                to.cover(Cover::Merged);
-                to.explain(|| format!("a store of {new:#x} is merged into the entry of {addr}"));
-            }
-            Event::Joined { addr, undo, redo } => {
-                to.count().log_words_joined += 1;
-                to.cover(Cover::Joined);
-                to.explain(|| format!("joins its line's entry: {addr}: {undo:#x} -> {redo:#x}"));
-            }
-            Event::BufferFull => to.cover(Cover::BufferFull),
-            Event::Entered { record, occupied } => {
-                let counters = to.count();
-                counters.log_entries += u64::from(record.kind == Kind::UndoRedo);
-                counters.log_buffer_max = counters.log_buffer_max.max(occupied as u64);
-                to.explain(|| format!("enters the buffer: {record}"));
-            }
-            Event::Dropped { entries } => {
-                to.count().log_entries_ignored += entries as u64;
-                to.cover(Cover::EntryDropped);
-                to.explain(|| format!("{entries} entries change nothing and are dropped"));
-            }
-            Event::Sent { records, commits, place, order, wraps } => {
-                to.cover_if((1..records).contains(&commits), Cover::CommitSharesWrite);
-                to.cover_if(records > 2, Cover::GroupFilled);
-                to.count().log_wraps += u64::from(wraps);
-                to.cover_if(wraps, Cover::LogWrapped);
-                to.explain(|| {
-                    format!("{records} records are sent to place {place} of the log: ordered write {order}")
-                });
-            }
-            Event::RoomBySending => to.cover(Cover::RoomBySending),
-            Event::LineLeaves { line, ahead, is_late } => {
-                to.cover(Cover::Hurried);
-                to.cover_if(is_late, Cover::HurriedLate);
-                to.explain(|| {
-                    format!("{line} leaves the caches: {ahead} records must leave the buffer")
-                });
-            }
-            Event::Hurried { records } => to.count().log_entries_hurried += records as u64,
-            Event::CommitDurable { thread } => {
-                to.explain(|| format!("thread {thread}: its commit record is durable"));
-            }
-            Event::WaitsForSpace { thread, free, is_first } => {
-                to.count().log_overflows += u64::from(is_first);
-                to.cover_if(is_first, Cover::LogFull);
-                to.explain(|| format!("thread {thread} waits for room: {free} places are free"));
-            }
-            Event::ScanBegins { cut, while_open } => {
-                to.cover_if(while_open, Cover::ScanWhileOpen);
-                to.explain(|| format!("scan begins; the log ends before place {cut}"));
-            }
-            Event::ForcedHome { line, after, came_along } => {
-                to.cover_if(came_along, Cover::BitCameAlong);
-                to.cover_if(!after.is_none(), Cover::ForcedLineWaits);
-                to.explain(|| match after {
-                    WriteOrder::NONE => format!("scan forces {line} home"),
-                    after => format!("scan forces {line} home, after ordered write {after}"),
-                });
-            }
-            Event::ScanEnds { head } => {
-                to.explain(|| format!("scan ends; the head may move to place {head}"));
-            }
-            Event::HeadBehindClwbs { head } => {
-                to.cover(Cover::HeadBehindClwbs);
-                to.explain(|| format!("behind clwbs, the head may move to place {head}"));
-            }
-            Event::HeadWaits { head } => {
-                to.cover(Cover::TruncationWaits);
-                to.explain(|| format!("the head waits for data before it moves to {head}"));
-            }
-            Event::HeadSent { head } => to.explain(|| format!("the head, {head}, is sent")),
-            Event::HeadMoved { head } => {
-                to.cover(Cover::HeadMoved);
-                to.explain(|| format!("the head has moved to place {head}"));
-            }
-            Event::SlotsFreed { slots } => to.count().log_records_truncated += slots,
-            Event::GroupsFreed { groups } => to.count().log_groups_truncated += groups,
-            Event::Scan(event) => event.observe(to),
-            Event::Packing(event) => event.observe(to),
-        }
-    }
+    part Scan(force_write_back::Event);
+    part Packing(packed_log::Event);
 }

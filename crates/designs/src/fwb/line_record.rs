@@ -16,7 +16,8 @@ pub const LINE_RECORD_WORDS_MAX: usize = HEADER_WORDS + 2 * WORDS_PER_LINE;
 /// Bits 63 of the words of data, in the order in which these lie.
 const TOPS: Field = KIND.then("bits 63 of the words", 2 * WORDS_PER_LINE as u32);
 
-/// Words of a record that holds the old and the new content of so many words of a line; of a commit record, of none.
+/// Words of a record that holds the old and the new content of `words` words of a line; of a commit
+/// record, of none.
 #[inline]
 pub const fn record_words(words: usize) -> usize {
     HEADER_WORDS + 2 * words
@@ -47,7 +48,7 @@ pub fn words_of(records: &[Record]) -> ([u64; LINE_RECORD_WORDS_MAX], usize) {
     (words, record_words(records.len()))
 }
 
-/// How many words the record has that begins with these two, if one does.
+/// Number of words of the record that begins with these two, if one does.
 #[inline]
 pub fn length(header: [u64; 2]) -> Option<usize> {
     match KIND.get(header[0]) {
@@ -81,7 +82,7 @@ pub fn parse(words: &[u64], mut each: impl FnMut(Record)) {
     }
 }
 
-/// Which words of its line a record has, by the second word of its header.
+/// Mask of the words of its line that a record has, by the second word of its header.
 fn mask_of(second: u64) -> WordMask {
     WORDS.get(second) as WordMask
 }

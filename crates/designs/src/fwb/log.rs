@@ -6,17 +6,15 @@
 
 use super::record::LogValues;
 use super::slots::{self, Layout, Slots};
-use super::{FwbConfig, Mutant};
-use crate::force_write_back::log_bytes_for;
-use crate::packed_log;
+use super::{FwbConfig, Rules};
 use crate::packed_log::{Faults, Format, Record};
-use graven_base::config::{Config, Size};
+use crate::{force_write_back, packed_log};
+use graven_base::config::Config;
 use graven_base::memory::{Addr, LINE_BYTES};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::config::PmConfig;
 use graven_machine::design::DesignContext;
 
-/// Where the log of a context lies: a header line at the start of the log region, whose word 0 is the head,
+/// The log of a context: a header line at the start of the log region, whose word 0 is the head,
 /// then the places.
 #[derive(Clone, Copy, Debug)]
 pub enum Log {
@@ -24,7 +22,7 @@ pub enum Log {
     Packed(packed_log::Log),
 }
 
-/// What is left of a log.
+/// Remains of a log.
 #[derive(Debug)]
 pub struct Remains {
     /// The records from the head to the first hole, each with its place.
@@ -40,20 +38,20 @@ impl Log {
         if !is_packed(&context.config) {
             return Log::Slots(Slots::of(context, lines(&context.config)));
         }
-        let mutants = context.mutants();
+        let rules = Rules::of(context);
         let faults = Faults {
-            torn_bit_stays: mutants.has(Mutant::TornBitStays),
-            one_torn_bit: mutants.has(Mutant::OneTornBit),
-            not_cleared: mutants.has(Mutant::LogNotCleared),
-            metadata_first: mutants.has(Mutant::MetadataFirst),
-            holes_are_skipped: mutants.has(Mutant::HolesAreSkipped),
+            torn_bit_stays: !rules.torn_bit_turns(),
+            one_torn_bit: !rules.every_word_has_torn_bit(),
+            not_cleared: !rules.log_is_cleared(),
+            metadata_first: !rules.metadata_follows_data(),
+            holes_are_skipped: !rules.holes_end_the_log(),
             both_differential: false,
         };
         let bytes = bytes(&context.config);
         Log::Packed(packed_log::Log::new(context.log_start, bytes, Format::Packed, faults))
     }
 
-    /// What is in its slots, if it has any.
+    /// Layout of its slots, if it has any.
     pub fn layout(&self) -> Option<Layout> {
         match self {
             Log::Slots(slots) => Some(slots.layout),
@@ -61,12 +59,12 @@ impl Log {
         }
     }
 
-    /// Places of a record of so many words of a line; of a commit record, of none.
+    /// Places of a record of `words` words of a line; of a commit record, of none.
     pub fn places_of(&self, words: usize) -> u64 {
         self.layout().map_or(1, |layout| layout.slots_of(words))
     }
 
-    /// How many places it has.
+    /// Number of its places.
     #[inline]
     pub fn places(&self) -> u64 {
         match self {
@@ -84,7 +82,7 @@ impl Log {
         }
     }
 
-    /// Where the number of the oldest place that matters is kept (the head pointer).
+    /// Address of the head pointer: the number of the oldest place that matters.
     pub fn head(&self) -> Addr {
         match self {
             Log::Slots(slots) => slots.head(),
@@ -126,23 +124,16 @@ impl Log {
     }
 }
 
-/// Whether the log is packed: if the machine's logs are. Records of one value lie in slots on every machine.
+/// Returns true if the log is packed: if the machine's logs are. Records of one value lie in slots
+/// on every machine.
 pub fn is_packed(config: &Config) -> bool {
     Format::of(config) == Format::Packed && config.get::<FwbConfig>().log_values == LogValues::Both
 }
 
-/// Size of the log where neither it nor the scan interval is configured (§IV-C: 64 K entries, 4 MB).
-const PAPERS_LOG: Size = Size::mb(4);
-
 /// Bytes of the log, its header line included: as configured, or what the scan interval asks for.
 pub fn bytes(config: &Config) -> u64 {
     let fwb = config.get::<FwbConfig>();
-    let wanted = match (fwb.log_bytes.0, fwb.scan_interval_cycles) {
-        (0, 0) => PAPERS_LOG.0,
-        (0, interval) => log_bytes_for(interval, config),
-        (given, _) => return given,
-    };
-    wanted.min(config.get::<PmConfig>().log_region_bytes.0)
+    force_write_back::log_bytes(fwb.log_bytes, fwb.scan_interval_cycles, config)
 }
 
 /// Lines of the log, its header's included.
@@ -153,6 +144,7 @@ pub fn lines(config: &Config) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use graven_base::config::Size;
 
     fn context(settings: &[(&str, &str)]) -> DesignContext {
         let mut config = crate::testing::machine("fwb");

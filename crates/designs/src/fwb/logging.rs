@@ -7,7 +7,6 @@ use graven_base::time::{Cycle, NEVER};
 use graven_machine::design::{Stall, Store};
 use graven_machine::request::WriteOrder;
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{Ended, Fwb, Port, Timer};
 use crate::packed_log::{Kind, Record};
@@ -31,8 +30,11 @@ impl Fwb {
         }
         let thread = tx.thread as usize;
         let is_first = self.running[thread].is_none();
-        let reserves = !self.has(Mutant::NothingReserved);
-        let reserved = if reserves { self.reserved + u64::from(is_first) } else { 0 };
+        let reserved = if self.rules.commit_records_have_room() {
+            self.reserved + u64::from(is_first)
+        } else {
+            0
+        };
         if self.free_places() < self.buffer.places_of(1) + reserved {
             return self.wait_for_space(port, tx.thread);
         }
@@ -52,7 +54,7 @@ impl Fwb {
     /// A store's word joins its line's entry, which then may need another place (§III-E, step 6).
     fn join(&mut self, port: &mut Port<'_>, store: &Store, entry: (usize, u64)) -> Stall {
         let (_, places) = entry;
-        let reserved = if self.has(Mutant::NothingReserved) { 0 } else { self.reserved };
+        let reserved = if self.rules.commit_records_have_room() { self.reserved } else { 0 };
         if places > 0 && self.free_places() < places + reserved {
             return self.wait_for_space(port, store.tx.thread);
         }
@@ -79,7 +81,7 @@ impl Fwb {
         if self.strict { Stall::UntilReleased } else { Stall::None }
     }
 
-    /// Whether a record finds a place in the buffer; if not, the thread waits for one.
+    /// Returns true if a record finds a place in the buffer; otherwise the thread waits for one.
     fn has_place(&mut self, port: &mut Port<'_>, thread: ThreadId) -> bool {
         if self.buffer.is_full() {
             port.emit(Event::BufferFull);
@@ -94,7 +96,7 @@ impl Fwb {
 
     /// Puts a transaction's record into the buffer. Returns its place in the log, or one before that.
     fn append(&mut self, port: &mut Port<'_>, record: Record, tx: Tx) -> u64 {
-        assert!(self.free_places() > 0 || self.mutants.any(), "there was room");
+        assert!(self.free_places() > 0 || !self.rules.all_hold(), "there was room");
         let place = self.end.place_behind(self.buffer.entries());
         // Ids come round (§IV-B).
         let id = self.id.wrapped(tx.number) as u16;
@@ -184,10 +186,10 @@ impl Fwb {
         if !self.ordered {
             return WriteOrder::NONE;
         }
-        if !self.has(Mutant::EntriesStay) {
+        if self.rules.entries_leave_before_line() {
             self.send_entries_of(port, line);
         }
-        if port.is_durable(self.last_order) || self.has(Mutant::DataDoesNotWait) {
+        if port.is_durable(self.last_order) || !self.rules.data_waits() {
             return WriteOrder::NONE;
         }
         self.last_order
@@ -210,7 +212,7 @@ impl Fwb {
     /// An ordered write of records is durable: acknowledges the commits whose records are, and all before them.
     pub fn acknowledge_commits(&mut self, port: &mut Port<'_>, durable: WriteOrder) {
         while let Some(&Ended { thread, order, .. }) = self.ended.front() {
-            let is_itself = order == durable && self.has(Mutant::CommitWaitsForItself);
+            let is_itself = order == durable && !self.rules.commit_waits_for_earlier();
             if order.is_none() || !(port.is_durable(order) || is_itself) {
                 return;
             }

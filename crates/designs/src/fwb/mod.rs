@@ -2,7 +2,8 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | parameters, mutants | |
+//! | `mod` | parameters | |
+//! | `rules` | the rules of the protocol, and the mutants that break them | |
 //! | `protocol` | the state of the hardware, and what it does when | |
 //! | `event` | what happens, counted and traced; cover points | |
 //! | `logging` | hardware logging (HWL), order, commit | §III-B, §III-D, §III-E |
@@ -84,7 +85,7 @@
 //! of each transaction (module `clwb`); or not at all but by eviction, and then nothing says when a record may be
 //! overwritten: slots are used again in their turn.
 //!
-//! Where the machine's logs are packed (`pm.log_packing`) the log has `packed_log`'s groups instead (the tables are there; of its records,
+//! Where the machine's logs are packed (`pm.log_packing`) the log has `packed_log`'s groups instead (that module has the tables; of its records,
 //! *undo+redo* and *commit* occur), and the head pointer is the number of a group. What leaves the buffer takes along
 //! up to three records behind it, which share its group. Which group that is turns out when they leave, so what
 //! is kept of a record in the buffer is the group that is next when it enters, a lower bound, and each one in
@@ -132,7 +133,7 @@
 //!   record and needs yet another ends the run with an error; `log_grow` is not modelled.
 //! - The log is created anew after a recovery, which leaves it empty, but not clear.
 //!
-//! - The paper gives the cost of scans (3.6 %, §VI-A), not what it is made of. By default a scan disturbs nobody;
+//! - The paper gives the cost of scans (3.6 %, §VI-A), not what it is made of. By default a scan delays no access;
 //!   `scan_port` and `scan_tags_per_cycle` have accesses wait for it.
 //!
 //! **Left out**: a header that the lines of an object share (§III-E, step 1a): every line's record has its own, which
@@ -153,6 +154,7 @@ mod protocol;
 mod record;
 mod recovery;
 mod room;
+mod rules;
 mod scan;
 mod slots;
 mod variants;
@@ -166,12 +168,13 @@ use graven_machine::design::{
     Acknowledgement, DesignContext, DesignInfo, Guarantee, Leaves, PluggedDesign, Rounds, Step,
     plug,
 };
-use graven_machine::mutants;
 
+use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use log::Log;
 use protocol::Fwb;
 use record::{LogValues, RecordFormat};
+use rules::Rules;
 use slots::Layout;
 pub use variants::{CRADE, HW_RLOG, HW_ULOG, HWL, SLDE, UNSAFE};
 
@@ -247,7 +250,7 @@ pub const INFO: DesignInfo = DesignInfo {
     },
     format: |context, image| Log::of(context).create(image),
     recover: recovery::recover,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
@@ -283,87 +286,19 @@ pub const LITERAL: DesignInfo = DesignInfo {
     summary: "fwb as its text literally reads (unsafe: loses data)",
     default: false,
     acknowledgement: Acknowledgement::AT_ONCE,
-    inherent: Mutant::all(&[
-        Mutant::WholeMeansCommitted,
-        Mutant::BitStaysBehind,
-        Mutant::DataDoesNotWait,
-        Mutant::LogGoesRound,
-        Mutant::CommitDoesNotWait,
-        Mutant::LogNotCleared,
-    ]),
+    inherent: named(
+        Rules::MUTANTS,
+        &[
+            "whole-means-committed",
+            "bit-stays-behind",
+            "data-does-not-wait",
+            "log-goes-round",
+            "commit-does-not-wait",
+            "log-not-cleared",
+        ],
+    ),
     ..INFO
 };
-
-mutants! {
-    /// A transaction counts as committed as far as its records are whole (literal, §IV-F).
-    WholeMeansCommitted = "whole-means-committed";
-    /// A line that moves outward leaves its fwb bit behind (literal, §IV-D, Fig. 5).
-    BitStaysBehind = "bit-stays-behind";
-    /// Data does not wait for its records (literal, §III-B, §IV-C).
-    DataDoesNotWait = "data-does-not-wait";
-    /// Slots are used again in their turn, wherever the head is (literal, §III-C, §IV-D).
-    LogGoesRound = "log-goes-round";
-    /// A commit is acknowledged when its record is in the buffer (literal, §III-D).
-    CommitDoesNotWait = "commit-does-not-wait";
-    /// The creation of a log sets the head and leaves the slots as they are (literal, §IV-B).
-    LogNotCleared = "log-not-cleared";
-    /// A line's entries stay in the buffer when it leaves; it waits for those that were sent.
-    EntriesStay = "entries-stay";
-    /// A merge takes the undo word of the later store.
-    MergeTakesUndo = "merge-takes-undo";
-    /// A store is merged into an entry of an earlier transaction.
-    MergesAcrossTransactions = "merges-across-transactions";
-    /// A commit waits for its own record, not for those before it.
-    CommitWaitsForItself = "commit-waits-for-itself";
-    /// Stores leave no slot for the commit records of open transactions.
-    NothingReserved = "nothing-reserved";
-    /// The torn bit is the same in every pass over the log.
-    TornBitStays = "torn-bit-stays";
-    /// Only the first word of a record has a torn bit.
-    OneTornBit = "one-torn-bit";
-    /// The log is truncated up to where it ended when the last scan began, not the one before.
-    OneScanIsEnough = "one-scan-is-enough";
-    /// A scan goes from the LLC to the L1s.
-    ScansFromOutside = "scans-from-outside";
-    /// Scans flag lines and write none back.
-    NothingIsForced = "nothing-is-forced";
-    /// The head passes records of running transactions.
-    HeadPassesRunning = "head-passes-running";
-    /// The head passes records of transactions whose commit records are not durable.
-    HeadPassesEnding = "head-passes-ending";
-    /// The head does not wait until data is durable.
-    HeadDoesNotWait = "head-does-not-wait";
-    /// The head waits for lines that scans wrote back, not for evicted ones.
-    HeadIgnoresEvictions = "head-ignores-evictions";
-    /// Places are used again when the new head has been sent, not when it is durable.
-    SlotsFreeEarly = "slots-free-early";
-    /// Recovery takes entries whose homes do not hold the new word for uncommitted ones.
-    HomeTellsCommit = "home-tells-commit";
-    /// Recovery looks for a commit record of the same id, in whichever place.
-    IdTellsCommit = "id-tells-commit";
-    /// Recovery goes on behind a hole.
-    HolesAreSkipped = "holes-are-skipped";
-    /// Recovery redoes nothing.
-    RedoLeftOut = "redo-left-out";
-    /// Recovery redoes the newest records first.
-    RedoNewestFirst = "redo-newest-first";
-    /// Recovery undoes the oldest records first.
-    UndoOldestFirst = "undo-oldest-first";
-    /// Recovery moves the head before it writes words.
-    RecoveryMovesHeadFirst = "recovery-moves-head-first";
-    /// Records in the buffer need no room in the log until they leave.
-    BufferNeedsNoRoom = "buffer-needs-no-room";
-    /// Packed: metadata does not wait for its data.
-    MetadataFirst = "metadata-first";
-    /// An entry's dirty flag is that of the store that made it (MorLog §VI-A, at its word).
-    FlagOfFirstStore = "flag-of-first-store";
-    /// With clwb instructions: the last line that a transaction has written gets none.
-    LineWithoutClwb = "line-without-clwb";
-    /// With clwb instructions: a line gets its own before its first store.
-    ClwbBeforeStore = "clwb-before-store";
-    /// With clwb instructions: they follow the end of the transaction instead of preceding it.
-    ClwbAfterEnd = "clwb-after-end";
-}
 
 /// Only a design that forces lines home by instructions has software.
 fn build(context: &DesignContext) -> Result<PluggedDesign, ConfigError> {

@@ -6,9 +6,7 @@ use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Field, LineAddr, LineData};
 use graven_base::time::{Cycle, NEVER};
 use graven_machine::config::{PmConfig, traversal_cycles};
-use graven_machine::design::{
-    self, Design, DesignContext, Mutants, Stall, Store, Unused, Writeback,
-};
+use graven_machine::design::{self, Design, DesignContext, Stall, Store, Unused, Writeback};
 use graven_machine::request::WriteOrder;
 
 use super::buffer::LogBuffer;
@@ -18,13 +16,13 @@ use super::event::Event;
 use super::log::{self, Log};
 use super::record::{self, LogValues};
 use super::scan::Truncation;
-use super::{FwbConfig, Mutant, WriteBack};
+use super::{FwbConfig, Rules, WriteBack};
 use crate::force_write_back::{self, DataWrites, Epoch, Faults, Scanner, TagVisits};
 use crate::packed_log::Record;
 
 pub type Port<'a> = design::Port<'a, Fwb>;
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// Records, at this place among the ordered writes.
@@ -37,7 +35,7 @@ pub enum Write {
     Forced(Epoch),
 }
 
-/// What a timer is set for.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// The oldest record of the log buffer is due.
@@ -50,9 +48,9 @@ pub enum Timer {
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
     pub thread: ThreadId,
-    /// Of its first record, or one before.
+    /// Place of its first record, or one before.
     pub first_place: u64,
-    /// Of its commit record; none: still in the buffer.
+    /// Order of its commit record; none: still in the buffer.
     pub order: WriteOrder,
 }
 
@@ -60,11 +58,12 @@ pub struct Ended {
 pub struct Fwb {
     pub buffer: LogBuffer,
     pub end: LogEnd,
-    /// Whether stores that change nothing make no entry.
+    /// True if stores that change nothing make no entry.
     pub dirty_flags: bool,
-    /// Whether a transaction's end waits until its commit record is durable.
+    /// True if a transaction's end waits until its commit record is durable.
     pub strict: bool,
-    /// Whether data waits for its records; not with an unsafe buffer, nor with records of one value.
+    /// True if data waits for its records; not with an unsafe buffer, nor with records of one
+    /// value.
     pub ordered: bool,
     /// By which records know a transaction: its number, modulo.
     pub id: Field,
@@ -90,18 +89,18 @@ pub struct Fwb {
     pub truncation_percent: u64,
     /// Records that are being sent; kept for its memory.
     pub batch: Vec<Record>,
-    /// Where the log ended when the previous scan began, and this one.
+    /// Ends of the log when the previous scan began, and this one.
     pub cuts: [u64; 2],
     pub data_writes: DataWrites,
     pub truncation: Option<Truncation>,
-    pub mutants: Mutants<Mutant>,
+    pub rules: Rules,
 }
 
 impl Fwb {
     /// The controller of an empty log, in a configuration that has been checked.
     pub fn new(context: &DesignContext) -> Fwb {
         let (config, fwb) = (&context.config, context.config.get::<FwbConfig>());
-        let mutants = context.mutants();
+        let rules = Rules::of(context);
         let id_bits = match fwb.log_values {
             LogValues::Both => fwb.transaction_id_bits,
             _ => fwb.transaction_id_bits.min(record::SHORT_ID_BITS),
@@ -109,10 +108,10 @@ impl Fwb {
         let log = Log::of(context);
         let (entries, layout) = (fwb.log_buffer_entries, log.layout());
         Fwb {
-            buffer: LogBuffer::new(entries, fwb.dirty_flags, layout, mutants),
+            buffer: LogBuffer::new(entries, fwb.dirty_flags, layout, rules),
             end: LogEnd::new(log, config.get::<PmConfig>().codec.has_dldc()),
             dirty_flags: fwb.dirty_flags,
-            strict: !fwb.instant_commit && !mutants.has(Mutant::CommitDoesNotWait),
+            strict: !fwb.instant_commit && rules.commit_waits(),
             ordered: fwb.log_buffer_entries <= traversal_cycles(config)
                 && fwb.log_values == LogValues::Both,
             id: Field::new("transaction id", id_bits, 0),
@@ -132,12 +131,8 @@ impl Fwb {
             cuts: [0; 2],
             data_writes: DataWrites::new(),
             truncation: None,
-            mutants,
+            rules,
         }
-    }
-
-    pub fn has(&self, mutant: Mutant) -> bool {
-        self.mutants.has(mutant)
     }
 
     /// A line of data is durable: the head may have waited for it.
@@ -151,16 +146,14 @@ impl Fwb {
 /// Scans as often as configured, or as log size and write bandwidth ask for (§IV-D).
 fn scanner(context: &DesignContext) -> Scanner<Fwb> {
     let (config, fwb) = (&context.config, context.config.get::<FwbConfig>());
-    let mutants = context.mutants();
-    let interval = match fwb.scan_interval_cycles {
-        0 => force_write_back::interval_for(log::lines(config), config),
-        given => given,
-    };
+    let rules = Rules::of(context);
+    let interval =
+        force_write_back::scan_interval(fwb.scan_interval_cycles, log::lines(config), config);
     let visits = TagVisits { port: fwb.scan_port, tags_per_cycle: fwb.scan_tags_per_cycle };
     let faults = Faults {
-        bit_stays_behind: mutants.has(Mutant::BitStaysBehind),
-        from_outside: mutants.has(Mutant::ScansFromOutside),
-        nothing_is_forced: mutants.has(Mutant::NothingIsForced),
+        bit_stays_behind: !rules.bit_travels_outward(),
+        from_outside: !rules.scans_from_inside(),
+        nothing_is_forced: !rules.old_lines_are_forced(),
     };
     Scanner::new(config, interval, Timer::Scan, visits, faults)
 }
@@ -177,7 +170,7 @@ impl Design for Fwb {
         }
     }
 
-    /// What is running goes first: it may need room to end.
+    /// Lets running transactions go first: they may need room to end.
     fn on_tx_begin(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
         self.last_seen = port.now();
         if self.waiting_for_space.is_empty() && self.free_places() > self.end.log().places() / 8 {
@@ -204,7 +197,7 @@ impl Design for Fwb {
         _content: &LineData,
     ) -> Writeback<Write> {
         let writeback = Writeback::after(self.order_before(port, line));
-        if self.has(Mutant::HeadIgnoresEvictions) {
+        if !self.rules.head_waits_for_evictions() {
             return writeback;
         }
         writeback.reported(Write::Evicted(self.data_writes.sent()))

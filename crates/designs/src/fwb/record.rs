@@ -37,18 +37,18 @@ pub const RECORD_WORDS_MAX: usize = 4;
 /// Bits of a transaction's id in a record of one value.
 pub const SHORT_ID_BITS: u32 = 8;
 
-/// Of the first word, where there are both values.
+/// Transaction id in the first word, where there are both values.
 pub(super) const TX: Field = Field::new("transaction", TX_BITS, 0);
 pub(super) const THREAD: Field = TX.then("thread", THREAD_BITS);
 pub(super) const KIND: Field = THREAD.then("kind", 2);
 const UNDO_TOP: Field = KIND.then("bit 63 of the undo word", 1);
 const REDO_TOP: Field = UNDO_TOP.then("bit 63 of the redo word", 1);
 
-/// What a record is; 0: there is none.
+/// Kinds of records; 0: there is none.
 pub(super) const ENTRY: u64 = 1;
 pub(super) const COMMIT: u64 = 2;
 
-/// Of a record of one value, in its first word.
+/// Transaction id of a record of one value, in its first word.
 const SHORT_TX: Field = Field::new("transaction", SHORT_ID_BITS, 0);
 const SHORT_THREAD: Field = SHORT_TX.then("thread", THREAD_BITS);
 const SHORT_ADDR: Field = SHORT_THREAD.then("home address in words", 45);
@@ -177,7 +177,7 @@ mod tests {
         )
     }
 
-    /// What a record of one value can hold of another.
+    /// Reduces a record to the fields that a record of one value can hold.
     fn short(record: Record, values: LogValues) -> Record {
         let addr = Addr(record.addr.0 / WORD_BYTES * WORD_BYTES);
         let record = Record { tx: record.tx & 0xff, addr, ..record };

@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 
 use super::log::{Log, Remains};
 use super::record::LogValues;
-use super::{FwbConfig, Mutant};
+use super::{FwbConfig, Rules};
 use crate::fields::THREAD_BITS;
 use crate::packed_log::{Kind, Record};
 use graven_base::surviving::{SurvivingImage, Work};
@@ -35,7 +35,7 @@ pub fn recover(
     _registers: &[u64],
     image: &mut SurvivingImage,
 ) -> RecoveryReport {
-    let mutants = context.mutants();
+    let rules = Rules::of(context);
     let log = Log::of(context);
     let mut report = RecoveryReport::default();
     let Remains { records, end, examined } = log.scan(image);
@@ -46,16 +46,16 @@ pub fn recover(
     if records.is_empty() {
         return report;
     }
-    if mutants.has(Mutant::RecoveryMovesHeadFirst) {
+    if !rules.recovery_moves_head_last() {
         log.empty(image, end);
     }
 
     let (mut redo, mut undo) = split(&records, context, image);
-    if mutants.has(Mutant::RedoNewestFirst) {
+    if !rules.redo_oldest_first() {
         redo.reverse();
     }
     let values = context.config.get::<FwbConfig>().log_values;
-    if mutants.has(Mutant::RedoLeftOut) || values == LogValues::Undo {
+    if !rules.redo_is_replayed() || values == LogValues::Undo {
         redo.clear();
     }
     if values == LogValues::Redo {
@@ -65,7 +65,7 @@ pub fn recover(
     image.bypass_caches(true);
     (report.words_redone, report.words_undone) = (redo.len() as u64, undo.len() as u64);
     image.store_all(redo.iter().map(|record| (record.addr, record.redo)));
-    if !mutants.has(Mutant::UndoOldestFirst) {
+    if rules.undo_newest_first() {
         undo.reverse();
     }
     image.store_all(undo.iter().map(|record| (record.addr, record.undo)));
@@ -81,13 +81,13 @@ fn split<'a>(
     context: &DesignContext,
     image: &mut SurvivingImage,
 ) -> (Vec<&'a Record>, Vec<&'a Record>) {
-    let mutants = context.mutants();
+    let rules = Rules::of(context);
     let mut committed_until = [0; 1 << THREAD_BITS];
     let mut committed_ids = BTreeSet::new();
     let of = |kind| records.iter().map(|(_, r)| r).enumerate().filter(move |(_, r)| r.kind == kind);
     for (i, record) in of(Kind::Commit) {
         committed_until[record.thread as usize] = i;
-        if mutants.has(Mutant::IdTellsCommit) {
+        if !rules.commit_follows_records() {
             committed_ids.insert((record.thread, record.tx));
         }
     }
@@ -95,11 +95,11 @@ fn split<'a>(
     image.work(Work::Table, records.len() as u64);
     let (mut redo, mut undo) = (Vec::with_capacity(records.len()), Vec::new());
     for (i, record) in of(Kind::UndoRedo) {
-        let is_committed = if mutants.has(Mutant::WholeMeansCommitted) {
+        let is_committed = if !rules.commit_record_decides() {
             true
-        } else if mutants.has(Mutant::HomeTellsCommit) {
+        } else if !rules.home_tells_nothing() {
             image.load(record.addr) == record.redo
-        } else if mutants.has(Mutant::IdTellsCommit) {
+        } else if !rules.commit_follows_records() {
             committed_ids.contains(&(record.thread, record.tx))
         } else {
             i < committed_until[record.thread as usize]

@@ -4,20 +4,21 @@ use graven_base::ids::ThreadId;
 use graven_base::time::Cycle;
 use graven_machine::design::Stall;
 
+use super::WriteBack;
 use super::event::Event;
 use super::protocol::{Fwb, Port};
-use super::{Mutant, WriteBack};
 
-/// How long threads may wait for room in the log while no thread does anything that FWB sees.
+/// Cycles for which threads may wait for room in the log while no thread does anything that FWB
+/// sees.
 const STUCK_CYCLES: Cycle = 20_000_000;
 
 impl Fwb {
     /// Places that may be written: those behind the durable head that the buffer's records do not need.
     pub fn free_places(&self) -> u64 {
-        if self.has(Mutant::LogGoesRound) || self.write_back == WriteBack::None {
+        if !self.rules.log_waits_for_head() || self.write_back == WriteBack::None {
             return self.end.log().places();
         }
-        let needs_none = self.has(Mutant::BufferNeedsNoRoom);
+        let needs_none = !self.rules.buffered_records_have_room();
         self.end.free(if needs_none { 0 } else { self.buffer.places() })
     }
 
@@ -50,12 +51,11 @@ impl Fwb {
 
     /// First place of the oldest transaction that is not durably committed.
     pub fn oldest_unfinished(&self) -> Option<u64> {
-        let counts = |mutant| !self.has(mutant);
         let running = self.running.iter().flatten().copied();
         let ended = self.ended.iter().map(|e| e.first_place);
         running
-            .filter(|_| counts(Mutant::HeadPassesRunning))
-            .chain(ended.filter(|_| counts(Mutant::HeadPassesEnding)))
+            .filter(|_| self.rules.head_waits_for_running())
+            .chain(ended.filter(|_| self.rules.head_waits_for_ending()))
             .min()
     }
 

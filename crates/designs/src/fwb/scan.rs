@@ -1,4 +1,4 @@
-//! What FWB's scans are for (§III-C, §IV-D): truncating the log.
+//! Truncation of the log by scans (§III-C, §IV-D).
 //!
 //! At the end of a scan, stores logged before the *previous* scan began are home, or their lines'
 //! writes are on their way ([`crate::force_write_back`]). Once these are durable too, the head
@@ -10,7 +10,6 @@
 use graven_base::time::Cycle;
 use graven_machine::request::{Write as Request, WriteClass};
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{Fwb, Port, Write};
 use crate::force_write_back::{Epoch, Forced, Progress};
@@ -22,7 +21,7 @@ pub struct Truncation {
     pub head: u64,
     /// Data writes up to the end of this epoch must be durable first.
     pub after_epoch: Epoch,
-    /// It is on its way.
+    /// The write of the new head is on its way.
     pub sent: bool,
 }
 
@@ -38,11 +37,9 @@ impl Fwb {
             self.begin_scan(port);
         }
         let progress = self.scanner.step(port);
-        let mut lines = std::mem::take(&mut self.scanner.forced);
-        for forced in lines.drain(..) {
+        while let Some(forced) = self.scanner.forced.pop_front() {
             self.force_write_back(port, forced);
         }
-        self.scanner.forced = lines;
         if let Progress::Ended(at) = progress {
             self.end_scan(port, at);
         }
@@ -68,7 +65,7 @@ impl Fwb {
     /// The head may pass what was logged before the previous scan began.
     fn end_scan(&mut self, port: &mut Port<'_>, at: Cycle) {
         let after_epoch = self.data_writes.close();
-        let cut = self.cuts[usize::from(self.has(Mutant::OneScanIsEnough))];
+        let cut = self.cuts[usize::from(!self.rules.two_scans_are_needed())];
         let head = cut.min(self.oldest_unfinished().unwrap_or(u64::MAX));
         port.emit(Event::ScanEnds { head });
         if self.truncation.is_none() && head > self.end.head() {
@@ -91,18 +88,18 @@ impl Fwb {
 
     /// Sends the new head if nothing is in its way any more.
     pub fn try_to_truncate(&mut self, port: &mut Port<'_>) {
-        let data_matters = !self.has(Mutant::HeadDoesNotWait);
         let Some(truncation) = &mut self.truncation else { return };
         if truncation.sent {
             return;
         }
         let head = truncation.head;
-        if data_matters && !self.data_writes.all_durable(truncation.after_epoch) {
+        if self.rules.head_waits_for_data() && !self.data_writes.all_durable(truncation.after_epoch)
+        {
             port.emit(Event::HeadWaits { head });
             return;
         }
         truncation.sent = true;
-        if self.has(Mutant::SlotsFreeEarly) {
+        if !self.rules.slots_free_when_durable() {
             self.free_before(port, head);
         }
         port.emit(Event::HeadSent { head });

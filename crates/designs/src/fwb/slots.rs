@@ -8,26 +8,26 @@
 
 use super::line_record::{self, HEADER_WORDS, LINE_RECORD_WORDS_MAX};
 use super::record::{LogValues, RECORD_WORDS_MAX, RecordFormat};
-use super::{FwbConfig, Mutant};
+use super::{FwbConfig, Rules};
 use crate::packed_log::{Kind, Record};
 use crate::torn;
 use crate::torn::TORN;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::surviving::{SurvivingImage, Work};
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::DesignContext;
 use graven_machine::request::{Write, WriteClass};
 
-/// So many records of a log need no second allocation.
+/// Records of a log for which memory is allocated at once.
 const RECORDS_EXPECTED: usize = 512;
 
-/// What records there are, and how much room they take.
+/// Format of records, and the room that they take.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Bytes from one slot to the next.
     bytes: u64,
-    /// What records hold of a word.
+    /// Values that records hold of a word.
     values: LogValues,
-    /// Whether the words of a line share a record.
+    /// True if the words of a line share a record.
     by_line: bool,
 }
 
@@ -43,13 +43,13 @@ impl Layout {
         if self.by_line { 2 * WORD_BYTES } else { self.values.record_bytes() }
     }
 
-    /// Whether the words of a line share a record.
+    /// True if the words of a line share a record.
     #[inline]
     pub fn is_by_line(&self) -> bool {
         self.by_line
     }
 
-    /// Slots of a record of so many words of a line; of a commit record, of none.
+    /// Slots of a record of `words` words of a line; of a commit record, of none.
     #[inline]
     pub fn slots_of(&self, words: usize) -> u64 {
         if !self.by_line {
@@ -64,7 +64,7 @@ impl Layout {
         LINE_BYTES / self.bytes
     }
 
-    /// Whether an entry goes into the same record as the one before it in the log.
+    /// Returns true if an entry goes into the same record as the one before it in the log.
     fn together(&self, before: &Record, record: &Record) -> bool {
         self.by_line
             && (before.kind, record.kind) == (Kind::UndoRedo, Kind::UndoRedo)
@@ -83,31 +83,29 @@ impl Layout {
     }
 }
 
-/// Where the slots lie.
+/// The slots of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots {
     start: Addr,
-    /// How many there are.
     pub count: u64,
-    /// What is in them.
     pub layout: Layout,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Slots {
-    /// A header line at the start of the log region, then the slots: so many lines in all.
+    /// Places a header line at the start of the log region, then the slots: `lines` lines in all.
     pub fn of(context: &DesignContext, lines: u64) -> Slots {
         let layout = Layout::of(context.config.get::<FwbConfig>());
         let count = lines.saturating_sub(1) * LINE_BYTES / layout.bytes;
-        Slots { start: context.log_start, count, layout, mutants: context.mutants() }
+        Slots { start: context.log_start, count, layout, rules: Rules::of(context) }
     }
 
-    /// Where the number of the oldest live slot is kept (the head pointer).
+    /// Address of the head pointer: the number of the oldest live slot.
     pub fn head(&self) -> Addr {
         self.start
     }
 
-    /// Where a slot lies.
+    /// Address of a slot.
     #[inline]
     pub fn slot(&self, number: u64) -> Addr {
         self.start.plus(LINE_BYTES + number % self.count * self.layout.bytes)
@@ -116,10 +114,10 @@ impl Slots {
     /// The torn bit of a slot.
     #[inline]
     fn torn(&self, number: u64) -> bool {
-        torn::of_pass(number, self.count) || self.mutants.has(Mutant::TornBitStays)
+        torn::of_pass(number, self.count) || !self.rules.torn_bit_turns()
     }
 
-    /// How many slots from this one on share its log line.
+    /// Number of slots from this one on that share its log line.
     #[inline]
     pub fn rest_of_line(&self, number: u64) -> u64 {
         (LINE_BYTES - self.slot(number).0 % LINE_BYTES) / self.layout.bytes
@@ -182,7 +180,7 @@ impl Slots {
             words[at] = word;
             true
         });
-        if self.mutants.has(Mutant::OneTornBit) {
+        if !self.rules.every_word_has_torn_bit() {
             words = torn::as_the_first(words);
         }
         into.push((number, self.layout.values.parse(words, self.torn(number))?));
@@ -195,7 +193,7 @@ impl Slots {
         number: u64,
         into: &mut Vec<(u64, Record)>,
     ) -> Option<u64> {
-        let only_first = self.mutants.has(Mutant::OneTornBit);
+        let only_first = !self.rules.every_word_has_torn_bit();
         if !only_first && let Some(next) = self.read_whole_line_record(image, number, into) {
             return Some(next);
         }
@@ -235,7 +233,8 @@ impl Slots {
         Some(number + length.div_ceil(slot_words) as u64)
     }
 
-    /// The same of a record that is there and whole, where nobody watches; `None` otherwise, and nothing is read.
+    /// Reads a record that is there and whole, without a watcher; `None` otherwise, and nothing is
+    /// read.
     #[inline]
     fn read_whole_line_record(
         &self,
@@ -274,7 +273,7 @@ impl Slots {
                 continue;
             }
             scan.records.truncate(before);
-            if !self.mutants.has(Mutant::HolesAreSkipped) {
+            if self.rules.holes_end_the_log() {
                 break;
             }
             number += 1;
@@ -286,7 +285,7 @@ impl Slots {
     /// has a word that could belong to the first pass, so that nothing there completes a torn record.
     pub fn create(&self, image: &mut SurvivingImage) {
         image.store(self.head(), 0);
-        if self.mutants.has(Mutant::LogNotCleared) {
+        if !self.rules.log_is_cleared() {
             return;
         }
         let by_line = self.layout.by_line;
@@ -311,7 +310,7 @@ impl Slots {
     }
 }
 
-/// What a log holds.
+/// Content of a log.
 #[derive(Debug)]
 pub struct Scan {
     /// Records from the head to the first hole, each with its first slot.
@@ -330,16 +329,15 @@ fn class(only_commits: bool) -> WriteClass {
 mod tests {
     use super::*;
     use graven_base::memory::words_in;
-    use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
-    /// A log of so many slots of a word's record.
+    /// A log of `count` slots of a word's record.
     fn slots(count: u64, bytes: u64, values: LogValues) -> Slots {
         let layout = Layout { bytes, values, by_line: false };
-        Slots { start: Addr(4096), count, layout, mutants: Mutants::of(MutantSet::NONE) }
+        Slots { start: Addr(4096), count, layout, rules: Rules::default() }
     }
 
-    /// A log of so many slots of 32 B for records of lines.
+    /// A log of `count` slots of 32 B for records of lines.
     fn by_line(count: u64) -> Slots {
         let slots = slots(count, 32, LogValues::Both);
         Slots { layout: Layout { by_line: true, ..slots.layout }, ..slots }

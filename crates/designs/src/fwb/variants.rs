@@ -33,7 +33,7 @@ pub const HWL: DesignInfo = DesignInfo {
     ..INFO
 };
 
-/// What an adversary draws for records of one value.
+/// Parameters that an adversary draws for records of one value.
 const ONE_VALUE_STRESS: &[(&str, &[&str])] = &[
     ("fwb.log_bytes", &["2 KB", "4 KB", "16 KB", "64 KB"]),
     ("fwb.slot_bytes", &["16", "32", "64"]),
@@ -74,7 +74,7 @@ pub const HW_ULOG: DesignInfo = DesignInfo {
     ..INFO
 };
 
-/// What an adversary draws beside what makes them what they are.
+/// Parameters that an adversary draws for MorLog's variants, beside their own settings.
 const STRESS: &[(&str, &[&str])] = &[
     ("fwb.log_bytes", &["4 KB", "6 KB", "16 KB", "64 KB"]),
     ("fwb.log_buffer_entries", &["1", "4", "16"]),

@@ -12,12 +12,12 @@
 //! The oldest block must go first: its words at home then lag behind those of younger blocks, which the
 //! mapping table shadows and recovery replays. The other way round recovery would bring the older back.
 
+use super::GcScope;
 use super::event::Event;
 use super::layout::{BlockState, Header, Record, Slice, SliceNumber};
 use super::packing::Phase;
 use super::protocol::{Controller, Hoop, Port, Read, Write};
 use super::region::Region;
-use super::{GcScope, Mutant};
 use graven_base::memory::{Addr, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_machine::request::{self, WriteClass, WriteOrder};
 use slab::Slab;
@@ -25,7 +25,7 @@ use slab::Slab;
 /// Why a collection begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Its time has come.
+    /// The period is over.
     Period,
     /// The mapping table is full.
     MappingFull,
@@ -39,7 +39,7 @@ struct Found {
     home: Addr,
     /// Commits since the oldest block of the unit was opened.
     commit: u64,
-    /// Which slice of its transaction.
+    /// Number of its slice in the transaction.
     nth: u32,
     slice: SliceNumber,
     word: u64,
@@ -60,11 +60,11 @@ struct Going {
     line: LineAddr,
     words: WordMask,
     data: LineData,
-    /// Where versions of its words were found.
+    /// Slices with versions of its words.
     slices: Vec<SliceNumber>,
 }
 
-/// What a collection is doing.
+/// Stages of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Records,
@@ -149,7 +149,7 @@ impl Hoop {
         let while_open = self.threads.iter().any(|t| t.phase == Phase::Running);
         let collected = blocks.clone();
         port.emit(Event::CollectionBegins { controller, blocks: collected, reason, while_open });
-        if !self.mutants.has(Mutant::NewestBlockFirst) {
+        if self.rules.oldest_block_goes_first() {
             blocks.reverse();
         }
         self.controllers[controller].collection = Some(Collection::of(blocks));
@@ -259,7 +259,8 @@ impl Hoop {
         }
     }
 
-    /// A line of a slice has been read. With both, its words are found, and the chain goes on.
+    /// Takes a line of a slice that has been read. With both, its words are found, and the chain
+    /// continues.
     pub(super) fn chain_read(
         &mut self,
         port: &mut Port<'_>,
@@ -296,7 +297,7 @@ impl Hoop {
 
     /// Everything has been read: of each word, the newest version goes home.
     fn coalesce(&mut self, port: &mut Port<'_>, controller: usize) {
-        let oldest_wins = self.mutants.has(Mutant::OldestVersionWins);
+        let oldest_wins = !self.rules.newest_version_wins();
         let (Collection { found, going, stage, .. }, _) = self.collecting(controller);
         found.sort_unstable_by_key(|f| (f.home, f.commit, f.nth));
         let mut migrated = 0;
@@ -315,13 +316,13 @@ impl Hoop {
         self.send_home(port, controller);
     }
 
-    /// Sends lines home; when all are there, their records are void.
+    /// Sends lines home; when all have arrived, their records are void.
     fn send_home(&mut self, port: &mut Port<'_>, controller: usize) {
         let all_sent = self.send_lines_home(port, controller);
         self.entries_removed(port, controller);
         let (collection, _) = self.collecting(controller);
         let all_home = collection.underway == 0;
-        if all_sent && (all_home || self.mutants.has(Mutant::HomeNotAwaited)) {
+        if all_sent && (all_home || !self.rules.home_is_awaited()) {
             self.void_records(port, controller);
         }
     }
@@ -337,7 +338,7 @@ impl Hoop {
             let Some(&Going { line, words, data, .. }) = collection.going.last() else {
                 return true;
             };
-            let is_stale = self.mutants.has(Mutant::EvictionBufferStale);
+            let is_stale = !self.rules.eviction_buffer_is_renewed();
             let held = evicted.get(line).filter(|_| is_stale).map(|(_, old)| old);
             if !evicted.insert(line, words, &held.unwrap_or(data)) {
                 port.emit(Event::EvictionBufferFull);
@@ -357,7 +358,7 @@ impl Hoop {
             mapping.remove(line, slice);
         }
         let newer_stays = mapping.of(line).next().is_some();
-        if self.mutants.has(Mutant::MappingDroppedByAddress) {
+        if !self.rules.newer_mappings_stay() {
             mapping.remove_line(line);
         }
         let buffered = self.controllers.iter().map(|c| c.evicted.len()).sum();
@@ -380,7 +381,7 @@ impl Hoop {
 
     /// All words are at home: the headers of the unit's blocks say that their records are void.
     fn void_records(&mut self, port: &mut Port<'_>, controller: usize) {
-        let any_order = self.mutants.has(Mutant::VoidedInAnyOrder);
+        let any_order = !self.rules.voided_in_order();
         let (collection, region) = self.collecting(controller);
         collection.stage = Stage::Voiding;
         let (mut after, last) = (WriteOrder::NONE, collection.unit.len() - 1);
@@ -390,14 +391,14 @@ impl Hoop {
             let order = region.write_header(port, header, after, about);
             after = if any_order { WriteOrder::NONE } else { order };
         }
-        if self.mutants.has(Mutant::VoidNotAwaited) {
+        if !self.rules.void_is_awaited() {
             self.free_collected(port, controller);
         }
     }
 
     /// The records of a unit are void.
     pub(super) fn voided(&mut self, port: &mut Port<'_>, controller: usize) {
-        if !self.mutants.has(Mutant::VoidNotAwaited) {
+        if self.rules.void_is_awaited() {
             self.free_collected(port, controller);
         }
         let (collection, _) = self.collecting(controller);
@@ -421,7 +422,7 @@ impl Hoop {
     /// Frees the collected blocks that nothing needs any more: header and index entry say so.
     pub(super) fn free_unneeded(&mut self, port: &mut Port<'_>, controller: usize) {
         for block in self.controllers[controller].region.take_unneeded(port) {
-            if self.mutants.has(Mutant::VoidNotAwaited) {
+            if !self.rules.void_is_awaited() {
                 self.freed(port, controller, block);
                 continue;
             }

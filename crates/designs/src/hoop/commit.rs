@@ -3,11 +3,10 @@
 //! With one controller: slices, then the commit record, then the acknowledgement. With several that have
 //! slices of the transaction (§III-I): each writes a *prepared* record when its slices are durable, and says so;
 //! when the core has heard of all, it sends the commit message, upon which each turns its record into a
-//! *committed* one; when all are durable, the thread goes on. One committed record anywhere is the decision: all
+//! *committed* one; when all are durable, the thread continues. One committed record anywhere is the decision: all
 //! slices are there then. (The paper has the slices flushed after the commit message, upon which a
 //! failure could find them at one controller only.)
 
-use super::Mutant;
 use super::collect::Reason;
 use super::event::Event;
 use super::layout::Record;
@@ -52,7 +51,7 @@ impl Hoop {
     pub(super) fn record_if_flushed(&mut self, port: &mut Port<'_>, thread: usize) {
         let Thread { phase, buffers, .. } = &mut self.threads[thread];
         let is_flushed =
-            buffers.iter().all(|b| b.sent.is_empty()) || self.mutants.has(Mutant::SlicesNotAwaited);
+            buffers.iter().all(|b| b.sent.is_empty()) || !self.rules.slices_are_awaited();
         if *phase != Phase::Flushing || !is_flushed {
             return;
         }
@@ -61,13 +60,13 @@ impl Hoop {
         if !is_alone {
             port.emit(Event::TwoPhases);
         }
-        let at_once = is_alone || self.mutants.has(Mutant::CommitBeforePrepared);
+        let at_once = is_alone || !self.rules.commit_follows_prepared();
         self.send_records(port, thread, at_once);
     }
 
     /// Sends a record to each controller that takes part. The *committed* ones follow the commit message.
     pub(super) fn send_records(&mut self, port: &mut Port<'_>, thread: usize, committed: bool) {
-        let is_awaited = !(committed && self.mutants.has(Mutant::RecordNotAwaited));
+        let is_awaited = !committed || self.rules.record_is_awaited();
         for controller in self.participants(thread) {
             let buffer = &self.threads[thread].buffers[controller];
             let Reserved { addr, sequence, after, .. } =

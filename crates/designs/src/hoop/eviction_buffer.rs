@@ -18,7 +18,7 @@ struct Held {
     underway: u32,
 }
 
-/// A buffer of so many lines. The oldest whose words are durable at home makes room for a new one.
+/// A buffer of lines. The oldest whose words are durable at home makes room for a new one.
 #[derive(Debug)]
 pub struct EvictionBuffer {
     capacity: usize,
@@ -28,7 +28,7 @@ pub struct EvictionBuffer {
 }
 
 impl EvictionBuffer {
-    /// An empty one of so many lines.
+    /// Makes an empty buffer of `capacity` lines.
     pub fn new(capacity: usize) -> EvictionBuffer {
         EvictionBuffer { capacity, lines: FxHashMap::default(), order: VecDeque::new() }
     }

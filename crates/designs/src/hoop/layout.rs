@@ -1,4 +1,4 @@
-//! Where everything of an OOP region lies, and every bit of it (the tables are in the module's description).
+//! Places and bits of an OOP region (the tables are in the module's description).
 
 use super::{HoopConfig, SliceOrder};
 use graven_base::memory::{
@@ -21,35 +21,35 @@ const HOME: Field = Field::new("home address", HOME_BITS, 0);
 pub const NEXT_BITS: u32 = 24;
 /// Bits of a transaction's number in a slice.
 pub const SLICE_TX_BITS: u32 = 32;
-/// Of the mark of a transaction's first slice.
+/// Bits of the mark of a transaction's first slice.
 pub const FIRST_BITS: u32 = 1;
-/// Of the count of words, less one.
+/// Bits of the count of words, less one.
 pub const COUNT_BITS: u32 = 3;
-/// Of a slice's state.
+/// Bits of a slice's state.
 pub const FLAG_BITS: u32 = 4;
 const SLICE_TX: Field = Field::new("transaction", SLICE_TX_BITS, 0);
 const FIRST: Field = SLICE_TX.then("first", FIRST_BITS);
 const COUNT: Field = FIRST.then("words, less one", COUNT_BITS);
 const FLAG: Field = COUNT.then("state of the slice", FLAG_BITS);
 const NEXT: Field = FLAG.then("next slice", NEXT_BITS);
-/// How many slices further up the next of a chain may lie, and how many further down.
+/// Most slices by which the next of a chain may lie further up, or further down.
 pub const NEXT_MAX: i64 = (1 << (NEXT_BITS - 1)) - 1;
 /// Bits of the next block's place in a block header.
 pub const NEXT_SLICE_BITS: u32 = 34;
 const FLAG_DATA: u64 = 1;
 
-/// Of a commit record.
+/// First slice, in a commit record.
 const START: Field = Field::new("first slice", 29, 0);
 const RECORD_SEQUENCE: Field = START.then("sequence number", SEQUENCE.bits());
 const COMMITTED: Field = RECORD_SEQUENCE.then("committed", 1);
 /// Slices that the start of a commit record can distinguish.
 pub const REGION_SLICES_MAX: u64 = 1 << START.bits();
 
-/// Of the first word of a region.
+/// Sequence number, in the first word of a region.
 const SEQUENCE: Field = Field::new("sequence number", 34, 0);
 const SEQUENCE_PRESENT: Field = Field::new("present", 1, 63);
 
-/// Of an entry of the block index table.
+/// Start of the block, in an entry of the block index table.
 const BLOCK_START: Field = Field::new("start of the block", 63, 0);
 const INDEX_PRESENT: Field = BLOCK_START.then("present", 1);
 /// Bits of a block's number in its header; the paper's 8 end at 512 MB.
@@ -70,7 +70,7 @@ pub type SliceNumber = u32;
 pub struct Sequence(u64);
 
 impl Sequence {
-    /// Of any number its low bits.
+    /// Takes the low bits of a number.
     pub fn of(number: u64) -> Sequence {
         Sequence(SEQUENCE.wrapped(number))
     }
@@ -95,7 +95,8 @@ impl Sequence {
         self.0
     }
 
-    /// How many commits after `first` it is; `None` if it is older: it lies in the half that came before.
+    /// Number of commits by which it follows `first`; `None` if it is older: it lies in the half
+    /// that came before.
     pub fn since(self, first: Sequence) -> Option<u64> {
         let distance = SEQUENCE.wrapped(self.0.wrapping_sub(first.0));
         (distance < 1 << (SEQUENCE.bits() - 1)).then_some(distance)
@@ -117,7 +118,7 @@ pub fn tx_of_head(head: u64) -> u32 {
 pub struct Slice {
     /// Low 32 bits of the transaction's number at the controller.
     pub tx: u32,
-    /// Whether it is the first of its transaction.
+    /// True for the first slice of its transaction.
     pub first: bool,
     /// Slices from it to the next of its transaction, up or down, modulo the region; 0: it is the last.
     pub next: i32,
@@ -126,7 +127,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Its two lines: data, metadata.
+    /// Encodes the slice in two lines: data, metadata.
     pub fn lines(&self) -> [LineData; 2] {
         assert!((1..=SLICE_WORDS).contains(&self.words.len()), "no slice is empty");
         assert!(i64::from(self.next).abs() <= NEXT_MAX, "the next slice is within reach");
@@ -157,16 +158,16 @@ impl Slice {
     }
 }
 
-/// What the metadata line of a slice says, but for the home addresses of its words ([`home`]).
+/// Content of the metadata line of a slice, but for the home addresses of its words ([`home`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceHead {
     /// Low 32 bits of the transaction's number at the controller.
     pub tx: u32,
-    /// Whether it is the first of its transaction.
+    /// True for the first slice of its transaction.
     pub first: bool,
     /// Slices from it to the next of its transaction, as in [`Slice`].
     pub next: i32,
-    /// How many words it has.
+    /// Number of its words.
     pub count: usize,
 }
 
@@ -205,14 +206,15 @@ fn home_place(i: usize) -> (usize, u32) {
 pub struct Record {
     /// The transaction's first slice.
     pub start: SliceNumber,
-    /// Its place in commit order.
+    /// Place in commit order.
     pub sequence: Sequence,
-    /// It has committed; if not, its slices are all there, and the controllers decide together.
+    /// True once it has committed; before, all its slices are in the regions, and the controllers
+    /// decide together.
     pub committed: bool,
 }
 
 impl Record {
-    /// Its bits.
+    /// Encodes the record.
     pub fn word(&self) -> u64 {
         START.put(self.start.into())
             | RECORD_SEQUENCE.put(self.sequence.0)
@@ -237,9 +239,9 @@ pub enum BlockState {
     Unused,
     /// Slices and records are appended to it.
     InUse,
-    /// It has no room for another.
+    /// The block has no room for another slice.
     Full,
-    /// Its records are void; slices in it may belong to younger ones.
+    /// The block's records are void; slices in it may belong to younger ones.
     Gc,
 }
 
@@ -250,12 +252,12 @@ pub struct Header {
     pub number: u32,
     /// The slice with which the block opened after it begins; 0: none has been yet.
     pub next: u64,
-    /// Its state.
     pub state: BlockState,
 }
 
 impl Header {
-    /// Its first word; the second is the sequence number with which the block was opened.
+    /// Encodes the first word of the header; the second is the sequence number with which the block
+    /// was opened.
     pub fn word(&self) -> u64 {
         BLOCK_NUMBER.put(self.number.into())
             | NEXT_BLOCK.put(self.next)
@@ -278,20 +280,20 @@ pub fn index_entry(block_start: Addr) -> u64 {
     BLOCK_START.put(block_start.0) | INDEX_PRESENT.put(1)
 }
 
-/// Whether a word of the block index table has an entry.
+/// Returns true if a word of the block index table has an entry.
 pub fn is_indexed(word: u64) -> bool {
     INDEX_PRESENT.is_set(word)
 }
 
-/// Where one controller's OOP region lies, and what is where in it.
+/// Geometry of one controller's OOP region.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
     start: Addr,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u32,
     /// Slices of a block, all kinds.
     pub block_slices: u32,
-    /// Of these, address memory slices; they follow the header.
+    /// Number of address memory slices among them; they follow the header.
     pub address_slices: u32,
     /// Slices that lie together in a bank: they are not used one after the other, but in rounds over all such units.
     unit_slices: u32,
@@ -345,12 +347,12 @@ impl Geometry {
         u64::from(self.blocks) * u64::from(self.block_slices)
     }
 
-    /// Where the sequence number lies with which the region goes on after a recovery.
+    /// Address of the sequence number with which the region continues after a recovery.
     pub fn sequence(&self) -> Addr {
         self.start
     }
 
-    /// Where a block's entry in the block index table lies.
+    /// Address of a block's entry in the block index table.
     pub fn index(&self, block: u32) -> Addr {
         self.start.plus((u64::from(block) + 1) * WORD_BYTES)
     }
@@ -360,7 +362,7 @@ impl Geometry {
         block * self.block_slices
     }
 
-    /// Where a block begins, with its header.
+    /// Address of a block, which begins with its header.
     pub fn block(&self, block: u32) -> Addr {
         self.slice(self.slice_of_block(block))
     }
@@ -370,7 +372,7 @@ impl Geometry {
         u64::from(self.block_slices) * SLICE_BYTES
     }
 
-    /// Where a slice begins.
+    /// Address of a slice.
     pub fn slice(&self, slice: SliceNumber) -> Addr {
         let blocks = self.start.plus(index_bytes(self.blocks.into()));
         blocks.plus(u64::from(slice) * SLICE_BYTES)
@@ -382,7 +384,7 @@ impl Geometry {
         [data.line(), data.plus(LINE_BYTES).line()]
     }
 
-    /// Which block a slice lies in.
+    /// Number of the block that a slice lies in.
     pub fn block_of(&self, slice: SliceNumber) -> u32 {
         slice / self.block_slices
     }
@@ -403,7 +405,7 @@ impl Geometry {
         self.first_data_slice(block) + at
     }
 
-    /// Where a block's commit record lies, by its place among them.
+    /// Address of a block's commit record, by its place among them.
     pub fn record(&self, block: u32, place: u32) -> Addr {
         self.block(block).plus(SLICE_BYTES + u64::from(place) * WORD_BYTES)
     }
@@ -414,7 +416,7 @@ impl Geometry {
         (0..lines).map(move |line| self.record(block, line * WORDS_PER_LINE as u32).line())
     }
 
-    /// How far it is from a slice to the next of its transaction, the shorter way round.
+    /// Distance from a slice to the next of its transaction, the shorter way round.
     pub fn distance(&self, from: SliceNumber, to: SliceNumber) -> i64 {
         let slices = self.slices() as i64;
         let up = (i64::from(to) - i64::from(from)).rem_euclid(slices);
@@ -465,7 +467,8 @@ mod tests {
         assert_eq!(size_of_val(&data) + size_of_val(&metadata), SLICE_BYTES as usize);
     }
 
-    /// What claims hoop-arith-home-1tb, hoop-arith-next-slice-reach and hoop-arith-block-header are about is in `cost`.
+    /// Claims hoop-arith-home-1tb, hoop-arith-next-slice-reach and hoop-arith-block-header are
+    /// checked in `cost`.
     #[test]
     fn fields_fill_their_words() {
         assert_eq!(NEXT.end(), 64);

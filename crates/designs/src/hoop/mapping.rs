@@ -11,9 +11,8 @@ pub const MAPPING_ENTRY_BYTES: u64 = 16;
 /// The newest words of a line that lie in one slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Which slice.
     pub slice: SliceNumber,
-    /// Which words of the line.
+    /// Words of the line.
     pub words: WordMask,
 }
 
@@ -34,7 +33,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// An empty table of so many entries.
+    /// Makes an empty table of `capacity` entries.
     pub fn new(capacity: usize) -> Mapping {
         Mapping { capacity, entries: slab::Slab::new(), first: FxHashMap::default() }
     }
@@ -44,7 +43,7 @@ impl Mapping {
         self.entries.len()
     }
 
-    /// Whether no other entry finds room.
+    /// Returns true if no other entry finds room.
     pub fn is_full(&self) -> bool {
         self.entries.len() >= self.capacity
     }

@@ -1,6 +1,5 @@
 //! Misses (§III-C, §III-G): home and memory slices are read in parallel, and the line is unpacked from them.
 
-use super::Mutant;
 use super::event::Event;
 use super::layout::{Slice, SliceNumber};
 use super::mapping::Entry;
@@ -16,7 +15,7 @@ struct Part {
     slice: SliceNumber,
     /// The words that are the line's newest.
     words: WordMask,
-    /// Its two lines, as they come.
+    /// The two lines of the slice, as they come.
     lines: [Option<LineData>; 2],
 }
 
@@ -39,9 +38,8 @@ impl Hoop {
         let controller = self.controller_of(line);
         let entries: Vec<Entry> = self.controllers[controller].mapping.of(line).collect();
         let evicted = self.controllers[controller].evicted.get(line);
-        let evicted_first = self.mutants.has(Mutant::EvictionBufferFirst);
         if let Some((WordMask::MAX, data)) = evicted
-            && (entries.is_empty() || evicted_first)
+            && (entries.is_empty() || !self.rules.mapping_is_asked_first())
         {
             port.emit(Event::EvictionBufferHit);
             return Fill::Buffer(data, self.config.buffer_read_cycles.into());
@@ -52,7 +50,7 @@ impl Hoop {
         let buffered = evicted.unwrap_or((0, [0; WORDS_PER_LINE]));
         let mut miss = Miss { line, home: None, buffered, parts: Vec::new(), left: 1 };
         self.find_words(port, controller, entries, &mut miss);
-        if self.mutants.has(Mutant::MappingDroppedOnRead) {
+        if !self.rules.mapping_outlives_reads() {
             self.controllers[controller].mapping.remove_line(line);
         }
         self.read(port, controller, miss, delay);
@@ -122,8 +120,8 @@ impl Hoop {
         for part in &miss.parts {
             let [data, metadata] = part.lines.map(|l| l.expect("all have come"));
             let words = Slice::parse(&data, &metadata).map(|s| s.words).unwrap_or_default();
-            let all = self.mutants.has(Mutant::WordMaskIgnored);
-            let wanted = if all { WordMask::MAX } else { part.words };
+            let wanted =
+                if self.rules.only_newest_words_are_taken() { part.words } else { WordMask::MAX };
             take_words(&mut miss.buffered, miss.line, wanted, &words);
             self.controllers[controller].region.unpin(part.slice);
         }
@@ -135,7 +133,7 @@ impl Hoop {
     }
 }
 
-/// Lays the words of a line that a slice has, as far as they are wanted, over what is there.
+/// Lays the words of a line that a slice has, as far as they are wanted, over the line's content.
 fn take_words(
     (mask, data): &mut (WordMask, LineData),
     line: LineAddr,

@@ -7,7 +7,7 @@
 //!   transaction's open **memory slice** in the core's **OOP data buffer** takes it (`oop_buffer_bytes`
 //!   per core; with two threads on a core, for each). A word that is in the open slice already is
 //!   replaced there. A slice of eight words goes to the OOP region when the ninth comes or the transaction ends:
-//!   only then is it known whether its chain goes on. The store waits if the buffer has no room, the
+//!   only then is it known whether its chain continues. The store waits if the buffer has no room, the
 //!   mapping table no entry, or the region no slice.
 //! - **Commit.** `Tx_end` sends what is left; when all slices of the transaction are durable, its commit
 //!   record goes to an address memory slice; when that is durable, the thread is notified. Records get their
@@ -30,8 +30,8 @@
 //!
 //! # What lies in a region
 //!
-//! The log region, in equal shares for the controllers. A share begins with a word (the sequence number to go
-//! on with after a recovery) and the **block index table**, a word per block; then come the blocks.
+//! The log region, in equal shares for the controllers. A share begins with a word (the sequence number to continue
+//! with after a recovery) and the **block index table**, a word per block; then come the blocks.
 //!
 //! | block (`block_bytes`) | slices | content |
 //! |---|---|---|
@@ -67,8 +67,8 @@
 //! The paper leaves the address memory slice open. Here a record is one word, so it is there or not; blocks
 //! and records are in the same order, so that blocks collected from the oldest on take the oldest records.
 //! A record counts if its block is in the index, in use or full, and its sequence number is not older than
-//! the block's: what an earlier use left there is older. So numbers go on after a recovery, behind those of all records that
-//! are there, also of records that are void. (2^34 commits pass before numbers wrap around; what is
+//! the block's: what an earlier use left there is older. So numbers continue after a recovery, behind those of all records that
+//! remain, also of records that are void. (2^34 commits pass before numbers wrap around; what is
 //! left in a block is younger than two rounds through the region. The system clears the region once, before
 //! it is put to use.)
 //!
@@ -90,7 +90,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | the controllers, and what each hook of the design does |
 //! | `event` | what happens, counted and traced; cover points |
 //! | `layout` | where things are in a region, bit by bit |
@@ -118,6 +119,7 @@ mod protocol;
 mod recovery;
 mod recovery_time;
 mod region;
+mod rules;
 mod waiting;
 mod written;
 
@@ -126,10 +128,12 @@ pub use recovery_time::recovery_ns;
 pub use written::write_transactions;
 
 use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
+use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use mapping::MAPPING_ENTRY_BYTES;
 use protocol::Hoop;
 use recovery::{format, recover};
+use rules::Rules;
 
 use graven_base::config::Size;
 use graven_base::stats::CounterSet;
@@ -137,7 +141,6 @@ use graven_base::{choice, section};
 use graven_machine::design::{
     Acknowledgement, DesignContext, DesignInfo, Guarantee, Reopening, Rounds, Step, plug,
 };
-use graven_machine::mutants;
 
 choice! {
     /// In which order the slices of a block are used.
@@ -194,71 +197,11 @@ section! {
     }
 }
 
-mutants! {
-    /// A line that leaves the LLC is written home.
-    EvictionGoesHome = "eviction-goes-home";
-    /// A commit record is sent while slices are on their way.
-    SlicesNotAwaited = "slices-not-awaited";
-    /// A commit is acknowledged when its record is sent.
-    RecordNotAwaited = "record-not-awaited";
-    /// A transaction's end leaves the slice that is not full in the buffer.
-    LastSliceNotFlushed = "last-slice-not-flushed";
-    /// A commit record does not wait for the index entry of its block.
-    RecordOvertakesIndex = "record-overtakes-index";
-    /// Recovery takes records that an earlier use of a block has left there.
-    StaleRecordsTaken = "stale-records-taken";
-    /// Recovery goes on with the sequence number after those of the blocks that the index has: where collections have voided
-    /// these, numbers come again.
-    NumbersOfIndexedOnly = "numbers-of-indexed-only";
-    /// Recovery looks for the numbers that are used in one of the blocks that were opened last: in another one, opened with the
-    /// same number in a life before, there may be a record.
-    NumbersOfOneBlock = "numbers-of-one-block";
-    /// A miss takes all words of the line from each slice, not only those that are the newest.
-    WordMaskIgnored = "word-mask-ignored";
-    /// A mapping entry goes when its line is read (§III-C).
-    MappingDroppedOnRead = "mapping-dropped-on-read";
-    /// Collection removes all mapping entries of the lines it brings home (Algorithm 1).
-    MappingDroppedByAddress = "mapping-dropped-by-address";
-    /// The eviction buffer is asked before the mapping table.
-    EvictionBufferFirst = "eviction-buffer-first";
-    /// Words that go home a second time are not renewed in the eviction buffer.
-    EvictionBufferStale = "eviction-buffer-stale";
-    /// Collection keeps the oldest version of a word.
-    OldestVersionWins = "oldest-version-wins";
-    /// Blocks are collected from the newest on.
-    NewestBlockFirst = "newest-block-first";
-    /// A block is collected while records of it are on their way.
-    IncompleteCollected = "incomplete-collected";
-    /// A block's records are void before the words are durable at home.
-    HomeNotAwaited = "home-not-awaited";
-    /// Records of younger blocks may be void before those of older ones.
-    VoidedInAnyOrder = "voided-in-any-order";
-    /// A block is used again before its records are void.
-    VoidNotAwaited = "void-not-awaited";
-    /// A collected block is free although slices of transactions under way lie in it.
-    OpenSlicesFreed = "open-slices-freed";
-    /// Recovery replays in the order of transaction numbers.
-    ReplayedByTransaction = "replayed-by-transaction";
-    /// Recovery clears the index before the words are home.
-    ClearedBeforeHome = "cleared-before-home";
-    /// Recovery clears the index from the newest block on.
-    ClearedNewestFirst = "cleared-newest-first";
-    /// The region is put to use as it is found.
-    RegionNotCleared = "region-not-cleared";
-    /// Controllers are told to commit before all have the slices.
-    CommitBeforePrepared = "commit-before-prepared";
-    /// Each controller decides at recovery on its own.
-    NoConsensus = "no-consensus";
-    /// Recovery replays what is only prepared.
-    PreparedReplayed = "prepared-replayed";
-    /// Recovery clears one region before the decision is noted in the others.
-    DecisionNotNoted = "decision-not-noted";
-}
-
-/// Of a block of the region, in bytes of the host.
+/// Bytes of the host for a block of the region.
 const HOST_BYTES_PER_BLOCK: u64 = 160;
 
-/// Of an entry of the mapping table, in tables that double their size as they grow.
+/// Bytes of the host for an entry of the mapping table, in tables that double their size as they
+/// grow.
 const HOST_BYTES_PER_ENTRY: u64 = 96;
 
 /// Blocks of the region with their bitmaps, and entries of the mapping table that are in use.
@@ -288,7 +231,7 @@ pub const INFO: DesignInfo = DesignInfo {
     recover,
     // "The mapping table, eviction buffer, and OOP region are cleared" (§III-F): by recovery itself.
     reopening: Reopening::AsRecovered,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     derived: &[FILLS_PARALLEL_SHARE, DATA_REDUCTION],
     cover_points: COVER_POINTS,
@@ -314,15 +257,14 @@ pub const INFO: DesignInfo = DesignInfo {
     ..DesignInfo::DEFAULT
 };
 
-/// What is printed of mapping entries and blocks, to the letter.
+/// HOOP with mapping entries and blocks to the letter of the paper.
 pub const LITERAL: DesignInfo = DesignInfo {
     name: "hoop-literal",
     summary: "hoop with mapping entries removed and blocks freed as published (loses data)",
     default: false,
-    inherent: Mutant::all(&[
-        Mutant::MappingDroppedOnRead,
-        Mutant::MappingDroppedByAddress,
-        Mutant::OpenSlicesFreed,
-    ]),
+    inherent: named(
+        Rules::MUTANTS,
+        &["mapping-dropped-on-read", "mapping-dropped-by-address", "open-slices-freed"],
+    ),
     ..INFO
 };

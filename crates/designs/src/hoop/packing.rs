@@ -3,7 +3,6 @@
 //! A line's words that are in a full slice when the next of them comes go along into the next slice: as long as a slice
 //! is in the buffer, its lines are whole in it. Words of slices that have left stay there.
 
-use super::Mutant;
 use super::collect::Reason;
 use super::event::Event;
 use super::layout::{SLICE_WORDS, Slice, SliceNumber};
@@ -16,9 +15,9 @@ use graven_machine::request::{self, WriteClass};
 /// A slice in the buffer.
 #[derive(Clone, Debug)]
 pub struct Held {
-    /// Where it goes, or is going.
+    /// Number of the slice that it becomes.
     pub number: SliceNumber,
-    /// Its words with their home addresses.
+    /// Words with their home addresses.
     pub words: Vec<(Addr, u64)>,
 }
 
@@ -37,7 +36,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// An empty one of so many slices.
+    /// Makes an empty buffer of `capacity` slices.
     pub fn new(capacity: usize) -> Buffer {
         Buffer { capacity, open: None, sent: Vec::new(), first: None, reserved: None }
     }
@@ -52,25 +51,24 @@ impl Buffer {
     }
 }
 
-/// How far a thread's transaction is.
+/// Phases of a thread's transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// There is none.
     Outside,
-    /// It runs.
+    /// The transaction runs.
     Running,
-    /// It has ended; slices are on their way.
+    /// The transaction has ended; slices are on their way.
     Flushing,
-    /// Its records are on their way.
+    /// Commit records are on their way.
     Recording,
 }
 
-/// What the controllers know of a thread's transaction.
+/// Knowledge of the controllers about a thread's transaction.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Its number at the controllers.
+    /// Number of the transaction at the controllers.
     pub tx: u32,
-    /// How far it is.
     pub phase: Phase,
     /// At each controller.
     pub buffers: Vec<Buffer>,
@@ -89,7 +87,7 @@ impl Thread {
         (self.tx, self.phase) = (tx, Phase::Running);
     }
 
-    /// Whether some of its slices in the buffers have words of a line.
+    /// Returns true if some of its slices in the buffers have words of a line.
     pub fn has_words_of(&self, line: LineAddr) -> bool {
         let held = self.buffers.iter().flat_map(|b| b.open.iter().chain(&b.sent));
         held.flat_map(|held| &held.words).any(|(addr, _)| addr.line() == line)
@@ -103,7 +101,7 @@ pub struct Leaving {
     thread: usize,
     controller: usize,
     slice: SliceNumber,
-    /// Its lines that are not durable.
+    /// Number of its lines that are not durable.
     lines: u8,
 }
 
@@ -196,7 +194,7 @@ impl Hoop {
     /// A transaction's end: what is left in the buffer leaves; no slice follows.
     pub(super) fn flush(&mut self, port: &mut Port<'_>, thread: usize, controller: usize) {
         let open = &mut self.threads[thread].buffers[controller].open;
-        if self.mutants.has(Mutant::LastSliceNotFlushed) {
+        if !self.rules.last_slice_is_flushed() {
             *open = None;
         }
         if open.is_some() {

@@ -6,8 +6,7 @@ use graven_base::memory::{LineAddr, LineData};
 use graven_base::time::{Cycle, cycles};
 use graven_machine::config::CoreConfig;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Mutants, Stall, Store, Writeback,
-    WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, Writeback, WritebackAction,
 };
 use slab::Slab;
 
@@ -20,12 +19,12 @@ use super::miss::Miss;
 use super::packing::{Buffer, Leaving, Thread};
 use super::region::Region;
 use super::waiting::Waiting;
-use super::{HoopConfig, Mutant};
+use super::{HoopConfig, Rules};
 
-/// What the design may do to the machine.
+/// The machine, as the design acts on it.
 pub type Port<'a> = design::Port<'a, Hoop>;
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug)]
 pub enum Write {
     /// One of the two lines of a slice that a thread has sent, by its key in [`Hoop::leaving`].
@@ -40,7 +39,7 @@ pub enum Write {
     Freed { controller: usize, block: u32 },
 }
 
-/// What a read of memory is.
+/// Reads of memory.
 #[derive(Clone, Copy, Debug)]
 pub enum Read {
     /// The home of a line that a miss reads.
@@ -53,7 +52,7 @@ pub enum Read {
     Chain { controller: usize, chain: usize, line: usize },
 }
 
-/// What a timer is about.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug)]
 pub enum Timer {
     /// The time of a collection has come.
@@ -81,7 +80,7 @@ impl Controller {
         let entries = share(config.mapping_table_bytes, MAPPING_ENTRY_BYTES);
         let lines = share(config.eviction_buffer_bytes, EVICTED_LINE_BYTES).max(1);
         Ok(Controller {
-            region: Region::new(geometry, sequence, context.mutants()),
+            region: Region::new(geometry, sequence, Rules::of(context)),
             mapping: Mapping::new(entries as usize),
             evicted: EvictionBuffer::new(lines as usize),
             collection: None,
@@ -92,7 +91,7 @@ impl Controller {
 /// The controllers, and the threads' transactions at them.
 pub struct Hoop {
     pub(super) config: HoopConfig,
-    pub(super) mutants: Mutants<Mutant>,
+    pub(super) rules: Rules,
     gc_period: Cycle,
     pub(super) controllers: Vec<Controller>,
     pub(super) threads: Vec<Thread>,
@@ -122,7 +121,7 @@ impl Hoop {
             leaving: Slab::new(),
             misses: Slab::new(),
             waiting: Waiting::default(),
-            mutants: context.mutants(),
+            rules: Rules::of(context),
             config,
         })
     }
@@ -164,7 +163,8 @@ impl Design for Hoop {
     type Timer = Timer;
     type Event = Event;
 
-    /// Regions that have been in use go on with the sequence number that a recovery has left there.
+    /// Continues with the sequence number that a recovery has left in each region that has been in
+    /// use.
     fn start(&mut self, port: &mut Port<'_>) {
         for Controller { region, .. } in &mut self.controllers {
             let at = region.geometry.sequence();
@@ -250,7 +250,7 @@ impl AbsorbingDesign for Hoop {
         line: LineAddr,
         _content: &LineData,
     ) -> WritebackAction<Write> {
-        if self.mutants.has(Mutant::EvictionGoesHome) {
+        if !self.rules.evictions_are_dropped() {
             return WritebackAction::Send(Writeback::FREE);
         }
         let while_open = self.threads.iter().any(|thread| thread.has_words_of(line));

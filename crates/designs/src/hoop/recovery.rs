@@ -7,7 +7,7 @@
 //! 3. The records, in commit order, are dealt round robin. Each thread goes through its own from the latest back,
 //!    follows their chains, and keeps the newest version of each word, by parts of the home region.
 //! 4. Each thread merges the versions of one part by commit order, and writes the newest home.
-//! 5. The decisions of step 2 are noted where they were missing, the sequence number to go on with is
+//! 5. The decisions of step 2 are noted where they were missing, the sequence number to continue with is
 //!    written, and the index is cleared, the oldest block first.
 //!
 //! A failure in between finds either all records, or the youngest of each region: replaying them again leaves the
@@ -19,7 +19,7 @@ use super::layout::{
     BlockState, Geometry, Header, Record, SLICE_BYTES, Sequence, SliceHead, home, is_indexed,
     tx_of_head,
 };
-use super::{HoopConfig, Mutant};
+use super::{HoopConfig, Rules};
 use graven_base::host;
 use graven_base::memory::{Addr, LINE_BYTES, LineData, WORD_BYTES, WORDS_PER_LINE, WordMap};
 use graven_base::surviving::{Reader, SurvivingImage, Work as Computation};
@@ -33,12 +33,13 @@ const RECORDS_PER_THREAD: usize = 64;
 
 /// The region is cleared before it is put to use.
 pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if !context.mutants().has(Mutant::RegionNotCleared) {
+    if Rules::of(context).region_is_cleared() {
         image.clear(context.log_start, context.log_end);
     }
 }
 
-/// What a recovery had to do, from which its time on a given memory can be derived ([`super::recovery_ns`]).
+/// Work of a recovery, from which its time on a given memory can be derived
+/// ([`super::recovery_ns`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Bytes of index, headers and address memory slices.
@@ -62,23 +63,22 @@ struct Found {
     tx: u32,
     /// Commits since the region's oldest block was opened.
     commit: u64,
-    /// Which region.
     region: usize,
 }
 
-/// What is left of a region.
+/// Remains of a region.
 struct Survey {
     geometry: Geometry,
     /// Blocks that the index has: their numbers, with what they were opened with; the oldest first.
     blocks: Vec<(u32, Sequence)>,
-    /// The sequence number to go on with; none: the region has not been used.
+    /// Sequence number to continue with; none: the region has not been used.
     next: Option<Sequence>,
 }
 
 /// A version of a word.
 #[derive(Clone, Copy, Default)]
 struct Version {
-    /// Its transaction's place in commit order, from 1, and its slice's in the transaction.
+    /// Place of its transaction in commit order, from 1, and of its slice in the transaction.
     place: (u64, u64),
     word: u64,
 }
@@ -86,7 +86,7 @@ struct Version {
 /// The newest version of each word: by parts of the home region, or one part as several threads know it.
 type Newest = Vec<WordMap<Version>>;
 
-/// Versions of so many words need no second allocation, if they lie in so many pieces of memory.
+/// Words, and pieces of memory that they lie in, for whose versions memory is allocated at once.
 const VERSIONS_EXPECTED: (usize, usize) = (512, 32);
 
 /// Nor do so many blocks that the index has.
@@ -112,7 +112,7 @@ pub fn recover(
     RecoveryReport { records_scanned: work.records, words_redone: work.words, words_undone: 0 }
 }
 
-/// Recovery on so many threads at most.
+/// Recovers on at most `threads` threads.
 pub fn recover_measured(
     context: &DesignContext,
     image: &mut SurvivingImage,
@@ -130,14 +130,14 @@ pub fn recover_measured(
     }
     let unaccepted = decide(context, image, &surveys, &mut found);
     work.records = found.len() as u64;
-    let early = context.mutants().has(Mutant::ClearedBeforeHome);
+    let early = !Rules::of(context).cleared_after_home();
     if early {
         clear(context, image, &surveys);
     }
     image.work_of_sort(found.len());
-    let order = |f: &Found| match context.mutants().has(Mutant::ReplayedByTransaction) {
-        true => f.tx.into(),
-        false => f.commit,
+    let order = |f: &Found| match Rules::of(context).replayed_in_commit_order() {
+        true => f.commit,
+        false => f.tx.into(),
     };
     found.sort_by_key(order);
     let threads = worthwhile(image, threads, found.len() / RECORDS_PER_THREAD + 1);
@@ -146,7 +146,7 @@ pub fn recover_measured(
     image.store_parallel(&batches);
     image.fence();
     image.barrier();
-    if !context.mutants().has(Mutant::DecisionNotNoted) {
+    if Rules::of(context).decision_is_noted() {
         for (at, record) in unaccepted {
             image.store(at, Record { committed: true, ..record }.word());
         }
@@ -158,7 +158,8 @@ pub fn recover_measured(
     work
 }
 
-/// How many of the threads have enough to do for a thread of the host. The machine that executes recovery has them all.
+/// Number of threads that have enough to do for a thread of the host. The machine that executes
+/// recovery has them all.
 fn worthwhile(image: &SurvivingImage, threads: usize, enough: usize) -> usize {
     if image.keeps_steps() { threads } else { threads.min(enough) }
 }
@@ -202,6 +203,9 @@ fn deal<T: Send, R: Send>(
     out
 }
 
+/// A block of the index: its number, the sequence number that it was opened with, and its state.
+type Indexed = (u32, Sequence, BlockState);
+
 /// Reads index, headers and address memory slices of a region.
 fn survey(
     context: &DesignContext,
@@ -211,13 +215,38 @@ fn survey(
     threads: usize,
     work: &mut Work,
 ) -> (Survey, Vec<Found>) {
-    let mut blocks = Vec::with_capacity(BLOCKS_EXPECTED);
-    let mut next = Sequence::of_word(image.load(geometry.sequence()));
-    // The blocks that were opened last: several, if lives have ended before their blocks had a record.
-    let mut newest: Vec<(u32, Sequence)> = Vec::with_capacity(BLOCKS_EXPECTED);
+    let next = Sequence::of_word(image.load(geometry.sequence()));
     work.record_bytes += (u64::from(geometry.blocks) + 1) * 8;
     work.record_bytes += u64::from(geometry.blocks) * LINE_BYTES;
-    // Where nobody watches, the entries of the index are looked at together.
+    let (mut blocks, newest) = read_headers(image, &geometry);
+    let next = last_used(context, image, &geometry, &blocks, (newest, next));
+    // The oldest is the one that no other is older than.
+    let oldest = blocks.iter().map(|b| b.1).reduce(|a, b| if b.since(a).is_none() { b } else { a });
+    let Some(oldest) = oldest else {
+        return (Survey { geometry, blocks: Vec::new(), next }, Vec::new());
+    };
+    blocks.sort_by_key(|&(_, opened, _)| opened.since(oldest).unwrap_or(0));
+    let opened = |&(number, opened, _): &Indexed| (number, opened);
+    let with_records: Vec<(u32, Sequence)> =
+        blocks.iter().filter(|b| holds_records(b.2)).map(opened).collect();
+    work.record_bytes +=
+        with_records.len() as u64 * u64::from(geometry.address_slices) * SLICE_BYTES;
+    let found = read_records(context, image, geometry, (region, oldest), with_records, threads);
+    let latest = found.iter().max_by_key(|f| f.commit).map(|f| f.record.sequence.next());
+    // An earlier recovery that was cut off may have seen more.
+    let next = later(next, latest);
+    (Survey { geometry, blocks: blocks.iter().map(opened).collect(), next }, found)
+}
+
+/// Reads index and headers of a region. Returns the blocks of the index, and those that were opened last: several, if lives
+/// have ended before their blocks had a record.
+fn read_headers(
+    image: &mut SurvivingImage,
+    geometry: &Geometry,
+) -> (Vec<Indexed>, Vec<(u32, Sequence)>) {
+    let mut blocks = Vec::with_capacity(BLOCKS_EXPECTED);
+    let mut newest: Vec<(u32, Sequence)> = Vec::with_capacity(BLOCKS_EXPECTED);
+    // Without a watcher, the entries of the index are looked at together.
     let index = image.unwatched_words(geometry.index(0), geometry.blocks as usize);
     let index = index.map(<[u64]>::to_vec);
     let mut start = geometry.block(0);
@@ -229,22 +258,7 @@ fn survey(
             }
             None => image.load(geometry.index(number)),
         };
-        // Of a block that was never opened nothing has been written.
-        let (words, is_used) = match image.unwatched::<{ WORDS_TO_RECORD + 1 }>(start) {
-            Some(&[0, 0, .., record]) => {
-                image.count_loads(3);
-                ([0; 2], Record::parse(record).is_some())
-            }
-            Some(&[first, second, ..]) => {
-                image.count_loads(2);
-                ([first, second], true)
-            }
-            None => {
-                let words = image.load_words(start);
-                let record = start.plus(WORDS_TO_RECORD as u64 * WORD_BYTES);
-                (words, words != [0; 2] || Record::parse(image.load(record)).is_some())
-            }
-        };
+        let (words, is_used) = read_header(image, start);
         start = start.plus(geometry.block_bytes());
         let opened = Sequence::of(words[1]);
         if is_indexed(entry) {
@@ -261,38 +275,68 @@ fn survey(
             newest.push((number, opened));
         }
     }
-    if context.mutants().has(Mutant::NumbersOfIndexedOnly) {
+    (blocks, newest)
+}
+
+/// Reads the header of the block that starts here. Returns its words, and whether anything was ever written to the block:
+/// not to one that was never opened.
+fn read_header(image: &mut SurvivingImage, start: Addr) -> ([u64; 2], bool) {
+    match image.unwatched::<{ WORDS_TO_RECORD + 1 }>(start) {
+        Some(&[0, 0, .., record]) => {
+            image.count_loads(3);
+            ([0; 2], Record::parse(record).is_some())
+        }
+        Some(&[first, second, ..]) => {
+            image.count_loads(2);
+            ([first, second], true)
+        }
+        None => {
+            let words = image.load_words(start);
+            let record = start.plus(WORDS_TO_RECORD as u64 * WORD_BYTES);
+            (words, words != [0; 2] || Record::parse(image.load(record)).is_some())
+        }
+    }
+}
+
+/// The latest sequence number that a record may have: the one that is known, or by the blocks that were opened last.
+fn last_used(
+    context: &DesignContext,
+    image: &mut SurvivingImage,
+    geometry: &Geometry,
+    blocks: &[Indexed],
+    (mut newest, known): (Vec<(u32, Sequence)>, Option<Sequence>),
+) -> Option<Sequence> {
+    let rules = Rules::of(context);
+    if !rules.numbers_of_all_blocks_count() {
         newest.clear();
     }
-    if context.mutants().has(Mutant::NumbersOfOneBlock) {
+    if !rules.numbers_of_last_blocks_count() {
         newest.drain(..newest.len().saturating_sub(1));
     }
-    for &(number, opened) in &newest {
-        // The records of blocks in use are read below.
+    newest.into_iter().fold(known, |last, (number, opened)| {
+        // The records of blocks in use are read later.
         let is_read = blocks.iter().any(|b| b.0 == number && holds_records(b.2));
-        let used = if is_read { opened } else { used_until(image, &geometry, number, opened) };
-        next = later(next, Some(used));
-    }
-    // The oldest is the one that no other is older than.
-    let oldest = blocks.iter().map(|b| b.1).reduce(|a, b| if b.since(a).is_none() { b } else { a });
-    let Some(oldest) = oldest else {
-        return (Survey { geometry, blocks: Vec::new(), next }, Vec::new());
-    };
-    let age = |opened: Sequence| opened.since(oldest).unwrap_or(0);
-    blocks.sort_by_key(|&(_, opened, _)| age(opened));
-    let with_records: Vec<(u32, Sequence)> = blocks
-        .iter()
-        .filter(|b| holds_records(b.2))
-        .map(|&(number, opened, _)| (number, opened))
-        .collect();
-    work.record_bytes +=
-        with_records.len() as u64 * u64::from(geometry.address_slices) * SLICE_BYTES;
-    let stale = context.mutants().has(Mutant::StaleRecordsTaken);
-    let needs_tx = context.config.get::<HoopConfig>().controllers > 1
-        || context.mutants().has(Mutant::ReplayedByTransaction);
-    let enough = with_records.len() * geometry.records() as usize / 4096 + 1;
-    let enough = worthwhile(image, threads, enough);
-    let all = deal(image, with_records, enough, |reader, blocks| {
+        let used = if is_read { opened } else { used_until(image, geometry, number, opened) };
+        later(last, Some(used))
+    })
+}
+
+/// Reads the records of these blocks of a region, of which the oldest was opened with the sequence number `oldest`.
+fn read_records(
+    context: &DesignContext,
+    image: &mut SurvivingImage,
+    geometry: Geometry,
+    (region, oldest): (usize, Sequence),
+    blocks: Vec<(u32, Sequence)>,
+    threads: usize,
+) -> Vec<Found> {
+    let rules = Rules::of(context);
+    let skips_stale = rules.stale_records_are_skipped();
+    let needs_tx =
+        context.config.get::<HoopConfig>().controllers > 1 || !rules.replayed_in_commit_order();
+    let enough = blocks.len() * geometry.records() as usize / 4096 + 1;
+    let threads = worthwhile(image, threads, enough);
+    let all = deal(image, blocks, threads, |reader, blocks| {
         let mut found = Vec::new();
         for (number, opened) in blocks {
             for line in geometry.record_lines(number) {
@@ -300,7 +344,8 @@ fn survey(
                     reader.work(Computation::Record, 1);
                     let Some(record) = Record::parse(word) else { continue };
                     let outside = u64::from(record.start) >= geometry.slices();
-                    if outside || (record.sequence.since(opened).is_none() && !stale) {
+                    let is_stale = record.sequence.since(opened).is_none();
+                    if outside || is_stale && skips_stale {
                         continue;
                     }
                     let tx = if needs_tx { transaction_of(reader, &geometry, &record) } else { 0 };
@@ -311,12 +356,7 @@ fn survey(
         }
         found
     });
-    let found: Vec<Found> = all.into_iter().flatten().collect();
-    let latest = found.iter().max_by_key(|f| f.commit).map(|f| f.record.sequence.next());
-    // An earlier recovery that was cut off may have seen more.
-    let next = later(next, latest);
-    let blocks = blocks.iter().map(|&(number, opened, _)| (number, opened)).collect();
-    (Survey { geometry, blocks, next }, found)
+    all.into_iter().flatten().collect()
 }
 
 /// The later one of two places in commit order, if there are two.
@@ -327,13 +367,14 @@ fn later(a: Option<Sequence>, b: Option<Sequence>) -> Option<Sequence> {
     }
 }
 
-/// Whether the records of a block in this state count.
+/// Returns true if the records of a block in this state count.
 fn holds_records(state: BlockState) -> bool {
     matches!(state, BlockState::InUse | BlockState::Full)
 }
 
-/// The sequence number after those that the records of a block bear, though they do not count. Of the blocks that were opened
-/// last these are the latest of the region: they must not come again as long as such records are there.
+/// The sequence number after those that the records of a block bear, though they do not count. Of
+/// the blocks that were opened last these are the latest of the region: they must not come again as
+/// long as such records remain.
 fn used_until(
     image: &mut SurvivingImage,
     geometry: &Geometry,
@@ -370,8 +411,8 @@ fn decide(
 ) -> Vec<(Addr, Record)> {
     let committed: FxHashSet<u32> =
         found.iter().filter(|f| f.record.committed).map(|f| f.tx).collect();
-    let together = surveys.len() > 1 && !context.mutants().has(Mutant::NoConsensus);
-    let all = context.mutants().has(Mutant::PreparedReplayed);
+    let together = surveys.len() > 1 && Rules::of(context).controllers_decide_together();
+    let all = !Rules::of(context).only_committed_is_replayed();
     found.retain(|f| f.record.committed || all || (together && committed.contains(&f.tx)));
     let unaccepted = found.iter().filter(|f| !f.record.committed);
     let unaccepted: Vec<(Addr, Record)> = unaccepted.map(|f| (f.at, f.record)).collect();
@@ -430,8 +471,8 @@ fn newest(
     batches
 }
 
-/// Reads the slices of a transaction, in order: calls somebody with each one's place among them, its metadata line and its
-/// words. Returns how many slices and words there are.
+/// Reads the slices of a transaction, in order, and calls `each` with the place of each, its
+/// metadata line and its words. Returns the numbers of slices and of words.
 fn read_chain(
     reader: &mut Reader<'_>,
     geometry: &Geometry,
@@ -487,7 +528,7 @@ fn clear(context: &DesignContext, image: &mut SurvivingImage, surveys: &[Survey]
             image.fence();
         }
         let mut blocks: Vec<u32> = survey.blocks.iter().map(|&(number, _)| number).collect();
-        if context.mutants().has(Mutant::ClearedNewestFirst) {
+        if !Rules::of(context).cleared_oldest_first() {
             blocks.reverse();
         }
         for number in blocks {

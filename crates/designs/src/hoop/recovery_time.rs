@@ -1,4 +1,4 @@
-//! How long the hardware would take for a recovery (§IV-G, Fig. 11): a closed form.
+//! Time that the hardware would take for a recovery (§IV-G, Fig. 11): a closed form.
 //!
 //! Scanning: a thread reads one slice after the other, each after the read latency and its time on the bus, as
 //! a chain of slices demands; threads overlap until the bus is full. Address memory slices are read the same

@@ -1,11 +1,10 @@
 //! OOP blocks and what a controller knows of them: allocation in round robin, states, the slice bitmap.
 
-use super::Mutant;
+use super::Rules;
 use super::event::Event;
 use super::layout::{BlockState, Geometry, Header, NEXT_MAX, Sequence, SliceNumber, index_entry};
 use super::protocol::{Port, Write};
 use graven_base::memory::Addr;
-use graven_machine::design::Mutants;
 use graven_machine::request::{self, WriteClass, WriteOrder};
 
 /// A place for a commit record.
@@ -13,7 +12,6 @@ use graven_machine::request::{self, WriteClass, WriteOrder};
 pub struct Reserved {
     /// In which block.
     pub block: u32,
-    /// Where.
     pub addr: Addr,
     /// The transaction's place in commit order.
     pub sequence: Sequence,
@@ -21,11 +19,11 @@ pub struct Reserved {
     pub after: WriteOrder,
 }
 
-/// What the controller knows of a block. All of it is lost with power.
+/// Knowledge of the controller about a block. All of it is lost with power.
 #[derive(Clone, Debug)]
 struct Block {
     state: BlockState,
-    /// It is about to be free: header and index entry are on their way.
+    /// True if it is about to be free: header and index entry are on their way.
     leaving: bool,
     /// The sequence number with which it was opened.
     opened: Sequence,
@@ -45,7 +43,7 @@ struct Block {
 /// One controller's OOP region.
 #[derive(Debug)]
 pub struct Region {
-    /// Where things are.
+    /// Places in the region.
     pub geometry: Geometry,
     blocks: Vec<Block>,
     /// In use or full, in the order in which they were opened.
@@ -53,16 +51,16 @@ pub struct Region {
     /// Collected, and needed still.
     collected: Vec<u32>,
     current: Option<u32>,
-    /// Where round robin goes on.
+    /// Block at which round robin continues.
     next: u32,
     free: u32,
     sequence: Sequence,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Region {
     /// A region whose blocks are all free.
-    pub fn new(geometry: Geometry, sequence: Sequence, mutants: Mutants<Mutant>) -> Region {
+    pub fn new(geometry: Geometry, sequence: Sequence, rules: Rules) -> Region {
         let block = Block {
             state: BlockState::Unused,
             leaving: false,
@@ -84,7 +82,7 @@ impl Region {
             free: geometry.blocks,
             sequence,
             geometry,
-            mutants,
+            rules,
         }
     }
 
@@ -121,7 +119,7 @@ impl Region {
         Some(slice)
     }
 
-    /// Whether a commit record finds a place.
+    /// Returns true if a commit record finds a place.
     pub fn can_reserve(&self) -> bool {
         let room = |b: u32| self.blocks[b as usize].records_used < self.geometry.records();
         self.current.is_some_and(room) || self.free > 0
@@ -140,8 +138,7 @@ impl Region {
         used.incomplete += 1;
         let sequence = self.sequence;
         self.sequence = sequence.next();
-        let overtakes = self.mutants.has(Mutant::RecordOvertakesIndex);
-        let after = if overtakes { WriteOrder::NONE } else { used.ready };
+        let after = if self.rules.record_follows_index() { used.ready } else { WriteOrder::NONE };
         Reserved { block, addr, sequence, after }
     }
 
@@ -222,7 +219,7 @@ impl Region {
     /// The full blocks whose records may be collected: the oldest ones, as far as all transactions with
     /// records in them are complete.
     pub fn collectable(&self) -> Vec<u32> {
-        let incomplete = self.mutants.has(Mutant::IncompleteCollected);
+        let incomplete = !self.rules.incomplete_blocks_wait();
         let ready = |b: &&u32| {
             let block = &self.blocks[**b as usize];
             block.state == BlockState::Full && (block.incomplete == 0 || incomplete)
@@ -258,7 +255,7 @@ impl Region {
         let at = slice - self.geometry.first_data_slice(block);
         let (word, bit) = (at as usize / 64, 1 << (at % 64));
         let block = &mut self.blocks[block as usize];
-        if self.mutants.has(Mutant::OpenSlicesFreed) && block.bitmap[word] & bit == 0 {
+        if !self.rules.open_slices_keep_blocks() && block.bitmap[word] & bit == 0 {
             return;
         }
         assert!(block.bitmap[word] & bit != 0, "a slice goes home once");
@@ -271,21 +268,20 @@ impl Region {
         self.blocks[self.geometry.block_of(slice) as usize].readers += 1;
     }
 
-    /// It has read it.
+    /// Ends the reading of a slice.
     pub fn unpin(&mut self, slice: SliceNumber) {
         self.blocks[self.geometry.block_of(slice) as usize].readers -= 1;
     }
 
     /// The collected blocks that nothing is needed of any more: their headers are about to say so.
     pub fn take_unneeded(&mut self, port: &mut Port<'_>) -> Vec<u32> {
-        let any_slices = self.mutants.has(Mutant::OpenSlicesFreed);
         let mut unneeded = Vec::new();
         for &number in &self.collected {
             let block = &mut self.blocks[number as usize];
             if block.leaving {
                 continue;
             }
-            if block.live > 0 && !any_slices {
+            if block.live > 0 && self.rules.open_slices_keep_blocks() {
                 port.emit(Event::BlockKeptForSlices);
             } else if block.readers > 0 {
                 port.emit(Event::BlockKeptForReaders);
@@ -307,7 +303,7 @@ impl Region {
         self.free += 1;
     }
 
-    /// Whether blocks are being freed.
+    /// Returns true if blocks are being freed.
     pub fn is_freeing(&self) -> bool {
         self.collected.iter().any(|&b| self.blocks[b as usize].leaving)
     }
@@ -331,7 +327,7 @@ mod tests {
         let mut hoop = plug(Hoop::new(&context).expect("the region is large enough"));
         let geometry = Geometry::within(Addr(4096), 5 << 10, 1 << 10);
         assert_eq!((geometry.blocks, geometry.data_slices()), (4, 6));
-        let mut region = Region::new(geometry, Sequence::of(0), context.mutants());
+        let mut region = Region::new(geometry, Sequence::of(0), Rules::of(&context));
         test(&mut region, &mut hoop.parts(&mut machine).1);
     }
 

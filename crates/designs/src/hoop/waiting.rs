@@ -56,7 +56,7 @@ impl Waiting {
 }
 
 impl Hoop {
-    /// A thread cannot go on before a collection has made room.
+    /// Makes a thread wait until a collection has made room.
     pub(super) fn wait_for_collection(
         &mut self,
         port: &mut Port<'_>,
@@ -103,7 +103,7 @@ impl Hoop {
         ));
     }
 
-    /// Whether collections are under way, or blocks being freed.
+    /// Returns true if collections are under way, or blocks are being freed.
     pub(super) fn is_collecting(&self) -> bool {
         self.controllers.iter().any(|c| c.collection.is_some() || c.region.is_freeing())
     }
@@ -122,8 +122,8 @@ impl Hoop {
         }
     }
 
-    /// What is under way has changed: there may be something to collect now for those who wait, or nothing
-    /// any more that could help them.
+    /// Looks after threads that wait, once a collection has changed: there may be blocks to collect
+    /// now for them, or nothing any more that could help them.
     pub(super) fn look_after_waiting(&mut self, port: &mut Port<'_>) {
         for at in 0..self.waiting.for_collection.len() {
             let Some(waiter) = self.waiting.for_collection.get(at) else { break };

@@ -12,7 +12,7 @@
 //! The words of blocks that a record does not have are 0. Recovery comes to headers that were durable
 //! before the LR register led to them, and to no others; they need no torn bits.
 
-use super::Mutant;
+use super::Rules;
 use crate::fields::{HOME, WORDS};
 use crate::lalea::{ENTRIES, LaleaConfig, Links, line_at, second_line};
 use graven_base::memory::{Field, LineAddr, LineData, WordMask};
@@ -82,7 +82,7 @@ pub(super) fn recover(
             image.follow();
             report.records_scanned += 1;
             for Entry { home, mut words, block } in parse(first, &links) {
-                if context.mutants().has(Mutant::WholeLinesUndone) {
+                if !Rules::of(context).only_own_words_are_undone() {
                     words = WordMask::MAX;
                 }
                 image.note(|| {
@@ -92,7 +92,7 @@ pub(super) fn recover(
             }
             next = links.next;
             left -= 1;
-            if context.mutants().has(Mutant::NextPointerIgnored) {
+            if !Rules::of(context).next_pointer_is_followed() {
                 break;
             }
         }

@@ -18,14 +18,14 @@
 use super::event::Event;
 use super::protocol::{self, Port};
 use super::undo_log::{Undo, UndoLog};
-use super::{LadConfig, Mutant};
+use super::{LadConfig, Rules};
 use crate::fields::HOME;
 use crate::torn;
 use graven_base::config::ConfigError;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
-use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
+use graven_machine::design::{DesignContext, RecoveryReport};
 use graven_machine::request::{Write, WriteClass};
 
 const SLOT_BYTES: u64 = 2 * LINE_BYTES;
@@ -78,7 +78,7 @@ impl Area {
         Area { start: context.thread_area(thread, slots * SLOT_BYTES), slots }
     }
 
-    /// Where a record lies; records are numbered from 0 over all passes.
+    /// Line of a record; records are numbered from 0 over all passes.
     pub(super) fn slot(&self, number: u64) -> LineAddr {
         self.start.plus(number % self.slots * SLOT_BYTES).line()
     }
@@ -118,7 +118,7 @@ pub(super) struct CircularLog {
     coming: Vec<Coming>,
     /// That of the next record.
     next: RecordId,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl UndoLog for CircularLog {
@@ -134,8 +134,8 @@ impl UndoLog for CircularLog {
             records_of_tx: 0,
         };
         let threads = (0..context.threads).map(thread).collect();
-        let (next, mutants) = (RecordId(0), context.mutants());
-        Ok(CircularLog { threads, coming: Vec::new(), next, mutants })
+        let (next, rules) = (RecordId(0), Rules::of(context));
+        Ok(CircularLog { threads, coming: Vec::new(), next, rules })
     }
 
     /// Sends the data of a record to the thread's next slot; the header follows when it is durable.
@@ -157,7 +157,7 @@ impl UndoLog for CircularLog {
         let id = self.next;
         self.next = RecordId(id.0 + 1);
         let data = Write::line(WriteClass::Log, slot, undo.old);
-        let header_sent = self.mutants.has(Mutant::HeaderOvertakesData);
+        let header_sent = !self.rules.header_follows_data();
         let awaited = (!header_sent).then_some(protocol::Write::Log(id));
         port.write_maybe_reported(data, awaited, 0);
         if header_sent {
@@ -166,12 +166,13 @@ impl UndoLog for CircularLog {
         self.coming.push(Coming { id, home: undo.home, header, header_sent });
     }
 
-    /// The data of a record is durable, or its header, with which the record is there.
+    /// Takes note that the data of a record is durable, or its header, with which the record
+    /// counts.
     fn on_durable(&mut self, port: &mut Port<'_, Self>, id: RecordId, logged: &mut Vec<LineAddr>) {
         let of_id = self.coming.iter().position(|record| record.id == id);
         let at = of_id.expect("a record is on its way until its header is durable");
         let record = &mut self.coming[at];
-        let counts = record.header_sent || self.mutants.has(Mutant::HeaderNotAwaited);
+        let counts = record.header_sent || !self.rules.header_is_awaited();
         if !record.header_sent {
             record.header_sent = true;
             let awaited = (!counts).then_some(protocol::Write::Log(id));
@@ -194,7 +195,7 @@ impl UndoLog for CircularLog {
     }
 }
 
-/// Where the two words of a slot's header lie.
+/// Addresses of the two words of a slot's header.
 fn header_at(slot: LineAddr) -> [Addr; 2] {
     [0, WORD_BYTES].map(|at| slot.addr().plus(LINE_BYTES + at))
 }
@@ -211,7 +212,7 @@ fn read_header(
         return None;
     }
     let mut words = [head, image.load(home)];
-    if context.mutants().has(Mutant::TornBitsIgnored) {
+    if !Rules::of(context).torn_bits_are_checked() {
         words = torn::as_the_first(words);
     }
     Header::parse(words)
@@ -219,7 +220,7 @@ fn read_header(
 
 /// Clears the headers of all slots, so that the first headers written there are distinguishable from earlier content.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if context.mutants().has(Mutant::LogNotCleared) {
+    if !Rules::of(context).log_is_cleared() {
         return;
     }
     for area in (0..context.threads).map(|thread| Area::of(context, thread)) {
@@ -240,11 +241,12 @@ pub(super) fn recover(
         let area = Area::of(context, thread as ThreadId);
         report.records_scanned += area.slots;
         for slot in (0..area.slots).map(|number| area.slot(number)) {
-            let open =
-                |h: &Header| h.is_of(uncommitted) || context.mutants().has(Mutant::CommittedUndone);
+            let open = |h: &Header| {
+                h.is_of(uncommitted) || !Rules::of(context).only_uncommitted_is_undone()
+            };
             let header = read_header(context, slot, image).filter(open);
             let Some(Header { mut words, home, .. }) = header else { continue };
-            if context.mutants().has(Mutant::WholeLinesUndone) {
+            if !Rules::of(context).only_own_words_are_undone() {
                 words = WordMask::MAX;
             }
             image.note(|| format!("log area {thread}: words {words:#010b} of {}", home.addr()));

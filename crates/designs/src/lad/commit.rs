@@ -1,6 +1,5 @@
 //! Prepare, commit, and what drains to PM after it.
 
-use super::Mutant;
 use super::event::Event;
 use super::pool::{Draining, Room, Stage, words_owned};
 use super::protocol::{Lad, Phase, Port, Timer, Write};
@@ -44,13 +43,13 @@ impl<L: UndoLog> Lad<L> {
     /// The controller notifies the core when it has all lines; the core answers with the commit message.
     fn commit_if_prepared(&mut self, port: &mut Port<'_, L>, t: usize) {
         let thread = &mut self.threads[t];
-        let has_all = thread.underway == 0 || self.mutants.has(Mutant::CommitBeforeLines);
+        let has_all = thread.underway == 0 || !self.rules.commit_follows_lines();
         if thread.phase == Phase::Preparing && has_all {
             thread.phase = Phase::Committing;
             let known_in = thread.received.saturating_sub(port.now());
             port.send_to_controller(known_in, Timer::Commit { thread: t });
             port.emit(Event::Prepared { thread: t });
-            if self.mutants.has(Mutant::RegisterEarly) {
+            if !self.rules.register_waits_for_commit() {
                 self.move_register(port, t);
             }
         }
@@ -64,14 +63,13 @@ impl<L: UndoLog> Lad<L> {
         let logging = |stage| matches!(stage, Stage::Reading | Stage::Logging(_));
         let while_logging = self.coming.values.iter().any(|c| logging(c.stage));
         port.emit(Event::Committed { thread: t, while_logging });
-        let elsewhen = [Mutant::RegisterEarly, Mutant::RegisterLate];
-        if !elsewhen.iter().any(|&mutant| self.mutants.has(mutant)) {
+        if self.rules.register_waits_for_commit() && self.rules.register_moves_with_commit() {
             self.move_register(port, t);
         }
         let thread = &mut self.threads[t];
         thread.phase = Phase::Running;
         thread.logs_all = false;
-        let left_behind = usize::from(self.mutants.has(Mutant::LineNotCommitted));
+        let left_behind = usize::from(!self.rules.all_lines_are_committed());
         for at in 0..thread.writes.lines.len() - left_behind {
             let line = self.threads[t].writes.lines[at].line;
             self.commit_line(port, t, line);
@@ -97,7 +95,7 @@ impl<L: UndoLog> Lad<L> {
 
     /// The core hears of the commit.
     pub(super) fn acknowledge(&mut self, port: &mut Port<'_, L>, t: usize) {
-        if self.mutants.has(Mutant::RegisterLate) {
+        if !self.rules.register_moves_with_commit() {
             self.move_register(port, t);
         }
         port.release_here(t as ThreadId);
@@ -112,7 +110,7 @@ impl<L: UndoLog> Lad<L> {
             return;
         }
         entry.owners.iter_mut().filter(|o| o.is_some_and(mine)).for_each(|o| *o = None);
-        if self.mutants.has(Mutant::WholeLinesCommitted) {
+        if !self.rules.foreign_words_stay() {
             entry.owners = [None; WORDS_PER_LINE];
         }
         let mask = !words_owned(&entry.owners, |_| true);
@@ -131,7 +129,7 @@ impl<L: UndoLog> Lad<L> {
     /// Committed words go to PM as ordinary data; their place is free when they are durable.
     fn drain(&mut self, port: &mut Port<'_, L>, version: Draining) {
         let Draining { line, mask, data, committed_by, .. } = version;
-        let awaited = !self.mutants.has(Mutant::PlaceFreedAtSending);
+        let awaited = self.rules.place_free_when_durable();
         if awaited {
             self.threads[committed_by].draining += u32::from(self.config.commit_waits_for_nvm);
             self.draining.push(version);
@@ -146,11 +144,8 @@ impl<L: UndoLog> Lad<L> {
     pub(super) fn drained(&mut self, port: &mut Port<'_, L>, line: LineAddr) {
         port.durable_state_changed();
         let mut versions = (0..self.draining.len()).filter(|&at| self.draining[at].line == line);
-        let at = if self.mutants.has(Mutant::NewestVersionDrained) {
-            versions.next_back()
-        } else {
-            versions.next()
-        };
+        let at =
+            if self.rules.oldest_version_drains() { versions.next() } else { versions.next_back() };
         let version = self.draining.remove(at.expect("a drain ends once"));
         self.count_places(port);
         self.place_waiting(port);

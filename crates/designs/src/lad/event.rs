@@ -1,15 +1,15 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::{LineAddr, WordMask};
 use graven_base::time::Cycle;
 use graven_machine::cover_points;
-use graven_machine::design::{DesignEvent, Observation};
 
+use crate::events::events;
 use crate::lalea::ENTRIES;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Of these, those in vain: the line was stored to again within the transaction.
         forced_writebacks_in_vain: Count, "lines";
@@ -55,137 +55,75 @@ cover_points! {
     WaitsForBlock = "waits-for-block", "a request found no free block in the log";
 }
 
-/// Something that happens.
-#[derive(Clone, Copy, Debug)]
-pub enum Event {
+events! {
+    /// Something that happens.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Event;
+
     /// A line is pushed from the caches to the controller.
-    Pushed { line: LineAddr },
+    Pushed { line: LineAddr } =>
+        does |to| to.count_forced_writebacks(1);
+        says "line {} is pushed", line.addr();
     /// A line that was pushed early is stored to again.
-    PushedInVain,
+    PushedInVain => counts forced_writebacks_in_vain += 1; covers PushInVain;
     /// A line left the caches while its older content is underway.
-    JoinsOlderContent,
+    JoinsOlderContent => covers JoinsOlderContent;
     /// A line has found its place; an older version of it drains or not, and it has words of several transactions or not.
-    Gathered { line: LineAddr, older_drains: bool, shared: bool },
+    Gathered { line: LineAddr, older_drains: bool, shared: bool } =>
+        covers OlderVersionDrains if older_drains, SharedLineGathered if shared;
+        says "line {} is in the pool", line.addr();
     /// A line waits for the place of one that drains.
-    WaitsForPlace { line: LineAddr },
-    /// For so many cycles so many places have been in use; now there are `used`.
-    PlacesInUse { before: u64, cycles: Cycle, used: u64 },
+    WaitsForPlace { line: LineAddr } =>
+        covers WaitsForPlace;
+        says "line {} waits for a place", line.addr();
+    /// For `cycles` cycles `before` places have been in use; now `used` are.
+    PlacesInUse { before: u64, cycles: Cycle, used: u64 } =>
+        counts adr_entry_cycles += before * cycles;
+        raises adr_entries_max to used, log_buffer_max to used;
     /// The controller has all lines of a transaction that has ended.
-    Prepared { thread: usize },
+    Prepared { thread: usize } => says "the controller has all lines of thread {thread}";
     /// A transaction commits; a line is being logged or not.
-    Committed { thread: usize, while_logging: bool },
+    Committed { thread: usize, while_logging: bool } =>
+        covers CommitWhileLogging if while_logging;
+        says "thread {thread} commits";
     /// The committed words of a line are sent to PM.
-    Drains { line: LineAddr, words: WordMask },
+    Drains { line: LineAddr, words: WordMask } =>
+        covers LineCommittedInPart if words != WordMask::MAX;
+        says "words {words:#010b} of line {} drain", line.addr();
     /// A line finds no place and is logged; a commit message is on its way or not.
-    Overflows { line: LineAddr, while_committing: bool },
+    Overflows { line: LineAddr, while_committing: bool } =>
+        counts log_overflows += 1, adr_overflows += 1;
+        covers Overflow, OverflowWhileCommitting if while_committing;
+        says "line {} finds no place and is logged", line.addr();
     /// A line in the pool gives up its place to be logged.
-    PlaceGivenUp { line: LineAddr },
+    PlaceGivenUp { line: LineAddr } =>
+        covers PlacesGivenUp;
+        says "line {} gives up its place to be logged", line.addr();
     /// An undo record of a thread's words in a line was made.
-    Logged { line: LineAddr, words: WordMask, thread: usize },
+    Logged { line: LineAddr, words: WordMask, thread: usize } =>
+        counts log_entries += 1;
+        says "words {words:#010b} of line {} are logged for thread {thread}", line.addr();
     /// Several transactions have words in a line that were logged.
-    SharedLineLogged,
+    SharedLineLogged => covers SharedLineLogged;
     /// A line has arrived that goes home at once: its words were logged before.
-    AllLoggedBefore,
+    AllLoggedBefore => covers HomeAgain;
     /// A line goes home, with undo records of all words that are uncommitted.
-    SentHome { line: LineAddr },
+    SentHome { line: LineAddr } => says "line {} goes home", line.addr();
     /// A record took a slot of a circular area, or that of an older one.
-    SlotFilled { again: bool },
-    /// A record of the load-aware log is closed: its header, for so many blocks, is sent.
-    HeaderSent { blocks: usize },
+    SlotFilled { again: bool } => counts log_headers += 1; covers LogWrapped if again;
+    /// A record of the load-aware log is closed: its header, for `blocks` blocks, is sent.
+    HeaderSent { blocks: usize } =>
+        counts log_headers += 1;
+        covers RecordOfSeveral if blocks > 1, RecordFull if blocks == ENTRIES;
     /// A request finds no free block of the load-aware log, for the first time or again.
-    WaitsForBlock { again: bool },
+    WaitsForBlock { again: bool } =>
+        counts log_space_waits += u64::from(!again); covers WaitsForBlock;
     /// A record of the load-aware log is durable, and an older one of its transaction is not.
-    DurableBeforeOlder,
+    DurableBeforeOlder => covers RecordBeforeOlder;
     /// A thread's LR names the next record; it named an older one of the transaction or none.
-    ChainGrown { thread: usize, older: bool },
+    ChainGrown { thread: usize, older: bool } =>
+        covers ChainOfSeveral if older;
+        says "the chain of thread {thread} begins with the next record";
     /// The records of a committed transaction are void.
-    Truncated { records: u64 },
-}
-
-impl DesignEvent for Event {
-    type Counters = Counters;
-    type Cover = Cover;
-
-    #[inline(always)]
-    fn observe(self, to: &mut Observation<'_, Event>) {
-        match self {
-            Event::Pushed { line } => {
-                to.count_forced_writebacks(1);
-                to.explain(|| format!("line {} is pushed", line.addr()));
-            }
-            Event::PushedInVain => {
-                to.count().forced_writebacks_in_vain += 1;
-                to.cover(Cover::PushInVain);
-            }
-            Event::JoinsOlderContent => to.cover(Cover::JoinsOlderContent),
-            Event::Gathered { line, older_drains, shared } => {
-                to.explain(|| format!("line {} is in the pool", line.addr()));
-                to.cover_if(older_drains, Cover::OlderVersionDrains);
-                to.cover_if(shared, Cover::SharedLineGathered);
-            }
-            Event::WaitsForPlace { line } => {
-                to.cover(Cover::WaitsForPlace);
-                to.explain(|| format!("line {} waits for a place", line.addr()));
-            }
-            Event::PlacesInUse { before, cycles, used } => {
-                let counters = to.count();
-                counters.adr_entry_cycles += before * cycles;
-                counters.adr_entries_max = counters.adr_entries_max.max(used);
-                counters.log_buffer_max = counters.log_buffer_max.max(used);
-            }
-            Event::Prepared { thread } => {
-                to.explain(|| format!("the controller has all lines of thread {thread}"));
-            }
-            Event::Committed { thread, while_logging } => {
-                to.explain(|| format!("thread {thread} commits"));
-                to.cover_if(while_logging, Cover::CommitWhileLogging);
-            }
-            Event::Drains { line, words } => {
-                to.cover_if(words != WordMask::MAX, Cover::LineCommittedInPart);
-                to.explain(|| format!("words {words:#010b} of line {} drain", line.addr()));
-            }
-            Event::Overflows { line, while_committing } => {
-                to.count().log_overflows += 1;
-                to.count().adr_overflows += 1;
-                to.cover(Cover::Overflow);
-                to.cover_if(while_committing, Cover::OverflowWhileCommitting);
-                to.explain(|| format!("line {} finds no place and is logged", line.addr()));
-            }
-            Event::PlaceGivenUp { line } => {
-                to.cover(Cover::PlacesGivenUp);
-                to.explain(|| format!("line {} gives up its place to be logged", line.addr()));
-            }
-            Event::Logged { line, words, thread } => {
-                to.count().log_entries += 1;
-                to.explain(|| {
-                    let line = line.addr();
-                    format!("words {words:#010b} of line {line} are logged for thread {thread}")
-                });
-            }
-            Event::SharedLineLogged => to.cover(Cover::SharedLineLogged),
-            Event::AllLoggedBefore => to.cover(Cover::HomeAgain),
-            Event::SentHome { line } => {
-                to.explain(|| format!("line {} goes home", line.addr()));
-            }
-            Event::SlotFilled { again } => {
-                to.count().log_headers += 1;
-                to.cover_if(again, Cover::LogWrapped);
-            }
-            Event::HeaderSent { blocks } => {
-                to.count().log_headers += 1;
-                to.cover_if(blocks > 1, Cover::RecordOfSeveral);
-                to.cover_if(blocks == ENTRIES, Cover::RecordFull);
-            }
-            Event::WaitsForBlock { again } => {
-                to.count().log_space_waits += u64::from(!again);
-                to.cover(Cover::WaitsForBlock);
-            }
-            Event::DurableBeforeOlder => to.cover(Cover::RecordBeforeOlder),
-            Event::ChainGrown { thread, older } => {
-                to.cover_if(older, Cover::ChainOfSeveral);
-                to.explain(|| format!("the chain of thread {thread} begins with the next record"));
-            }
-            Event::Truncated { records } => to.count().log_records_truncated += records,
-        }
-    }
+    Truncated { records: u64 } => counts log_records_truncated += records;
 }

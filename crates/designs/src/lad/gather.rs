@@ -188,12 +188,12 @@ impl<L: UndoLog> Lad<L> {
         }
     }
 
-    /// Whether a line that needs a place of its own has to wait for one.
+    /// Returns true if a line that needs a place of its own has to wait for one.
     fn refuses(&self) -> bool {
         self.free_places() == 0 && self.a_place_will_be_free()
     }
 
-    /// Whether a line drains from a place of its own.
+    /// Returns true if a line drains from a place of its own.
     fn a_place_will_be_free(&self) -> bool {
         self.draining.iter().any(|d| d.room == Room::Own)
     }
@@ -239,12 +239,12 @@ mod tests {
     use crate::{lad, testing};
 
     thread_local! {
-        /// How often a place was looked for.
+        /// Number of searches for a place.
         pub(super) static PLACEMENTS: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// Eight threads with ten transactions each, of so many lines: some drain while others come. Returns how often a place
-    /// was looked for, per line.
+    /// Runs eight threads with ten transactions each, of `lines` lines: some drain while others
+    /// come. Returns the number of searches for a place, per line.
     fn placements_per_line(lines: u64) -> f64 {
         let store = |line| (4096 + line * 64, line + 1);
         let transaction = |number: u64| {

@@ -16,7 +16,7 @@
 
 use std::collections::VecDeque;
 
-use super::Mutant;
+use super::Rules;
 use super::chained_record::{self, Entry};
 use super::event::Event;
 use super::protocol::{self, Port};
@@ -24,7 +24,7 @@ use super::undo_log::{Undo, UndoLog};
 use crate::lalea::{BankTable, ENTRIES, word_of};
 use graven_base::config::ConfigError;
 use graven_base::memory::{LineAddr, LineData, WordMask};
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::DesignContext;
 use graven_machine::request::{Write, WriteClass};
 
 /// A line of a record.
@@ -32,7 +32,7 @@ use graven_machine::request::{Write, WriteClass};
 struct Undone {
     home: LineAddr,
     words: WordMask,
-    /// Its undo block, once it has one.
+    /// The undo block, once it has one.
     block: Option<LineAddr>,
 }
 
@@ -42,13 +42,13 @@ struct Record {
     lines: Vec<Undone>,
     /// More lines may join it.
     is_open: bool,
-    /// Of its blocks, those not durable.
+    /// Number of its blocks that are not durable.
     blocks_coming: usize,
     /// Once it is sent.
     header: Option<LineAddr>,
-    /// Of the header's lines, those not durable.
+    /// Number of the header's lines that are not durable.
     header_coming: usize,
-    /// It has found no free header.
+    /// True if it has found no free header.
     has_waited: bool,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Place {
     index: usize,
 }
 
-/// What a write of the log is.
+/// Writes of the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LogWrite {
     /// An undo block.
@@ -93,7 +93,7 @@ pub(super) struct LoadAwareLog {
     chains: Vec<Chain>,
     /// Lines that have found no free block, oldest first.
     waiting: VecDeque<(Place, LineData)>,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl LoadAwareLog {
@@ -120,7 +120,7 @@ impl LoadAwareLog {
     ) {
         let Some(record) = self.chains[place.thread].record(place.record) else { return };
         record.blocks_coming -= 1;
-        if self.mutants.has(Mutant::HeaderNotAwaited) {
+        if !self.rules.header_is_awaited() {
             logged.push(record.lines[place.index].home);
         }
         self.send_headers(port, place.thread);
@@ -151,7 +151,7 @@ impl LoadAwareLog {
             if record.header.is_some() {
                 continue;
             }
-            let overtakes = self.mutants.has(Mutant::HeaderOvertakesData)
+            let overtakes = !self.rules.header_follows_data()
                 && record.lines.iter().all(|line| line.block.is_some());
             if record.is_open || record.blocks_coming > 0 && !overtakes {
                 return;
@@ -166,7 +166,7 @@ impl LoadAwareLog {
             record.send(port, LogWrite::Header { thread, record: number }, lines, chain.newest);
             chain.headers.push(header);
             chain.newest = Some(header);
-            if self.mutants.has(Mutant::ChainBeforeHeader) {
+            if !self.rules.chain_follows_header() {
                 port.durable_state_changed();
                 chain.first = Some(header);
             }
@@ -184,11 +184,11 @@ impl LoadAwareLog {
         let chain = &mut self.chains[thread];
         let is_oldest = number == chain.number;
         let Some(record) = chain.record(number) else { return };
-        let one_will_do = self.mutants.has(Mutant::SecondLineNotAwaited);
-        record.header_coming = if one_will_do { 0 } else { record.header_coming - 1 };
+        record.header_coming =
+            if self.rules.second_line_is_awaited() { record.header_coming - 1 } else { 0 };
         if !is_oldest && record.header_coming == 0 {
             port.emit(Event::DurableBeforeOlder);
-            if self.mutants.has(Mutant::LineBeforeChain) {
+            if !self.rules.line_follows_chain() {
                 logged.extend(record.lines.drain(..).map(|line| line.home));
             }
         }
@@ -207,10 +207,10 @@ impl LoadAwareLog {
             port.durable_state_changed();
             port.emit(Event::ChainGrown { thread, older: chain.first.is_some() });
             chain.first = record.header;
-            if !self.mutants.has(Mutant::HeaderNotAwaited) {
+            if self.rules.header_is_awaited() {
                 logged.extend(record.lines.iter().map(|line| line.home));
             }
-            if self.mutants.has(Mutant::BlocksReleasedEarly) {
+            if !self.rules.blocks_stay_until_commit() {
                 chain.blocks.drain(..).for_each(|block| self.table.release_entry(block));
             }
             chain.coming.pop_front();
@@ -294,7 +294,7 @@ impl UndoLog for LoadAwareLog {
             table: BankTable::new(context)?,
             chains: vec![Chain::default(); context.threads as usize],
             waiting: VecDeque::new(),
-            mutants: context.mutants(),
+            rules: Rules::of(context),
         })
     }
 
@@ -338,10 +338,10 @@ impl UndoLog for LoadAwareLog {
     fn commit(&mut self, port: &mut Port<'_, Self>, thread: usize) {
         let chain = &mut self.chains[thread];
         port.emit(Event::Truncated { records: chain.headers.len() as u64 });
-        if !self.mutants.has(Mutant::ChainNotCleared) {
+        if self.rules.commit_clears_chain() {
             chain.first = None;
         }
-        if !self.mutants.has(Mutant::ChainRunsOn) {
+        if self.rules.chain_ends_with_transaction() {
             chain.newest = None;
         }
         chain.blocks.drain(..).for_each(|block| self.table.release_entry(block));

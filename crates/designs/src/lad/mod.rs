@@ -51,7 +51,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state, hooks, power failure |
 //! | `gather` | lines on their way out of the caches and into the pool |
 //! | `overflow` | undo logging when they find no place |
@@ -74,6 +75,7 @@ mod load_aware_log;
 mod overflow;
 mod pool;
 mod protocol;
+mod rules;
 mod undo_log;
 mod write_set;
 
@@ -83,9 +85,10 @@ use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{Acknowledgement, Battery, DesignInfo, Guarantee, Leaves, Step};
-use graven_machine::mutants;
 
+use crate::rules::named;
 use event::{COVER_POINTS, Counters};
+use rules::Rules;
 use undo_log::{build, format, recover};
 
 choice! {
@@ -122,71 +125,6 @@ section! {
     }
 }
 
-mutants! {
-    /// A commit takes whole lines, whoever else has words in them.
-    WholeLinesCommitted = "whole-lines-committed";
-    /// Recovery writes whole lines back, whoever else has words in them.
-    WholeLinesUndone = "whole-lines-undone";
-    /// A commit does not wait until the controller has all lines.
-    CommitBeforeLines = "commit-before-lines";
-    /// A commit does not wait until lines that were logged are durable at home.
-    HomeNotAwaited = "home-not-awaited";
-    /// A commit leaves one of its lines behind.
-    LineNotCommitted = "line-not-committed";
-    /// The commit register moves when the controller has all lines.
-    RegisterEarly = "register-early";
-    /// The commit register moves with the acknowledgement.
-    RegisterLate = "register-late";
-    /// A line that was pushed early is not pushed again.
-    EarlyPushFinal = "early-push-final";
-    /// Newer content of a line that is on its way home is forgotten.
-    NewerForgotten = "newer-forgotten";
-    /// A line goes home while its undo records are on their way.
-    RecordsNotAwaited = "records-not-awaited";
-    /// An undo record counts when its data is durable, without its header.
-    HeaderNotAwaited = "header-not-awaited";
-    /// The header of an undo record does not wait for the data.
-    HeaderOvertakesData = "header-overtakes-data";
-    /// A line that finds no place goes home without undo records.
-    OverflowNotLogged = "overflow-not-logged";
-    /// Only one of the transactions with words in a line is logged.
-    OneTransactionLogged = "one-transaction-logged";
-    /// A transaction gives up places that hold other transactions' words, too.
-    SharedPlacesGivenUp = "shared-places-given-up";
-    /// A transaction gives up its places while its commit message is on its way.
-    CommittingPlacesGivenUp = "committing-places-given-up";
-    /// A place is free when its line is sent.
-    PlaceFreedAtSending = "place-freed-at-sending";
-    /// The newest version of a line that drains is taken for the one that is durable.
-    NewestVersionDrained = "newest-version-drained";
-    /// The youngest line that drains is not saved at a power failure.
-    YoungestNotSaved = "youngest-not-saved";
-    /// Lines of open transactions are saved at a power failure, too.
-    UncommittedSaved = "uncommitted-saved";
-    /// What drains is saved newest first.
-    SavedNewestFirst = "saved-newest-first";
-    /// Recovery undoes committed transactions, too.
-    CommittedUndone = "committed-undone";
-    /// The torn bits of an undo record are not looked at.
-    TornBitsIgnored = "torn-bits-ignored";
-    /// The log areas are put to use as they are found.
-    LogNotCleared = "log-not-cleared";
-    /// LR names a record whose header is on its way.
-    ChainBeforeHeader = "chain-before-header";
-    /// LR names a record when the first line of its header is durable.
-    SecondLineNotAwaited = "second-line-not-awaited";
-    /// A line goes home when its record is durable, although older ones of the chain are not.
-    LineBeforeChain = "line-before-chain";
-    /// A commit leaves LR as it is.
-    ChainNotCleared = "chain-not-cleared";
-    /// The first record of a transaction names the last one of the transaction before.
-    ChainRunsOn = "chain-runs-on";
-    /// Recovery undoes the record that LR names and no more.
-    NextPointerIgnored = "next-pointer-ignored";
-    /// Undo blocks are free when their record is in the chain.
-    BlocksReleasedEarly = "blocks-released-early";
-}
-
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "lad",
@@ -215,7 +153,7 @@ pub const INFO: DesignInfo = DesignInfo {
         registers: context.threads as usize,
         register_bits: 64,
     },
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
@@ -240,7 +178,7 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "lad-literal",
     summary: "lad with whole lines committed and undone, as published (loses data)",
     default: false,
-    inherent: Mutant::all(&[Mutant::WholeLinesCommitted, Mutant::WholeLinesUndone]),
+    inherent: named(Rules::MUTANTS, &["whole-lines-committed", "whole-lines-undone"]),
     ..INFO
 };
 

@@ -1,10 +1,10 @@
 //! Undo logging, when lines find no place in the pool.
 
+use super::OverflowLog;
 use super::event::Event;
 use super::pool::{Gathered, Room, Stage};
 use super::protocol::{Lad, OldLine, Phase, Port, Write};
 use super::undo_log::{Undo, UndoLog};
-use super::{Mutant, OverflowLog};
 use graven_base::memory::{LineAddr, LineData};
 use graven_machine::request::{self, WriteClass};
 
@@ -15,7 +15,7 @@ impl<L: UndoLog> Lad<L> {
     pub(super) fn overflow(&mut self, port: &mut Port<'_, L>, line: LineAddr) {
         let while_committing = self.threads.iter().any(|t| t.phase == Phase::Committing);
         port.emit(Event::Overflows { line, while_committing });
-        if self.mutants.has(Mutant::OverflowNotLogged) {
+        if !self.rules.overflow_is_logged() {
             return self.write_home(port, line);
         }
         if self.config.overflow_log == OverflowLog::Transaction {
@@ -29,8 +29,7 @@ impl<L: UndoLog> Lad<L> {
         for t in 0..self.threads.len() {
             let thread = &mut self.threads[t];
             // What is committing has all its words in the pool or logged, and must stay there.
-            let stays = thread.phase == Phase::Committing
-                && !self.mutants.has(Mutant::CommittingPlacesGivenUp);
+            let stays = thread.phase == Phase::Committing && self.rules.committing_places_stay();
             if !stays && thread.writes.find(line).is_some() {
                 thread.logs_all = true;
                 self.decided += 1;
@@ -39,7 +38,7 @@ impl<L: UndoLog> Lad<L> {
         }
     }
 
-    /// Whether a transaction with words in the line has all its lines logged.
+    /// Returns true if a transaction with words in the line has all its lines logged.
     pub(super) fn log_without_asking(&self, line: LineAddr) -> bool {
         self.threads.iter().any(|t| t.logs_all && t.writes.find(line).is_some())
     }
@@ -51,7 +50,7 @@ impl<L: UndoLog> Lad<L> {
             let (line, Gathered { data, owners }) =
                 (self.gathered.lines[i], self.gathered.values[i]);
             let shared = owners.iter().flatten().any(|&owner| usize::from(owner) != t)
-                && !self.mutants.has(Mutant::SharedPlacesGivenUp);
+                && self.rules.shared_places_stay();
             let mine = owners.iter().flatten().any(|&owner| usize::from(owner) == t);
             if shared || !mine {
                 i += 1;
@@ -96,7 +95,7 @@ impl<L: UndoLog> Lad<L> {
                 continue;
             }
             logged += 1;
-            if logged == 1 || !self.mutants.has(Mutant::OneTransactionLogged) {
+            if logged == 1 || self.rules.all_transactions_are_logged() {
                 let tx = self.threads[thread].tx;
                 self.log.append(port, &Undo { thread, tx, home: line, words, old: *old });
                 port.emit(Event::Logged { line, words, thread });
@@ -106,7 +105,7 @@ impl<L: UndoLog> Lad<L> {
         if logged > 1 {
             port.emit(Event::SharedLineLogged);
         }
-        if self.mutants.has(Mutant::RecordsNotAwaited) {
+        if !self.rules.records_are_awaited() {
             awaited = 0;
         }
         self.stage(line, Stage::Logging(awaited));
@@ -151,7 +150,7 @@ impl<L: UndoLog> Lad<L> {
         let mut logged = std::mem::take(&mut self.logged);
         self.log.on_durable(port, write, &mut logged);
         self.refuse_if_stuck(port);
-        if !self.mutants.has(Mutant::RecordsNotAwaited) {
+        if self.rules.records_are_awaited() {
             logged.iter().for_each(|&line| self.record_durable(port, line));
         }
         logged.clear();
@@ -178,7 +177,7 @@ impl<L: UndoLog> Lad<L> {
         self.stage(line, Stage::Writing);
         let data = self.coming.get(line).expect("the caller has it").data;
         port.emit(Event::SentHome { line });
-        let awaited = !self.mutants.has(Mutant::HomeNotAwaited);
+        let awaited = self.rules.home_is_awaited();
         if !awaited {
             self.received(port, line);
         }
@@ -189,7 +188,7 @@ impl<L: UndoLog> Lad<L> {
     /// The line is durable at home: if newer content has joined it meanwhile, that has yet to find its place.
     pub(super) fn is_home(&mut self, port: &mut Port<'_, L>, line: LineAddr) {
         let newer = self.coming.get(line).is_some_and(|c| c.newer);
-        if newer && !self.mutants.has(Mutant::NewerForgotten) {
+        if newer && self.rules.newer_content_is_kept() {
             self.place(port, line);
         } else {
             self.received(port, line);

@@ -1,10 +1,10 @@
-//! What the controller's protected pool holds, and lines on their way into it.
+//! Lines in the controller's protected pool, and on their way into it.
 
 use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 
-/// Of each word of a line, the thread whose open transaction stored it.
+/// The threads whose open transactions stored the words of a line.
 pub(super) type Owners = [Option<u8>; WORDS_PER_LINE];
 
 pub(super) fn words_owned(owners: &Owners, owned: impl Fn(u8) -> bool) -> WordMask {
@@ -56,7 +56,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Whether several open transactions have words in it.
+    /// Returns true if several open transactions have words in it.
     pub(super) fn is_shared(&self) -> bool {
         let mut owners = self.owners.iter().flatten();
         owners.next().is_some_and(|first| owners.any(|owner| owner != first))
@@ -84,7 +84,7 @@ pub(super) enum Room {
     Younger,
 }
 
-/// Where a line is that has left the caches and is not received yet.
+/// Stages of a line that has left the caches and is not received yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Between the caches and the controller.
@@ -93,7 +93,7 @@ pub(super) enum Stage {
     Waiting,
     /// For the old line, to be logged.
     Reading,
-    /// For so many undo records to be durable.
+    /// Waits for undo records, of which this number is not durable.
     Logging(u32),
     /// For itself to be durable at home.
     Writing,

@@ -8,8 +8,7 @@ use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Mutants, Stall, Store, Writeback,
-    WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, Writeback, WritebackAction,
 };
 use graven_machine::media::overlay;
 
@@ -17,17 +16,17 @@ use super::event::Event;
 use super::pool::{ByLine, Coming, Draining, Gathered, Stage};
 use super::undo_log::UndoLog;
 use super::write_set::WriteSet;
-use super::{LadConfig, Mutant};
+use super::{LadConfig, Rules};
 
 pub(super) type Port<'a, L> = design::Port<'a, Lad<L>>;
 
-/// How far a thread's transaction is.
+/// Phases of a thread's transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
     /// Waits for the controller to have all lines.
     Preparing,
-    /// The commit message is on its way, or will be as soon as the controller's message is there.
+    /// The commit message is on its way, or will be as soon as the controller's message arrives.
     Committing,
 }
 
@@ -51,9 +50,9 @@ pub(super) struct Lad<L> {
     pub(super) config: LadConfig,
     /// Places of the pool.
     pub(super) places: usize,
-    /// How many of them are in use, and since when.
+    /// Number of places in use, and the cycle since which it holds.
     pub(super) in_use: (u64, Cycle),
-    pub(super) mutants: Mutants<Mutant>,
+    pub(super) rules: Rules,
     pub(super) threads: Vec<Thread>,
     pub(super) coming: ByLine<Coming>,
     pub(super) gathered: ByLine<Gathered>,
@@ -67,7 +66,7 @@ pub(super) struct Lad<L> {
     pub(super) logged: Vec<LineAddr>,
 }
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Write<W> {
     /// One of the undo log's.
@@ -82,14 +81,14 @@ pub(super) enum Write<W> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OldLine;
 
-/// What arrives when a timer fires.
+/// Messages that arrive when a timer fires.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Timer {
     /// A line that was pushed, at the controller.
     Line(LineAddr),
     /// The commit message of a thread, at the controller.
     Commit { thread: usize },
-    /// Its acknowledgement, at the core.
+    /// The acknowledgement reaches the core.
     Acknowledgement { thread: usize },
 }
 
@@ -113,7 +112,7 @@ impl<L: UndoLog> Lad<L> {
             log: L::new(context)?,
             decided: 1,
             logged: Vec::new(),
-            mutants: context.mutants(),
+            rules: Rules::of(context),
             places: context.config.get::<ControllerConfig>().adr_entries as usize,
             in_use: (0, 0),
             config,
@@ -139,7 +138,7 @@ impl<L: UndoLog> Design for Lad<L> {
         let writes = &mut self.threads[thread].writes;
         let in_vain = writes.store(store);
         if in_vain {
-            writes.lines[writes.last].pushed = self.mutants.has(Mutant::EarlyPushFinal);
+            writes.lines[writes.last].pushed = !self.rules.early_push_is_repeated();
             port.emit(Event::PushedInVain);
         }
         if self.config.proactive_flush {
@@ -148,7 +147,7 @@ impl<L: UndoLog> Design for Lad<L> {
         Stall::None
     }
 
-    /// *Prepare*; the thread goes on when the commit is acknowledged.
+    /// *Prepare*; the thread continues when the commit is acknowledged.
     fn on_tx_end(&mut self, port: &mut Port<'_, L>, tx: Tx) -> Stall {
         let thread = tx.thread as usize;
         if self.threads[thread].writes.lines.is_empty() {
@@ -208,10 +207,10 @@ impl<L: UndoLog> Design for Lad<L> {
 
     /// The committed lines of the pool are saved, oldest first.
     fn on_power_failure(&self, image: &mut SurvivingImage) {
-        let too_few = usize::from(self.mutants.has(Mutant::YoungestNotSaved));
+        let too_few = usize::from(!self.rules.all_draining_is_saved());
         let mut saved: Vec<&Draining> = self.draining.iter().collect();
         saved.truncate(saved.len().saturating_sub(too_few));
-        if self.mutants.has(Mutant::SavedNewestFirst) {
+        if !self.rules.saved_oldest_first() {
             saved.reverse();
         }
         // A place holds one line, in which newer words are over older ones: it is saved once.
@@ -229,7 +228,7 @@ impl<L: UndoLog> Design for Lad<L> {
             image.note(|| format!("the pool: words {mask:#010b} of {}", line.addr()));
             image.store_line(line, mask, &data);
         }
-        if self.mutants.has(Mutant::UncommittedSaved) {
+        if !self.rules.only_committed_is_saved() {
             for (line, entry) in self.gathered.lines.iter().zip(&self.gathered.values) {
                 image.store_line(*line, WordMask::MAX, &entry.data);
             }

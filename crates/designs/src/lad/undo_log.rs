@@ -12,7 +12,7 @@ use graven_base::memory::{LineAddr, LineData, WordMask};
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{DesignContext, PluggedDesign, RecoveryReport, plug};
 
-/// What a transaction's words of a line were before.
+/// Former content of a transaction's words of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     pub(super) thread: usize,
@@ -24,7 +24,7 @@ pub(super) struct Undo {
 
 /// An organization of the log.
 pub(super) trait UndoLog: Sized + 'static {
-    /// What a write of the log is.
+    /// Writes of the log.
     type Write: Copy + Debug + 'static;
 
     /// The log of a context, empty.
@@ -48,8 +48,8 @@ pub(super) trait UndoLog: Sized + 'static {
     /// A thread's transaction commits: what is in the log of it is void.
     fn commit(&mut self, port: &mut Port<'_, Self>, thread: usize);
 
-    /// Whether records wait for room, and no transaction that could leave any can commit: `waits_for` says of a
-    /// thread and a line whether the thread's commit waits for the line.
+    /// Returns true if records wait for room, and no transaction that could leave any can commit.
+    /// `waits_for` tells of a thread and a line whether the thread's commit waits for the line.
     fn is_stuck(&self, _waits_for: impl Fn(usize, LineAddr) -> bool) -> bool {
         false
     }

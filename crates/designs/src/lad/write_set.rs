@@ -10,9 +10,9 @@ pub(super) struct WrittenLine {
     pub(super) words: WordMask,
     /// Words with an undo record.
     pub(super) logged: WordMask,
-    /// Its newest content has left the caches.
+    /// True once its newest content has left the caches.
     pub(super) pushed: bool,
-    /// It was pushed in the hope that it would not be stored to again.
+    /// True if it was pushed in the hope that it would not be stored to again.
     pub(super) early: bool,
 }
 
@@ -23,7 +23,8 @@ impl WrittenLine {
     }
 }
 
-/// What an open transaction has stored; kept from one transaction to the next for its memory.
+/// Lines that an open transaction has stored to; kept from one transaction to the next for its
+/// memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WriteSet {
     /// In the order of the first store.

@@ -9,7 +9,7 @@ use graven_machine::design::{Design, DesignContext, Port};
 
 /// Bits of a counter of pending operations (§III-A).
 pub(super) const COUNTER_BITS: u32 = 8;
-/// Where it stops.
+/// Largest value of a counter.
 const COUNTER_MAX: u32 = (1 << COUNTER_BITS) - 1;
 
 /// The free blocks of a bank.
@@ -47,7 +47,7 @@ impl BankTable {
         Ok(BankTable { counters: vec![0; banks.len()], regions, banks, next: 0 })
     }
 
-    /// Where blocks lie.
+    /// Regions of the blocks.
     pub fn regions(&self) -> &Regions {
         &self.regions
     }

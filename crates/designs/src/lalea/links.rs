@@ -14,10 +14,10 @@ pub const ENTRIES: usize = 7;
 
 const LINE: Field = Field::new("address of a block", ADDR_BITS, 0);
 
-/// What the line says. Line 0 stands for none.
+/// Content of the line. Line 0 stands for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Links {
-    /// Where the log entries lie.
+    /// Lines of the log entries.
     pub entries: [LineAddr; ENTRIES],
     /// `next_ptr`; where it leads is the host's.
     pub next: LineAddr,
@@ -34,7 +34,7 @@ impl Links {
         words
     }
 
-    /// What words say.
+    /// Decodes a line.
     pub fn parse(line: LineData) -> Links {
         let entries = std::array::from_fn(|i| line_at(line[i]));
         Links { entries, next: line_at(line[ENTRIES]) }

@@ -14,7 +14,7 @@ use graven_base::memory::{Addr, Field, LineAddr};
 const NEWEST: Field = Field::new("newest", ADDR_BITS, 0);
 const COUNT: Field = NEWEST.then("committed transactions", 16);
 
-/// What the register says.
+/// Content of the register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lr {
     /// First line of the first header of the newest committed transaction.
@@ -29,7 +29,7 @@ impl Lr {
         NEWEST.put(self.newest.addr().0) | COUNT.put(self.count)
     }
 
-    /// What the bits say.
+    /// Decodes the bits.
     pub fn parse(bits: u64) -> Lr {
         Lr { newest: Addr(NEWEST.get(bits)).line(), count: COUNT.get(bits) }
     }

@@ -1,4 +1,4 @@
-//! Which lines of the log region are log entries, and which are headers.
+//! Division of the log region into log entries and headers.
 //!
 //! In each bank: headers first, from a boundary of 128 B in the bank, then entries. Lines are adjacent in their bank
 //! when no line of the bank has an address between theirs; with cache-line interleaving they are not adjacent in
@@ -63,7 +63,7 @@ impl Regions {
         self.banks.len()
     }
 
-    /// Which bank a line is in.
+    /// Number of the bank that a line is in.
     pub fn bank_of(&self, line: LineAddr) -> usize {
         let place = self.mapping.place(line);
         (u64::from(place.channel) * self.mapping.banks + u64::from(place.bank)) as usize

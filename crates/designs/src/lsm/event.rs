@@ -1,18 +1,18 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LineAddr, WordMask};
 use graven_base::time::Cycle;
 use graven_machine::cover_points;
-use graven_machine::design::{DesignEvent, Observation};
 
+use crate::events::events;
 use crate::out_of_place;
 
 use super::log::Sequence;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -48,130 +48,70 @@ cover_points! {
     OpenSegmentCollected = "open-segment-collected", "a collection closed a segment that was not full";
 }
 
-/// Something that happens.
-#[derive(Clone, Copy, Debug)]
-pub enum Event {
+events! {
+    /// Something that happens.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Event;
+
     /// A transaction stored again to a word of its write set.
-    Overwritten,
-    /// A thread looked a home address up in the index, and visited so many nodes.
-    LookedUp { nodes: u32 },
+    Overwritten => counts log_entries_merged += 1;
+    /// A thread looked a home address up in the index, and visited `nodes` nodes.
+    LookedUp { nodes: u32 } => counts index_lookups += 1, index_nodes_visited += u64::from(nodes);
     /// A transaction has to wait for a collection: the index has no room for its entries.
-    WaitsForIndex,
+    WaitsForIndex => covers WaitsForIndex;
     /// A transaction has to wait for a collection: no segment is free.
-    WaitsForSegment,
+    WaitsForSegment => covers WaitsForSegment;
     /// A transaction found no room in its thread's segment.
-    SegmentFull,
+    SegmentFull => covers SegmentFull;
     /// A segment is opened that was in use before.
-    SegmentReused,
+    SegmentReused => covers SegmentReused;
     /// A transaction has waited for collections so long.
-    Waited { cycles: Cycle },
-    /// A thread appends so many entries to the log, from an address on.
-    Appends { thread: ThreadId, entries: usize, at: Addr, sequence: Sequence },
+    Waited { cycles: Cycle } => counts collection.gc_stall_cycles += cycles;
+    /// A thread appends entries to the log, from an address on.
+    Appends { thread: ThreadId, entries: usize, at: Addr, sequence: Sequence } =>
+        counts log_entries += entries as u64;
+        says "thread {thread} appends {entries} entries at {at}, to commit as {sequence}";
     /// An entry's range of home addresses cuts an older one in the index.
-    RangeCut,
-    /// The entries are in the index, which has so many ranges now.
-    Mapped { ranges: usize },
+    RangeCut => covers RangeCut;
+    /// The entries are in the index, which has `ranges` ranges now.
+    Mapped { ranges: usize } => raises collection.mapping_entries_max to ranges as u64;
     /// A thread sends its commit record.
-    RecordSent { thread: ThreadId, sequence: Sequence },
+    RecordSent { thread: ThreadId, sequence: Sequence } =>
+        says "thread {thread} sends its commit record ({sequence})";
     /// A transaction committed while a collection was under way.
-    CommittedDuringCollection,
+    CommittedDuringCollection => covers CommitDuringCollection;
     /// A line of memory is read for a missed line; a write to it is or is not on its way into the log.
-    ReadForMiss { missed: LineAddr, from: LineAddr, committing: bool },
-    /// All reads for a missed line are sent: so many, so many of them to the log; some words are at home,
-    /// some in write sets, or none.
-    MissSent { lines: u32, of_log: u32, at_home: bool, open: bool },
+    ReadForMiss { missed: LineAddr, from: LineAddr, committing: bool } =>
+        covers FillOfCommittingWords if committing;
+        says "{missed} is read from {from}";
+    /// All reads for a missed line are sent: `lines`, of which `of_log` go to the log; some words
+    /// are at home, some in write sets, or none.
+    MissSent { lines: u32, of_log: u32, at_home: bool, open: bool } =>
+        counts fills_parallel += u64::from(lines > 1 && at_home);
+        covers FillOfOpenWords if open, FillFromHomeToo if of_log > 0 && at_home,
+            FillFromSeveralLines if of_log > 1;
     /// A collection closed a segment that was not full.
-    OpenSegmentClosed,
-    /// A collection of so many segments begins; it may have to wait for transactions on their way into the log.
-    CollectionBegins { segments: usize, limit: Sequence, on_demand: bool, waits: bool },
-    /// A collection has found so many versions of so many words.
-    NewestChosen { versions: u64, words: u64 },
+    OpenSegmentClosed => covers OpenSegmentCollected;
+    /// A collection of segments begins; it may have to wait for transactions on their way into the
+    /// log.
+    CollectionBegins { segments: usize, limit: Sequence, on_demand: bool, waits: bool } =>
+        counts collection.gc_passes += 1, collection.gc_on_demand += u64::from(on_demand);
+        covers WaitsForAppends if waits;
+        says "a collection of {segments} segments begins, up to transaction {limit}";
+    /// A collection has found `versions` versions of `words` words.
+    NewestChosen { versions: u64, words: u64 } =>
+        counts collection.gc_words_found += versions, collection.gc_words_migrated += words;
+        covers OlderVersionFound if versions > words;
     /// These words of a line go home.
-    WordsGoHome { line: LineAddr, mask: WordMask },
+    WordsGoHome { line: LineAddr, mask: WordMask } => says "words {mask:#010b} of {line} go home";
     /// The head moves to a transaction.
-    HeadMoves { to: Sequence },
+    HeadMoves { to: Sequence } => says "the head moves to transaction {to}";
     /// A word went home of which the log has a newer version.
-    NewerVersionStays,
+    NewerVersionStays => covers NewerVersionStays;
     /// A collected segment is not free yet: a line of it is being read.
-    FreedWhileRead,
-    /// A collection of so many transactions is over.
-    CollectionOver { transactions: u64 },
-}
-
-impl DesignEvent for Event {
-    type Counters = Counters;
-    type Cover = Cover;
-
-    #[inline(always)]
-    fn observe(self, to: &mut Observation<'_, Event>) {
-        match self {
-            Event::Overwritten => to.count().log_entries_merged += 1,
-            Event::LookedUp { nodes } => {
-                let counters = to.count();
-                counters.index_lookups += 1;
-                counters.index_nodes_visited += u64::from(nodes);
-            }
-            Event::WaitsForIndex => to.cover(Cover::WaitsForIndex),
-            Event::WaitsForSegment => to.cover(Cover::WaitsForSegment),
-            Event::SegmentFull => to.cover(Cover::SegmentFull),
-            Event::SegmentReused => to.cover(Cover::SegmentReused),
-            Event::Waited { cycles } => to.count().collection.gc_stall_cycles += cycles,
-            Event::Appends { thread, entries, at, sequence } => {
-                to.count().log_entries += entries as u64;
-                to.explain(|| {
-                    format!(
-                        "thread {thread} appends {entries} entries at {at}, to commit as {sequence}"
-                    )
-                });
-            }
-            Event::RangeCut => to.cover(Cover::RangeCut),
-            Event::Mapped { ranges } => {
-                let counters = to.count();
-                counters.collection.mapping_entries_max =
-                    counters.collection.mapping_entries_max.max(ranges as u64);
-            }
-            Event::RecordSent { thread, sequence } => {
-                to.explain(|| format!("thread {thread} sends its commit record ({sequence})"));
-            }
-            Event::CommittedDuringCollection => to.cover(Cover::CommitDuringCollection),
-            Event::ReadForMiss { missed, from, committing } => {
-                to.cover_if(committing, Cover::FillOfCommittingWords);
-                to.explain(|| format!("{missed} is read from {from}"));
-            }
-            Event::MissSent { lines, of_log, at_home, open } => {
-                to.count().fills_parallel += u64::from(lines > 1 && at_home);
-                to.cover_if(open, Cover::FillOfOpenWords);
-                to.cover_if(of_log > 0 && at_home, Cover::FillFromHomeToo);
-                to.cover_if(of_log > 1, Cover::FillFromSeveralLines);
-            }
-            Event::OpenSegmentClosed => to.cover(Cover::OpenSegmentCollected),
-            Event::CollectionBegins { segments, limit, on_demand, waits } => {
-                let counters = to.count();
-                counters.collection.gc_passes += 1;
-                counters.collection.gc_on_demand += u64::from(on_demand);
-                to.cover_if(waits, Cover::WaitsForAppends);
-                to.explain(|| {
-                    format!("a collection of {segments} segments begins, up to transaction {limit}")
-                });
-            }
-            Event::NewestChosen { versions, words } => {
-                let counters = to.count();
-                counters.collection.gc_words_found += versions;
-                counters.collection.gc_words_migrated += words;
-                to.cover_if(versions > words, Cover::OlderVersionFound);
-            }
-            Event::WordsGoHome { line, mask } => {
-                to.explain(|| format!("words {mask:#010b} of {line} go home"));
-            }
-            Event::HeadMoves { to: limit } => {
-                to.explain(|| format!("the head moves to transaction {limit}"));
-            }
-            Event::NewerVersionStays => to.cover(Cover::NewerVersionStays),
-            Event::FreedWhileRead => to.cover(Cover::FreedWhileRead),
-            Event::CollectionOver { transactions } => {
-                to.count().log_records_truncated += transactions;
-                to.explain(|| "the collection is over".to_owned());
-            }
-        }
-    }
+    FreedWhileRead => covers FreedWhileRead;
+    /// A collection of transactions is over.
+    CollectionOver { transactions: u64 } =>
+        counts log_records_truncated += transactions;
+        says "the collection is over";
 }

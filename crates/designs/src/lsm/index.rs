@@ -26,7 +26,7 @@ const LINE_WORDS: u64 = LINE_BYTES / WORD_BYTES;
 /// More levels than any list has.
 pub(super) const LEVELS_MAX: usize = 32;
 
-/// Lines of a node with so many levels.
+/// Lines of a node with `levels` levels.
 fn lines(levels: usize) -> usize {
     (FIELDS + levels as u64).div_ceil(LINE_WORDS) as usize
 }
@@ -40,7 +40,7 @@ struct Node {
     position: Position,
     /// Bytes from the beginning of the index to it.
     offset: u64,
-    /// Where its links begin.
+    /// Place of its first link.
     links: u32,
     levels: u8,
 }
@@ -81,8 +81,8 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// An empty one with room for so many bytes of nodes. `shift`: a node has a further level with a probability
-    /// of 1 in 2 to this.
+    /// Makes an empty index with room for `bytes` bytes of nodes. A node has a further level with a
+    /// probability of 1 in 2 to the power of `shift`.
     pub(super) fn new(levels_max: usize, shift: u32, bytes: u64) -> Index {
         let mut index = Index {
             nodes: Vec::new(),
@@ -113,12 +113,12 @@ impl Index {
         self.allot(self.levels_max);
     }
 
-    /// Where in DRAM it begins.
+    /// Sets its address in DRAM.
     pub(super) fn set_base(&mut self, base: Addr) {
         self.base = base;
     }
 
-    /// How many ranges it has.
+    /// Number of its ranges.
     pub(super) fn len(&self) -> usize {
         self.live
     }
@@ -148,8 +148,8 @@ impl Index {
         self.nodes.len() as u32 - 1
     }
 
-    /// Whether nodes for these ranges find room, whatever is cut by them: a range makes a node, and may leave
-    /// behind it a rest of an older range, which begins at its end.
+    /// Returns true if nodes for these ranges find room, whatever they cut: a range makes a node,
+    /// and may leave behind it a rest of an older range, which begins at its end.
     pub(super) fn has_room(&self, ranges: impl Iterator<Item = (Addr, Addr)>) -> bool {
         let mut needed = [0; SIZES];
         for at in ranges.flat_map(|(start, end)| [start, end]) {
@@ -342,7 +342,7 @@ impl Index {
         }
     }
 
-    /// Where the next node of so many lines will lie.
+    /// Place of the next node of `lines` lines.
     fn planned(&self, plan: &mut Plan, lines: usize) -> u64 {
         let taken = &mut plan.taken[lines - 1];
         match self.free[lines - 1].iter().rev().nth(*taken) {
@@ -435,7 +435,7 @@ mod tests {
             prop_assert_eq!((index.len(), index.levels), (0, 0));
         }
 
-        /// What `has_room` says holds: nodes never lie beyond the bytes of the index, nor on each other.
+        /// `has_room` is right: nodes never lie beyond the bytes of the index, nor on each other.
         #[test]
         fn nodes_have_lines_of_their_own_within_the_index(
             ranges in prop::collection::vec((0u64..64, 1u64..6), 1..80), lines in 8u64..60,

@@ -1,6 +1,6 @@
 //! The log in PM: where its segments lie, how a transaction is laid out in one, and how it is read back.
 
-use super::{LsmConfig, Mutant};
+use super::{LsmConfig, Rules};
 use crate::fields::HOME;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::SurvivingImage;
@@ -8,10 +8,10 @@ use graven_machine::design::DesignContext;
 
 /// Words of a log line that hold entries; its first word holds a commit record or nothing.
 pub(super) const PAYLOAD_WORDS: u64 = 7;
-/// Of a commit record. A transaction fits a segment.
+/// Words of the entries, in a commit record. A transaction fits a segment.
 const PAYLOAD: Field = Field::new("words of the entries", 20, 0);
 pub(super) const SEQUENCE: Field = PAYLOAD.then("commit sequence number", 44);
-/// Of an entry, behind the home address of its first word.
+/// Number of words, in an entry, behind the home address of its first word.
 const LENGTH: Field = HOME.then("number of words", 16);
 
 /// The order in which transactions commit, from 1; 0 is no record.
@@ -89,7 +89,7 @@ pub(super) struct Logged {
     pub(super) value: u64,
 }
 
-/// Where the log lies.
+/// Places in the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Log {
     start: Addr,
@@ -126,7 +126,7 @@ impl Log {
         (segment as u64 * self.lines + line) * PAYLOAD_WORDS
     }
 
-    /// Where a payload word lies.
+    /// Address of a payload word.
     pub(super) fn place(&self, position: Position) -> Addr {
         self.line(0, position / PAYLOAD_WORDS).word(1 + (position % PAYLOAD_WORDS) as usize)
     }
@@ -183,7 +183,7 @@ impl Log {
 
 /// Clears what may be taken for a commit record, so that none is there but those that are written.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if context.mutants().has(Mutant::LogNotCleared) {
+    if !Rules::of(context).log_is_cleared() {
         return;
     }
     let log = Log::of(context);

@@ -8,7 +8,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state, requests, hooks |
 //! | `protocol/software` | what threads execute: lookups, the write set, the append, updates of the index |
 //! | `protocol/append` | a transaction goes into the log |
@@ -79,6 +80,7 @@ mod index;
 mod log;
 mod protocol;
 mod recovery;
+mod rules;
 mod segments;
 
 use graven_base::config::Size;
@@ -88,13 +90,13 @@ use graven_base::{choice, section};
 use graven_machine::design::{
     Acknowledgement, DesignContext, DesignInfo, Guarantee, Rounds, Step, plug,
 };
-use graven_machine::mutants;
 
 use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
 use event::{COVER_POINTS, Counters};
 use log::format;
 use protocol::Lsm;
 use recovery::recover;
+use rules::Rules;
 
 choice! {
     /// Accesses to PM before which a thread looks the address up.
@@ -150,10 +152,11 @@ section! {
     }
 }
 
-/// Of a segment of the log, in bytes of the host.
+/// Bytes of the host for a segment of the log.
 const HOST_BYTES_PER_SEGMENT: u64 = 64;
 
-/// Of a node of the index with its links, in tables that double their size as they grow.
+/// Bytes of the host for a node of the index with its links, in tables that double their size as
+/// they grow.
 const HOST_BYTES_PER_NODE: u64 = 112;
 
 /// Segments of the log, and nodes of the index: two for each line that is stored to, at most.
@@ -183,7 +186,7 @@ pub const INFO: DesignInfo = DesignInfo {
     host_bytes,
     format,
     recover,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     derived: &[FILLS_PARALLEL_SHARE, DATA_REDUCTION],
     cover_points: COVER_POINTS,
@@ -204,40 +207,3 @@ pub const INFO: DesignInfo = DesignInfo {
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };
-
-mutants! {
-    /// The commit record is sent with the entries.
-    RecordOvertakesEntries = "record-overtakes-entries";
-    /// A commit is acknowledged when its record is sent.
-    RecordNotAwaited = "record-not-awaited";
-    /// A commit leaves no record.
-    CommitRecordMissing = "commit-record-missing";
-    /// The head moves when the words are on their way home.
-    HomesNotAwaited = "homes-not-awaited";
-    /// A collection writes the oldest version of a word home.
-    OldestMigrated = "oldest-migrated";
-    /// A collection leaves segments that are not full alone, but the head passes them.
-    OpenSegmentsLeftOut = "open-segments-left-out";
-    /// A collection does not wait for transactions on their way into the log.
-    AppendsNotAwaited = "appends-not-awaited";
-    /// Segments are free when the head is on its way.
-    FreedBeforeHead = "freed-before-head";
-    /// Segments are free, and the head stays.
-    HeadStays = "head-stays";
-    /// A segment is used again while a line of it is being read.
-    ReadsNotAwaited = "reads-not-awaited";
-    /// A collection empties the index, newer versions included.
-    IndexEmptied = "index-emptied";
-    /// A collection leaves the index as it is.
-    IndexStays = "index-stays";
-    /// A miss does not find the words of running transactions.
-    OpenWordsForgotten = "open-words-forgotten";
-    /// Recovery takes transactions in the order in which they lie in the log.
-    RecoveryByPlace = "recovery-by-place";
-    /// Recovery moves the head first.
-    RecoveryMovesHeadFirst = "recovery-moves-head-first";
-    /// Recovery reads transactions below the head, too.
-    HeadIgnored = "head-ignored";
-    /// The log is put to use as it is found.
-    LogNotCleared = "log-not-cleared";
-}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Mutant;
+use super::Rules;
 use super::log::{Log, Logged};
 use graven_base::memory::Addr;
 use graven_base::surviving::{SurvivingImage, Work};
@@ -18,7 +18,7 @@ pub(super) fn recover(
     let log = Log::of(context);
     let mut report = RecoveryReport::default();
     let head = match image.load(log.head()) {
-        _ if context.mutants().has(Mutant::HeadIgnored) => 0,
+        _ if !Rules::of(context).head_is_respected() => 0,
         head => head,
     };
     let mut found: Vec<Logged> = Vec::new();
@@ -38,13 +38,13 @@ pub(super) fn recover(
     }
     let Some(last) = found.iter().map(|logged| logged.sequence).max() else { return report };
     // The sort is stable: words of one transaction stay in their order.
-    if !context.mutants().has(Mutant::RecoveryByPlace) {
+    if Rules::of(context).recovery_in_commit_order() {
         image.work_of_sort(found.len());
         found.sort_by_key(|logged| logged.sequence);
     }
     image.work(Work::Table, found.len() as u64);
     let newest: BTreeMap<Addr, u64> = found.iter().map(|l| (l.home, l.value)).collect();
-    if context.mutants().has(Mutant::RecoveryMovesHeadFirst) {
+    if !Rules::of(context).recovery_moves_head_last() {
         image.store(log.head(), last + 1);
     }
     for (home, value) in newest {

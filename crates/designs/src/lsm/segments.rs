@@ -10,7 +10,7 @@ enum State {
     Open,
     Full,
     Collected,
-    /// It will be free when nobody reads from it.
+    /// The segment will be free when no miss reads from it.
     Freed,
 }
 
@@ -21,7 +21,7 @@ struct Segment {
     used: u64,
     /// Misses that are reading lines of it.
     readers: u32,
-    /// How often it was opened.
+    /// Number of times that it was opened.
     opened: u64,
     /// Sequence number of its first transaction, at least.
     since: Sequence,
@@ -50,7 +50,7 @@ impl Segments {
         Some(number)
     }
 
-    /// Whether it was in use before.
+    /// Returns true if it was in use before.
     pub(super) fn is_reused(&self, number: usize) -> bool {
         self.segments[number].opened > 1
     }
@@ -59,7 +59,7 @@ impl Segments {
         self.segments[number].used
     }
 
-    /// Takes so many lines of an open one; returns the first.
+    /// Takes lines of an open segment; returns the first.
     pub(super) fn take(&mut self, number: usize, lines: u64) -> u64 {
         let segment = &mut self.segments[number];
         assert_eq!(segment.state, State::Open, "threads append to open segments");

@@ -8,7 +8,7 @@ use graven_base::time::Cycle;
 use super::line_state::Owner;
 use super::protocol::DataWriteNumber;
 
-/// What waits in the undo+redo buffer.
+/// Content of the undo+redo buffer's places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
     /// An undo+redo entry.
@@ -26,7 +26,7 @@ pub enum Waiting {
     Commit {
         /// Words whose redo data comes later.
         ulog: u32,
-        /// Its number among commits.
+        /// Number among commits.
         number: u64,
     },
 }
@@ -81,14 +81,14 @@ impl UndoRedoBuffer {
         Some(if self.is_full() { 0 } else { oldest.entered + self.capacity as Cycle })
     }
 
-    /// How many must leave for none of a line's entries to be here.
+    /// Number of entries that must leave for none of a line's entries to be here.
     pub fn ahead_of_line(&self, line: LineAddr) -> usize {
         let of_line =
             |e: &UndoRedo| matches!(e.what, Waiting::Entry { addr, .. } if addr.line() == line);
         self.fifo.iter().rposition(of_line).map_or(0, |last| last + 1)
     }
 
-    /// How many must leave for nothing of a transaction to be here.
+    /// Number of entries that must leave for none of a transaction's to be here.
     pub fn ahead_of(&self, owner: Owner) -> usize {
         self.fifo.iter().rposition(|e| e.owner == owner).map_or(0, |last| last + 1)
     }
@@ -98,14 +98,14 @@ impl UndoRedoBuffer {
     }
 }
 
-/// What is known of a buffered redo word.
+/// State of a buffered redo word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It is nowhere else.
+    /// The word is nowhere else.
     Here,
-    /// It is on its way home, in a data write of this number.
+    /// The word is on its way home, in a data write of this number.
     Leaving(DataWriteNumber),
-    /// It is durable at home: no data need be logged, only that.
+    /// The word is durable at home: no data need be logged, only that.
     Home,
 }
 
@@ -117,7 +117,7 @@ pub struct Redo {
     pub value: u64,
     /// Bytes that changed since the word's last record.
     pub dirty: u8,
-    /// Its transaction has committed.
+    /// True if its transaction has committed.
     pub late: bool,
     pub place: Place,
 }
@@ -148,7 +148,7 @@ impl RedoBuffer {
         self.fifo.iter_mut()
     }
 
-    /// The oldest entries, at most so many.
+    /// Takes the oldest entries, at most `at_most`.
     pub fn take_oldest(&mut self, at_most: usize, into: &mut Vec<Redo>) {
         into.extend(self.fifo.drain(..at_most.min(self.fifo.len())));
     }

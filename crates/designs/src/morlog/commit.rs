@@ -11,7 +11,6 @@ use graven_base::memory::Addr;
 use graven_machine::design::Stall;
 use graven_machine::request::WriteOrder;
 
-use super::Mutant;
 use super::buffers::Waiting;
 use super::event::Event;
 use super::line_state::{Owner, State};
@@ -25,13 +24,13 @@ pub struct Ended {
     pub owner: Owner,
     /// No record of it lies before this group.
     pub first_group: u64,
-    /// Its number among commits, from 1.
+    /// Number among commits, from 1.
     pub number: u64,
-    /// Of the last record that it needs; none: its commit record has not been sent.
+    /// Order of the last record that it needs; none: its commit record has not been sent.
     order: WriteOrder,
     /// Words whose redo data has not been sent (late).
     pub to_come: u32,
-    /// Its thread waits.
+    /// True if its thread waits.
     waits: bool,
 }
 
@@ -64,17 +63,17 @@ impl Morlog {
         let running = self.running[thread as usize].take().expect("its end waits for this");
         let owner = running.owner;
         self.pack_undo_redo(self.undo_redo.ahead_of(owner));
-        if !self.mutants.has(Mutant::CommitLeavesRedo) {
+        if self.rules.commit_sends_redo() {
             let mut taken = std::mem::take(&mut self.taken);
             self.redo.take(|r| r.owner == owner, &mut taken);
             self.pack_redo(port, &mut taken);
             self.taken = taken;
         }
         self.pack_ulog_words(port, &running);
-        if self.mutants.has(Mutant::ParkedWordsHurry) {
+        if !self.rules.parked_words_follow_commit() {
             self.send_parked_home(port, owner);
         }
-        let waits = !self.mutants.has(Mutant::CommitDoesNotWait);
+        let waits = self.rules.commit_waits();
         let number = self.ends(owner, running.first_group, 0, waits);
         self.pack_commit(owner, number, 0);
         self.fill_block();
@@ -93,7 +92,7 @@ impl Morlog {
             let Some(states) = states else { continue };
             for word in states.ulog_words() {
                 self.logs.ends[log].redo -= 1;
-                if self.mutants.has(Mutant::CommitLeavesUlog) {
+                if !self.rules.commit_logs_ulog() {
                     continue;
                 }
                 let (addr, dirty) = (line.word(word), states.dirty[word]);
@@ -101,12 +100,12 @@ impl Morlog {
                 port.emit(Event::RedoFoundInL1);
                 self.batches[log].push(Record { kind, addr, redo, dirty, ..owner.record() });
             }
-            if self.mutants.has(Mutant::StatesOutliveIds) {
+            if self.rules.states_end_with_ids() {
+                self.states.remove(core, line);
+            } else {
                 let line = self.states.get(core, line).expect("just seen");
                 let ulog = line.states.iter_mut().filter(|s| **s == State::ULog);
                 ulog.for_each(|s| *s = State::URLog);
-            } else {
-                self.states.remove(core, line);
             }
         }
     }
@@ -128,9 +127,9 @@ impl Morlog {
             buffered += 1;
         }
         let to_come = running.ulog + buffered;
-        let ulog = match self.mutants.has(Mutant::LinesAreCounted) {
-            false => to_come,
-            true => self.lines_with_ulog(&running),
+        let ulog = match self.rules.ulog_words_are_counted() {
+            true => to_come,
+            false => self.lines_with_ulog(&running),
         };
         let number = self.ends(running.owner, running.first_group, to_come, false);
         let what = Waiting::Commit { ulog, number };
@@ -251,8 +250,8 @@ impl Morlog {
         let owner = self.owner(tx);
         let is_in_use = self.ended.iter().any(|ended| ended.owner == owner)
             || self.in_flight.iter().any(|sent| sent.owner == owner);
-        let skipped = [Mutant::IdsAreNotAwaited, Mutant::StatesOutliveIds];
-        if !is_in_use || skipped.iter().any(|&skipped| self.mutants.has(skipped)) {
+        let awaited = self.rules.ids_are_awaited() && self.rules.states_end_with_ids();
+        if !is_in_use || !awaited {
             return false;
         }
         port.emit(Event::WaitsForId { thread: tx.thread });
@@ -262,7 +261,7 @@ impl Morlog {
 
     /// Ids wrap around: state with a reused id must not be mistaken for the new transaction's.
     pub fn clear_states_if_ids_come_round(&mut self, port: &mut Port<'_>, tx: Tx) {
-        if self.owner(tx).id != 0 || self.mutants.has(Mutant::StatesOutliveIds) {
+        if self.owner(tx).id != 0 || !self.rules.states_end_with_ids() {
             return;
         }
         self.release_states(port, tx.thread, |_| true);

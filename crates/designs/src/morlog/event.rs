@@ -1,16 +1,16 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LineAddr};
 use graven_machine::cover_points;
-use graven_machine::design::{DesignEvent, Observation};
 
+use crate::events::events;
 use crate::packed_log::Record;
 use crate::{force_write_back, packed_log};
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -60,217 +60,110 @@ cover_points! {
     TruncationWaits = "truncation-waits", "a truncation waited for data to become durable";
 }
 
-/// Something that happens.
-#[derive(Clone, Debug)]
-pub enum Event {
+events! {
+    /// Something that happens.
+    #[derive(Clone, Debug)]
+    pub enum Event;
+
     // ---- undo+redo entries ---------------------------------------------------------------------
     /// A store leaves its word as it was: no entry.
-    Ignored,
+    Ignored => counts log_entries_ignored += 1;
     /// A store was merged into the undo+redo entry of its word.
-    Merged { addr: Addr, value: u64 },
+    Merged { addr: Addr, value: u64 } =>
+        counts log_entries_merged += 1; covers Merged;
+        says "a store of {value:#x} is merged into the entry of {addr}";
     /// The first store to a word made an undo+redo entry, which makes the buffer hold `occupied`.
-    UndoRedoEntry { addr: Addr, undo: u64, redo: u64, occupied: usize },
+    UndoRedoEntry { addr: Addr, undo: u64, redo: u64, occupied: usize } =>
+        counts log_entries += 1; raises log_buffer_max to occupied as u64;
+        says "undo+redo entry of {addr}: {undo:#x} -> {redo:#x}";
     /// An entry found the undo+redo buffer full.
-    BufferFull,
+    BufferFull => covers BufferFull;
     /// Undo+redo entries without a changed byte were dropped.
-    SilentDropped { entries: u64 },
+    SilentDropped { entries: u64 } => counts log_entries_ignored += entries; covers Silent;
     /// A line leaves the caches, and so its undo+redo entries, and all before them, must leave the buffer.
-    Hurried { line: LineAddr, entries: usize },
-
+    Hurried { line: LineAddr, entries: usize } =>
+        counts log_entries_hurried += entries as u64; covers Hurried;
+        says "{line} leaves the caches: {entries} entries must leave the buffer";
     // ---- redo data -----------------------------------------------------------------------------
     /// URLog → ULog: the newest redo data of a word is in the L1 only.
-    BecomesULog { addr: Addr },
+    BecomesULog { addr: Addr } =>
+        covers Ulog;
+        says "{addr} is ULog: its redo data stays in the L1";
     /// A line with a word in state ULog left its L1.
-    ULogLeftL1,
+    ULogLeftL1 => covers UlogLeftL1;
     /// A line's states passed to another transaction.
-    OwnerChanged,
+    OwnerChanged => covers OwnerChanged;
     /// A redo entry of a word, whose redo data only an L1 had.
-    RedoEntry { addr: Addr, value: u64 },
+    RedoEntry { addr: Addr, value: u64 } =>
+        counts log_redo_entries += 1;
+        says "redo entry of {addr}: {value:#x}";
     /// A redo entry found the redo buffer full.
-    RedoBufferFull,
+    RedoBufferFull => covers RedoBufferFull;
     /// The end of a transaction found redo data of a word in the L1, which goes straight to the log.
-    RedoFoundInL1,
+    RedoFoundInL1 => counts log_redo_entries += 1;
     /// Redo entries of a word were dropped because it is stored to again.
-    RedoStoredAgain { addr: Addr, entries: usize },
+    RedoStoredAgain { addr: Addr, entries: usize } =>
+        counts redo_discarded_stored_again += entries as u64; covers RedoStoredAgain;
+        says "{addr} is stored to again: its redo entry is dropped";
     /// A redo entry was dropped when its line was sent home (literal).
-    RedoDropped { addr: Addr },
+    RedoDropped { addr: Addr } =>
+        counts redo_discarded_at_home += 1;
+        says "the redo entry of {addr} is dropped";
     /// The word of a redo entry is durable at home.
-    RedoAtHome { addr: Addr },
+    RedoAtHome { addr: Addr } =>
+        counts redo_discarded_at_home += 1; covers RedoAtHome;
+        says "{addr} is at home: its redo data need not be logged";
     /// Redo entries at home have a record in place of their data: the first of a line.
-    InPlaceRecord,
-
+    InPlaceRecord => counts redo_in_place_records += 1;
     // ---- the log -------------------------------------------------------------------------------
     /// The log came round.
-    LogWrapped,
+    LogWrapped => covers LogWrapped;
     /// A record is sent to a log, in a batch that begins in this group.
-    RecordSent { log: usize, group: u64, record: Record },
+    RecordSent { log: usize, group: u64, record: Record } =>
+        covers LateRedo if record.late;
+        says "log {log}, group {group}: {record}";
     /// Delay-persistence: a transaction commits, and `ulog` words of its redo data are still to come.
-    Committed { number: u64, ulog: u32 },
+    Committed { number: u64, ulog: u32 } =>
+        says "commit {number}: {ulog} words of redo data are still to come";
     /// A commit, and all before it, are persistent.
-    Persistent { number: u64 },
-
+    Persistent { number: u64 } => says "commit {number} is persistent";
     // ---- stores that bypass the caches ---------------------------------------------------------
     /// A word was parked in DRAM, and has a redo entry.
-    Parked { addr: Addr, value: u64 },
+    Parked { addr: Addr, value: u64 } =>
+        counts log_redo_entries += 1; covers Parked;
+        says "{addr} is parked in DRAM; redo entry of {value:#x}";
     /// A line with parked words was read.
-    ParkedRead,
+    ParkedRead => does |to| to.count_dram_read();
     /// The parked words of a line go home.
-    ParkedGoHome { line: LineAddr },
-
+    ParkedGoHome { line: LineAddr } => says "parked words of {line} go home";
     // ---- truncation ----------------------------------------------------------------------------
     /// A scan begins, with the logs ending before these groups.
-    ScanBegins { tails: Vec<u64> },
+    ScanBegins { tails: Vec<u64> } => says "scan begins; the logs end before groups {tails:?}";
     /// A scan ends, after which the heads may move to these groups.
-    ScanEnds { heads: Vec<u64> },
+    ScanEnds { heads: Vec<u64> } => says "scan ends; the heads may move to groups {heads:?}";
     /// A scan is to force a line home that holds redo data of a committed transaction.
-    LateByScan,
+    LateByScan => covers LateByScan;
     /// A scan forces a line home.
-    ForcedHome { line: LineAddr },
+    ForcedHome { line: LineAddr } => says "scan forces {line} home";
     /// A line is forced home because a log or the transaction table is full.
-    PressedHome,
+    PressedHome => covers PressedHome;
     /// Heads cannot move before data is durable.
-    TruncationWaits,
+    TruncationWaits => covers TruncationWaits;
     /// The new head of a log is durable.
-    HeadMoved { log: usize, head: u64 },
+    HeadMoved { log: usize, head: u64 } =>
+        covers HeadMoved;
+        says "the head of log {log} has moved to group {head}";
     /// Groups of a log may be used again.
-    GroupsFreed { groups: u64 },
+    GroupsFreed { groups: u64 } => counts log_groups_truncated += groups;
     /// A thread waits for room in its log; it is the first that does, or not.
-    WaitsForSpace { thread: ThreadId, first: bool },
+    WaitsForSpace { thread: ThreadId, first: bool } =>
+        counts log_overflows += u64::from(first); covers LogFull if first;
+        says "thread {thread} waits for room in its log";
     /// A thread waits until its earlier transaction of the same id has left.
-    WaitsForId { thread: ThreadId },
+    WaitsForId { thread: ThreadId } =>
+        covers IdInUse;
+        says "thread {thread} waits for the id of its transaction";
 
-    // ---- mechanisms ----------------------------------------------------------------------------
-    /// Something happens in a scan.
-    Scan(force_write_back::Event),
-    /// Something happens to records on their way to the log.
-    Packed(packed_log::Event),
-}
-
-impl From<force_write_back::Event> for Event {
-    fn from(event: force_write_back::Event) -> Event {
-        Event::Scan(event)
-    }
-}
-
-impl From<packed_log::Event> for Event {
-    fn from(event: packed_log::Event) -> Event {
-        Event::Packed(event)
-    }
-}
-
-impl DesignEvent for Event {
-    type Counters = Counters;
-    type Cover = Cover;
-
-    #[inline(always)]
-    fn observe(self, to: &mut Observation<'_, Event>) {
-        match self {
-            Event::Ignored => to.count().log_entries_ignored += 1,
-            Event::Merged { addr, value } => {
-                to.count().log_entries_merged += 1;
-                to.cover(Cover::Merged);
-                to.explain(|| format!("a store of {value:#x} is merged into the entry of {addr}"));
-            }
-            Event::UndoRedoEntry { addr, undo, redo, occupied } => {
-                let counters = to.count();
-                counters.log_entries += 1;
-                counters.log_buffer_max = counters.log_buffer_max.max(occupied as u64);
-                to.explain(|| format!("undo+redo entry of {addr}: {undo:#x} -> {redo:#x}"));
-            }
-            Event::BufferFull => to.cover(Cover::BufferFull),
-            Event::SilentDropped { entries } => {
-                to.count().log_entries_ignored += entries;
-                to.cover(Cover::Silent);
-            }
-            Event::Hurried { line, entries } => {
-                to.count().log_entries_hurried += entries as u64;
-                to.cover(Cover::Hurried);
-                to.explain(|| {
-                    format!("{line} leaves the caches: {entries} entries must leave the buffer")
-                });
-            }
-
-            Event::BecomesULog { addr } => {
-                to.cover(Cover::Ulog);
-                to.explain(|| format!("{addr} is ULog: its redo data stays in the L1"));
-            }
-            Event::ULogLeftL1 => to.cover(Cover::UlogLeftL1),
-            Event::OwnerChanged => to.cover(Cover::OwnerChanged),
-            Event::RedoEntry { addr, value } => {
-                to.count().log_redo_entries += 1;
-                to.explain(|| format!("redo entry of {addr}: {value:#x}"));
-            }
-            Event::RedoBufferFull => to.cover(Cover::RedoBufferFull),
-            Event::RedoFoundInL1 => to.count().log_redo_entries += 1,
-            Event::RedoStoredAgain { addr, entries } => {
-                to.count().redo_discarded_stored_again += entries as u64;
-                to.cover(Cover::RedoStoredAgain);
-                to.explain(|| format!("{addr} is stored to again: its redo entry is dropped"));
-            }
-            Event::RedoDropped { addr } => {
-                to.count().redo_discarded_at_home += 1;
-                to.explain(|| format!("the redo entry of {addr} is dropped"));
-            }
-            Event::RedoAtHome { addr } => {
-                to.count().redo_discarded_at_home += 1;
-                to.cover(Cover::RedoAtHome);
-                to.explain(|| format!("{addr} is at home: its redo data need not be logged"));
-            }
-            Event::InPlaceRecord => to.count().redo_in_place_records += 1,
-
-            Event::LogWrapped => to.cover(Cover::LogWrapped),
-            Event::RecordSent { log, group, record } => {
-                to.cover_if(record.late, Cover::LateRedo);
-                to.explain(|| format!("log {log}, group {group}: {record}"));
-            }
-            Event::Committed { number, ulog } => {
-                to.explain(|| {
-                    format!("commit {number}: {ulog} words of redo data are still to come")
-                });
-            }
-            Event::Persistent { number } => {
-                to.explain(|| format!("commit {number} is persistent"));
-            }
-
-            Event::Parked { addr, value } => {
-                to.count().log_redo_entries += 1;
-                to.cover(Cover::Parked);
-                to.explain(|| format!("{addr} is parked in DRAM; redo entry of {value:#x}"));
-            }
-            Event::ParkedRead => to.count_dram_read(),
-            Event::ParkedGoHome { line } => {
-                to.explain(|| format!("parked words of {line} go home"));
-            }
-
-            Event::ScanBegins { tails } => {
-                to.explain(|| format!("scan begins; the logs end before groups {tails:?}"));
-            }
-            Event::ScanEnds { heads } => {
-                to.explain(|| format!("scan ends; the heads may move to groups {heads:?}"));
-            }
-            Event::LateByScan => to.cover(Cover::LateByScan),
-            Event::ForcedHome { line } => to.explain(|| format!("scan forces {line} home")),
-            Event::PressedHome => to.cover(Cover::PressedHome),
-            Event::TruncationWaits => to.cover(Cover::TruncationWaits),
-            Event::HeadMoved { log, head } => {
-                to.cover(Cover::HeadMoved);
-                to.explain(|| format!("the head of log {log} has moved to group {head}"));
-            }
-            Event::GroupsFreed { groups } => to.count().log_groups_truncated += groups,
-            Event::WaitsForId { thread } => {
-                to.cover(Cover::IdInUse);
-                to.explain(|| format!("thread {thread} waits for the id of its transaction"));
-            }
-            Event::WaitsForSpace { thread, first } => {
-                if first {
-                    to.count().log_overflows += 1;
-                    to.cover(Cover::LogFull);
-                }
-                to.explain(|| format!("thread {thread} waits for room in its log"));
-            }
-
-            Event::Scan(event) => event.observe(to),
-            Event::Packed(event) => event.observe(to),
-        }
-    }
+    part Scan(force_write_back::Event);
+    part Packed(packed_log::Event);
 }

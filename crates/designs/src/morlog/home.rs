@@ -7,7 +7,6 @@
 use graven_base::memory::{Addr, LineAddr, WordMask};
 use graven_machine::request::WriteOrder;
 
-use super::Mutant;
 use super::buffers::{Place, Redo};
 use super::event::Event;
 use super::line_state::Line;
@@ -15,23 +14,24 @@ use super::protocol::{DataWrite, Morlog, Port, Write};
 use super::table::Holder;
 use crate::force_write_back::Forced;
 
-/// Whether a word is among those of a line.
+/// Returns true if a word is among those of a line.
 fn is_among(addr: Addr, line: LineAddr, mask: WordMask) -> bool {
     addr.line() == line && mask >> addr.word_in_line() & 1 != 0
 }
 
 impl Morlog {
-    /// What the write of a line, about to be sent, must wait for. Its undo+redo entries leave the buffer.
+    /// Returns the order that the write of a line, about to be sent, must wait for. Its undo+redo
+    /// entries leave the buffer.
     pub fn order_before(&mut self, port: &mut Port<'_>, line: LineAddr) -> WriteOrder {
         if !self.ordered {
             return WriteOrder::NONE;
         }
         let entries = self.undo_redo.ahead_of_line(line);
-        if entries > 0 && !self.mutants.has(Mutant::EntriesStay) {
+        if entries > 0 && self.rules.entries_leave_before_line() {
             port.emit(Event::Hurried { line, entries });
             self.send_undo_redo(port, entries);
         }
-        if port.is_durable(self.last_undo) || self.mutants.has(Mutant::DataDoesNotWait) {
+        if port.is_durable(self.last_undo) || !self.rules.data_waits() {
             return WriteOrder::NONE;
         }
         self.last_undo
@@ -44,10 +44,10 @@ impl Morlog {
             return;
         }
         port.emit(Event::ULogLeftL1);
-        if self.mutants.has(Mutant::EvictionLogsNothing) {
-            self.give_up_redo(&old);
-        } else {
+        if self.rules.eviction_logs_redo() {
             self.save_redo(port, &old);
+        } else {
+            self.give_up_redo(&old);
         }
     }
 
@@ -64,8 +64,8 @@ impl Morlog {
         }
     }
 
-    /// What the caches have of words of a line is about to be sent home, in the write that this returns; the transaction
-    /// table hears of it.
+    /// Notes that the caches' words of a line are about to be sent home, in the write that this
+    /// returns, and tells the transaction table.
     pub fn cached_words_leave(
         &mut self,
         port: &mut Port<'_>,
@@ -76,7 +76,7 @@ impl Morlog {
         let data = self.data_leaves(port, line, mask, forced);
         if let Some(table) = &mut self.table {
             table.leaves(Holder::Cached(line), data.number);
-            if self.mutants.has(Mutant::TableCountsSent) {
+            if !self.rules.table_counts_durable() {
                 table.durable(data.number);
             }
         }
@@ -94,12 +94,12 @@ impl Morlog {
         self.data_writes_sent += 1;
         let number = self.data_writes_sent;
         let epoch = self.data_writes.sent();
-        if self.mutants.has(Mutant::DiscardLeavesNothing) {
+        if !self.rules.discard_is_recorded() {
             self.discard_silently(port, line, mask);
         }
-        let sent = match self.mutants.has(Mutant::HomeWhenSent) {
-            false => Place::Leaving(number),
-            true => Place::Home,
+        let sent = match self.rules.home_when_durable() {
+            true => Place::Leaving(number),
+            false => Place::Home,
         };
         let goes = |r: &&mut Redo| r.place == Place::Here && is_among(r.addr, line, mask);
         for redo in self.redo.iter_mut().filter(goes) {

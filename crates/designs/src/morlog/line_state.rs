@@ -68,7 +68,7 @@ pub struct LineStates {
 }
 
 impl LineStates {
-    /// Of the L1s of so many cores.
+    /// Makes the states of the L1s of `cores` cores.
     pub fn new(config: &Config, cores: u32) -> Self {
         let l1 = config.get::<L1Config>();
         let ways = l1.ways as usize;

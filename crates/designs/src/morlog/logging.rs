@@ -6,7 +6,6 @@ use graven_base::time::{Cycle, NEVER};
 use graven_machine::design::{Stall, Store};
 use graven_machine::request::WriteOrder;
 
-use super::Mutant;
 use super::buffers::{Place, Redo, UndoRedo, Waiting};
 use super::event::Event;
 use super::line_state::{Line, Owner, State};
@@ -58,9 +57,8 @@ impl Morlog {
     /// The L1 word takes the redo data in place.
     fn update_in_l1(&mut self, store: &Store, word: usize) {
         let (owner, changed) = (self.owner(store.tx), self.changed(store.old, store.new));
-        let replaces = self.mutants.has(Mutant::FlagOfLastStore);
         let line = self.states.get(store.core, store.addr.line()).expect("it has states");
-        if line.states[word] == State::URLog || replaces {
+        if line.states[word] == State::URLog || !self.rules.flags_add_up() {
             line.dirty[word] = 0;
         }
         line.states[word] = State::ULog;
@@ -75,14 +73,13 @@ impl Morlog {
 
     /// Puts a store into the undo+redo entry that its transaction has in the buffer for the word.
     fn merge(&mut self, port: &mut Port<'_>, store: &Store) -> bool {
-        let takes_undo = self.mutants.has(Mutant::MergeTakesUndo);
         let owner = self.owner(store.tx);
         let Some(entry) = self.undo_redo.find(store.addr, owner) else {
             return false;
         };
         let Waiting::Entry { undo, redo, .. } = &mut entry.what else { return false };
         *redo = store.new;
-        if takes_undo {
+        if !self.rules.merge_keeps_undo() {
             *undo = store.old;
         }
         self.touched(owner, Holder::Cached(store.addr.line()));
@@ -99,8 +96,7 @@ impl Morlog {
         if !self.has_place(port, tx.thread) {
             return Stall::Retry;
         }
-        let owes =
-            self.discard_stored_again(port, store) && !self.mutants.has(Mutant::DebtIsForgotten);
+        let owes = self.discard_stored_again(port, store) && self.rules.debt_is_kept();
         self.core_of[tx.thread as usize] = core;
         self.running_of(store);
         self.logs.end(tx.thread).undo_redo += 1;
@@ -151,7 +147,7 @@ impl Morlog {
 
     /// Redo data of the word in the redo buffer is superseded (§III-B). Returns whether there was any.
     pub fn discard_stored_again(&mut self, port: &mut Port<'_>, store: &Store) -> bool {
-        if self.mutants.has(Mutant::RedoOutlivesStore) {
+        if !self.rules.store_discards_redo() {
             return false;
         }
         let owner = self.owner(store.tx);
@@ -170,7 +166,7 @@ impl Morlog {
     /// that only the L1 has is saved first.
     fn take_over_line(&mut self, port: &mut Port<'_>, core: u32, line: LineAddr, owner: Owner) {
         let Some(states) = self.states.get(core, line) else { return };
-        if states.owner == owner || self.mutants.has(Mutant::OwnersAreNotCompared) {
+        if states.owner == owner || !self.rules.owners_are_compared() {
             return;
         }
         let old = self.states.remove(core, line).expect("just seen");
@@ -195,7 +191,7 @@ impl Morlog {
         }
     }
 
-    /// Whether the transaction that ids stand for has committed; nothing if it has left.
+    /// Returns true if the transaction that ids stand for has committed; `None` if it has left.
     pub fn is_late(&self, owner: Owner) -> Option<bool> {
         let running = self.running[owner.thread as usize].as_ref();
         if running.is_some_and(|running| running.owner == owner) {
@@ -206,7 +202,8 @@ impl Morlog {
 
     // ---- out of the undo+redo buffer -----------------------------------------------------------
 
-    /// Whether an entry finds a place in the undo+redo buffer; if not, the thread waits for one.
+    /// Returns true if an entry finds a place in the undo+redo buffer; otherwise the thread waits
+    /// for one.
     pub fn has_place(&mut self, port: &mut Port<'_>, thread: ThreadId) -> bool {
         if self.undo_redo.is_full() {
             port.emit(Event::BufferFull);
@@ -250,7 +247,7 @@ impl Morlog {
         }
     }
 
-    /// Sends the oldest entries of the undo+redo buffer, so many or as many as there are.
+    /// Sends the oldest entries of the undo+redo buffer, at most `count`.
     pub fn send_undo_redo(&mut self, port: &mut Port<'_>, count: usize) {
         let mut left = count.min(self.undo_redo.len());
         while left > 0 {
@@ -271,8 +268,8 @@ impl Morlog {
         }
     }
 
-    /// Moves so many of the oldest entries of the undo+redo buffer into the batches at hand; with several logs, up to
-    /// the first commit record among them. Returns how many are left.
+    /// Moves `count` of the oldest entries of the undo+redo buffer into the batches at hand; with
+    /// several logs, up to the first commit record among them. Returns how many are left.
     pub fn pack_undo_redo(&mut self, count: usize) -> usize {
         for left in (0..count).rev() {
             let UndoRedo { owner, core, what, .. } =
@@ -283,7 +280,7 @@ impl Morlog {
                 }
                 Waiting::Commit { ulog, number } => {
                     self.pack_commit(owner, number, ulog);
-                    if self.logs.ends.len() > 1 && !self.mutants.has(Mutant::RecordsPassCommits) {
+                    if self.logs.ends.len() > 1 && self.rules.records_follow_commits() {
                         return left;
                     }
                 }
@@ -363,7 +360,7 @@ impl Morlog {
         let head = self.logs.ends[log].head;
         let ordered = self.delay_persistence
             && self.logs.ends.len() > 1
-            && !self.mutants.has(Mutant::RecordsPassCommits);
+            && self.rules.records_follow_commits();
         let packer = &mut self.logs.ends[log].packer;
         let after = self.last_commit;
         let sent = packer.send(port, batch, after, |_| Write::Log);
@@ -465,7 +462,8 @@ impl Morlog {
         self.retire(port);
     }
 
-    /// Whether a transaction's log has room for an entry, and if it is the first, for what comes with that.
+    /// Returns true if a transaction's log has room for an entry, and if it is the first, for what
+    /// comes with that.
     pub fn has_space_for_first(&self, tx: Tx) -> bool {
         match self.running[tx.thread as usize] {
             Some(_) => self.has_space(tx, 1),
@@ -473,7 +471,7 @@ impl Morlog {
         }
     }
 
-    /// Whether a transaction's log has room for so many groups more.
+    /// Returns true if a transaction's log has room for `groups` groups more.
     pub fn has_space(&self, tx: Tx, groups: u64) -> bool {
         self.logs.ends[self.logs.of(tx.thread)].free_groups() >= groups
     }

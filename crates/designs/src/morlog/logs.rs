@@ -7,8 +7,8 @@
 //! and must not be redone, whatever is left of it in its log. It moves before the heads do. A second such
 //! word, the *void* flag (word 2), is for recovery: once it is set, all logs are empty.
 
-use super::{LogType, MorlogConfig, Mutant};
-use crate::force_write_back::log_bytes_for;
+use super::{LogType, MorlogConfig, Rules};
+use crate::force_write_back;
 use crate::packed_log::{Faults, Format, Log, Packer};
 use graven_base::config::{Config, ConfigError, Size};
 use graven_base::ids::ThreadId;
@@ -19,27 +19,20 @@ use graven_machine::design::DesignContext;
 /// Fewest groups per thread for which a log is worth its name.
 const GROUPS_PER_THREAD_MIN: u64 = 6;
 
-/// Where the logs of a context lie.
+/// Places of the logs of a context.
 #[derive(Clone, Debug)]
 pub struct Places {
     pub logs: Vec<Log>,
     /// The commit number up to which everything is at home.
     pub horizon: Addr,
-    /// Whether all logs are empty, whatever they hold.
+    /// Address of the void flag: if it is set, all logs are empty, whatever they hold.
     pub void: Addr,
 }
 
 /// Bytes of all logs: as configured, or what the scan interval asks for.
 pub fn bytes(config: &Config) -> u64 {
     let morlog = config.get::<MorlogConfig>();
-    match (morlog.log_bytes.0, morlog.scan_interval_cycles) {
-        (0, interval) => {
-            let wanted =
-                if interval == 0 { Size::mb(4).0 } else { log_bytes_for(interval, config) };
-            wanted.min(config.get::<PmConfig>().log_region_bytes.0)
-        }
-        (given, _) => given,
-    }
+    force_write_back::log_bytes(morlog.log_bytes, morlog.scan_interval_cycles, config)
 }
 
 /// Lines of all logs.
@@ -49,14 +42,14 @@ pub fn lines(config: &Config) -> u64 {
 
 /// The mutants of the log itself.
 fn faults(context: &DesignContext) -> Faults {
-    let mutants = context.mutants();
+    let rules = Rules::of(context);
     Faults {
-        torn_bit_stays: mutants.has(Mutant::TornBitStays),
-        one_torn_bit: mutants.has(Mutant::OneTornBit),
-        not_cleared: mutants.has(Mutant::LogNotCleared),
-        metadata_first: mutants.has(Mutant::MetadataFirst),
-        holes_are_skipped: mutants.has(Mutant::HolesAreSkipped),
-        both_differential: mutants.has(Mutant::BothDifferential),
+        torn_bit_stays: !rules.torn_bit_turns(),
+        one_torn_bit: !rules.every_word_has_torn_bit(),
+        not_cleared: !rules.log_is_cleared(),
+        metadata_first: !rules.metadata_follows_data(),
+        holes_are_skipped: !rules.holes_end_the_log(),
+        both_differential: !rules.one_word_stays_whole(),
     }
 }
 
@@ -79,8 +72,8 @@ impl Places {
     }
 }
 
-/// What each thread gets of so many bytes for all. (If the size is derived, the gaps between the logs are
-/// taken off it.)
+/// Share of each thread in `bytes` bytes for all. (If the size is derived, the gaps between the
+/// logs are taken off it.)
 fn per_thread(bytes: u64, context: &DesignContext) -> u64 {
     let is_derived = context.config.get::<MorlogConfig>().log_bytes.0 == 0;
     let gap = context.thread_area(1, 0).0 - context.log_start.0 + MEDIA_LINE_BYTES;
@@ -167,7 +160,7 @@ impl Logs {
         }
     }
 
-    /// Which log a thread's records go to.
+    /// Number of the log that a thread's records go to.
     #[inline]
     pub fn of(&self, thread: ThreadId) -> usize {
         if self.ends.len() == 1 { 0 } else { thread as usize }
@@ -178,7 +171,7 @@ impl Logs {
         &mut self.ends[log]
     }
 
-    /// Where each log ends now.
+    /// Ends of the logs now.
     pub fn tails(&self) -> Vec<u64> {
         self.ends.iter().map(|end| end.packer.tail()).collect()
     }

@@ -2,7 +2,8 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | parameters, mutants | §III-A, §VI-A |
+//! | `mod` | parameters | §III-A, §VI-A |
+//! | `rules` | the rules of the protocol, and the mutants that break them | |
 //! | `protocol` | the design's state, and what it does when the machine calls | §III-A |
 //! | `event` | what happens, counted and traced; cover points | |
 //! | `line_state` | the L1 extension: owners and word states | §III-B, Fig. 7, Fig. 8 |
@@ -68,6 +69,7 @@ mod logs;
 mod non_temporal;
 mod protocol;
 mod recovery;
+mod rules;
 mod table;
 mod truncation;
 
@@ -79,12 +81,13 @@ use graven_machine::config::{L1Config, traversal_cycles};
 use graven_machine::design::{
     Acknowledgement, DesignContext, DesignInfo, Guarantee, PluggedDesign, Step, plug,
 };
-use graven_machine::mutants;
 
 use crate::force_write_back::{SCANS, TRANSACTION_BYTES_MIN};
 use crate::packed_log::ULOG_MAX;
+use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use protocol::Morlog;
+use rules::Rules;
 
 choice! {
     /// How logs are laid out (§III-F).
@@ -162,7 +165,7 @@ pub const INFO: DesignInfo = DesignInfo {
     },
     format: recovery::format,
     recover: recovery::recover,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
@@ -205,88 +208,6 @@ const STRESS: &[(&str, &[&str])] = &[
     ("morlog.transaction_id_bits", &["2", "8", "16"]),
 ];
 
-mutants! {
-    /// A redo entry is discarded when its line leaves the LLC, and nothing records that (literal, §III-B).
-    DiscardLeavesNothing = "discard-leaves-nothing";
-    /// A word's dirty flag is that of its last store (literal, §IV-A, §V).
-    FlagOfLastStore = "flag-of-last-store";
-    /// Undo restores the bytes of the dirty flag only (literal, §IV-A).
-    UndoInDirtyBytes = "undo-in-dirty-bytes";
-    /// The ulog counter counts L1 lines, and not what waits in the redo buffer (literal, §III-C).
-    LinesAreCounted = "lines-are-counted";
-    /// With a log per thread, records that leave the buffer together are sent log by log, some before the
-    /// commit records that are before them in the buffer (literal, §III-F).
-    RecordsPassCommits = "records-pass-commits";
-    /// When ids come round, word states are not cleared, and no transaction waits for its id (literal, §III-B).
-    StatesOutliveIds = "states-outlive-ids";
-    /// A transaction does not wait until the one that had its id before has left.
-    IdsAreNotAwaited = "ids-are-not-awaited";
-    /// An unchanged entry is dropped even if redo data was dropped in its favour (literal, §III-B with §IV-A).
-    DebtIsForgotten = "debt-is-forgotten";
-    /// The undo and the redo word of one entry may both be without their clean bytes (against §IV-B).
-    BothDifferential = "both-differential";
-    /// Data does not wait for its undo+redo records.
-    DataDoesNotWait = "data-does-not-wait";
-    /// A line's undo+redo entries stay in the buffer when it leaves the caches.
-    EntriesStay = "entries-stay";
-    /// A merge takes the undo word of the later store.
-    MergeTakesUndo = "merge-takes-undo";
-    /// Another transaction's store finds the line's states valid.
-    OwnersAreNotCompared = "owners-are-not-compared";
-    /// A line that leaves its L1 takes its redo data along.
-    EvictionLogsNothing = "eviction-logs-nothing";
-    /// A transaction's end leaves the ULog words of the L1 where they are.
-    CommitLeavesUlog = "commit-leaves-ulog";
-    /// A transaction's end leaves its entries in the redo buffer.
-    CommitLeavesRedo = "commit-leaves-redo";
-    /// A commit is acknowledged when its record has been sent.
-    CommitDoesNotWait = "commit-does-not-wait";
-    /// A redo entry stays when its word is stored to again.
-    RedoOutlivesStore = "redo-outlives-store";
-    /// Redo data counts as home when its line has been sent.
-    HomeWhenSent = "home-when-sent";
-    /// Parked words leave the caches with their line.
-    ParkedWordsLeave = "parked-words-leave";
-    /// Parked words go home at the end of their transaction, whether its commit is durable or not.
-    ParkedWordsHurry = "parked-words-hurry";
-    /// Recovery takes every transaction with a commit record for whole.
-    CounterIsIgnored = "counter-is-ignored";
-    /// Recovery redoes whole transactions behind one that is not.
-    PrefixIsIgnored = "prefix-is-ignored";
-    /// Transactions leave the log in any order.
-    HeadPassesEnding = "head-passes-ending";
-    /// The head passes records of running transactions.
-    HeadPassesRunning = "head-passes-running";
-    /// The head does not wait until data is durable.
-    HeadDoesNotWait = "head-does-not-wait";
-    /// The log is truncated up to where it ended when the last scan began, not the one before.
-    OneScanIsEnough = "one-scan-is-enough";
-    /// Scans flag lines and write none back.
-    NothingIsForced = "nothing-is-forced";
-    /// Groups are used again when the new head has been sent, not when it is durable.
-    GroupsFreeEarly = "groups-free-early";
-    /// A transaction's lines count as home when they have been sent (transaction table).
-    TableCountsSent = "table-counts-sent";
-    /// Transactions leave the table in any order (several logs).
-    TableInAnyOrder = "table-in-any-order";
-    /// The torn bit is the same in every pass over the log.
-    TornBitStays = "torn-bit-stays";
-    /// Only the first word of a record has a torn bit.
-    OneTornBit = "one-torn-bit";
-    /// The creation of a log sets the head and leaves the blocks as they are.
-    LogNotCleared = "log-not-cleared";
-    /// Metadata does not wait for its data.
-    MetadataFirst = "metadata-first";
-    /// Recovery goes on behind a hole.
-    HolesAreSkipped = "holes-are-skipped";
-    /// Recovery undoes the oldest records first.
-    UndoOldestFirst = "undo-oldest-first";
-    /// Recovery redoes transactions in the order of threads, not of commits.
-    RedoByThread = "redo-by-thread";
-    /// Recovery moves the heads before it writes words.
-    RecoveryMovesHeadFirst = "recovery-moves-head-first";
-}
-
 /// Delay-persistence keeps a prefix of the transactions; an unsafe buffer keeps nothing.
 fn guarantee(config: &Config) -> Guarantee {
     let morlog = config.get::<MorlogConfig>();
@@ -304,15 +225,18 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "morlog-literal",
     summary: "morlog as its text literally reads (unsafe: loses data)",
     default: false,
-    inherent: Mutant::all(&[
-        Mutant::DiscardLeavesNothing,
-        Mutant::FlagOfLastStore,
-        Mutant::DebtIsForgotten,
-        Mutant::UndoInDirtyBytes,
-        Mutant::LinesAreCounted,
-        Mutant::RecordsPassCommits,
-        Mutant::StatesOutliveIds,
-    ]),
+    inherent: named(
+        Rules::MUTANTS,
+        &[
+            "discard-leaves-nothing",
+            "flag-of-last-store",
+            "debt-is-forgotten",
+            "undo-in-dirty-bytes",
+            "lines-are-counted",
+            "records-pass-commits",
+            "states-outlive-ids",
+        ],
+    ),
     ..INFO
 };
 

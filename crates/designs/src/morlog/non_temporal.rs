@@ -4,7 +4,7 @@
 //! To make undo data of a store that bypasses the caches, its line would have to be read. So there is none, and
 //! the word must not reach its home before the transaction has committed: it is parked in a line of DRAM. What is
 //! read of its home line comes with the parked words; what leaves the caches of it leaves without them. All
-//! bytes count as dirty, since nobody knows the old ones.
+//! bytes count as dirty, since the old ones are not known.
 //!
 //! Left open by the paper, and decided here: a line of the region belongs to one home line and one transaction. If
 //! none is free, and always with delay-persistence, the store goes through the caches like any other (with
@@ -40,11 +40,11 @@ pub struct Parked {
 #[derive(Debug)]
 pub struct Parking {
     lines: Vec<Option<Parked>>,
-    /// How many of them are somebody's: mostly none.
+    /// Number of them that belong to a transaction: mostly 0.
     used: usize,
-    /// Of a line of DRAM.
+    /// Cycles of reading a line of DRAM.
     read: Cycle,
-    /// Of a line of PM, for what is not parked of it.
+    /// Cycles of reading a line of PM, for the words of it that are not parked.
     read_home: Cycle,
 }
 
@@ -81,7 +81,7 @@ impl Parking {
         at as u64 * LINE_BYTES + word as u64 * WORD_BYTES
     }
 
-    /// Whether a transaction has a word parked.
+    /// Returns true if a transaction has a word parked.
     pub fn holds(&self, owner: Owner, addr: Addr) -> bool {
         let word = addr.word_in_line();
         self.of(owner, addr.line()).is_some_and(|at| {
@@ -107,7 +107,7 @@ impl Parking {
 }
 
 impl Morlog {
-    /// Whether a line of the region is, or could be, a transaction's for a home line.
+    /// Returns true if a line of the region is, or could be, a transaction's for a home line.
     pub fn can_park(&self, owner: Owner, line: LineAddr) -> bool {
         let parking = &self.parking;
         !self.delay_persistence
@@ -136,7 +136,7 @@ impl Morlog {
         Stall::None
     }
 
-    /// What is read of a line of which words are parked, and how long that takes.
+    /// Reads a line of which words are parked. Returns its content, and the cycles that it takes.
     pub fn read_parked(
         &mut self,
         port: &mut Port<'_>,

@@ -9,8 +9,8 @@ use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WordMask}
 use graven_base::time::{Cycle, NEVER};
 use graven_machine::config::{CoreConfig, L1Config, traversal_cycles};
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, L1EvictionDesign, Mutants,
-    NonTemporalDesign, Stall, Store, Unused, Writeback, WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, L1EvictionDesign, NonTemporalDesign, Stall,
+    Store, Unused, Writeback, WritebackAction,
 };
 use graven_machine::request::{self, WriteClass, WriteOrder};
 
@@ -22,13 +22,13 @@ use super::logs::{self, Logs};
 use super::non_temporal::Parking;
 use super::table::TransactionTable;
 use super::truncation::{Cut, Truncation};
-use super::{MorlogConfig, Mutant, Truncate, check};
+use super::{MorlogConfig, Rules, Truncate, check};
 use crate::force_write_back::{self, DataWrites, Scanner, TagVisits};
 use crate::packed_log::Record;
 
 pub type Port<'a> = design::Port<'a, Morlog>;
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// Records of a log, or the horizon: a write with a place in the order.
@@ -43,7 +43,7 @@ pub enum Write {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataWrite {
     pub number: DataWriteNumber,
-    /// Of [`DataWrites`].
+    /// Epoch of [`DataWrites`].
     pub epoch: u64,
     /// A scan forces the line home.
     pub forced: bool,
@@ -52,12 +52,12 @@ pub struct DataWrite {
 /// Distinguishes writes of data from each other.
 pub type DataWriteNumber = u64;
 
-/// What a timer is for.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// The oldest entry of the undo+redo buffer is to leave.
     Drain,
-    /// A scan goes on, or begins.
+    /// A scan continues, or begins.
     Scan,
     /// The tags of the L1 have been looked through, for the end of this thread's transaction.
     WalkEnds(ThreadId),
@@ -70,7 +70,7 @@ pub struct Running {
     pub core: u32,
     /// No record of it lies before this group.
     pub first_group: u64,
-    /// Its words in state ULog: the ulog counter.
+    /// Number of its words in state ULog: the ulog counter.
     pub ulog: u32,
     /// Lines whose extension is, or was, its own.
     pub lines: Vec<LineAddr>,
@@ -92,9 +92,9 @@ pub struct Morlog {
     pub id: Field,
     pub delay_persistence: bool,
     pub dirty_flags: bool,
-    /// Whether data waits for its undo data; not with an unsafe buffer.
+    /// True if data waits for its undo data; not with an unsafe buffer.
     pub ordered: bool,
-    /// Of a strict end's walk through the L1; 0: there is none.
+    /// Cycles of a strict end's walk through the L1; 0: there is none.
     pub walk_cycles: Cycle,
     pub states: LineStates,
     pub undo_redo: UndoRedoBuffer,
@@ -118,14 +118,14 @@ pub struct Morlog {
     /// When the program last did anything that this design sees, or data came home.
     pub last_seen: Cycle,
     pub scanner: Scanner<Morlog>,
-    /// Where the logs ended when the last two scans began, the earlier one first.
+    /// Ends of the logs when the last two scans began, the earlier one first.
     pub cuts: [Cut; 2],
     pub data_writes: DataWrites,
     /// Writes of data so far.
     pub data_writes_sent: DataWriteNumber,
     pub truncation: Option<Truncation>,
     pub table: Option<TransactionTable>,
-    pub mutants: Mutants<Mutant>,
+    pub rules: Rules,
     pub cores: u32,
     /// Per thread, the core on which it was last seen to store.
     pub core_of: Vec<u32>,
@@ -136,14 +136,14 @@ pub struct Morlog {
     pub silent_dropped: u64,
 }
 
-/// What a strict end's walk through an L1 takes in a configuration.
+/// Cycles of a strict end's walk through an L1 in a configuration.
 pub fn walk_cycles_of(config: &Config) -> Cycle {
     let l1 = config.get::<L1Config>();
     let sets = l1.bytes.0 / (u64::from(l1.ways) * LINE_BYTES);
     walk_cycles(sets, config.get::<MorlogConfig>().walk_sets_per_cycle.into())
 }
 
-/// What a walk through an L1 of so many sets takes, so many in a cycle; 0 of them: there is none.
+/// Cycles of a walk through an L1, with `sets_per_cycle` sets in a cycle; 0 of them: there is none.
 fn walk_cycles(sets: u64, sets_per_cycle: u64) -> Cycle {
     if sets_per_cycle == 0 { 0 } else { sets.div_ceil(sets_per_cycle) }
 }
@@ -153,13 +153,11 @@ impl Morlog {
         check(context)?;
         let config = &context.config;
         let morlog = config.get::<MorlogConfig>();
-        let interval = match morlog.scan_interval_cycles {
-            0 => force_write_back::interval_for(logs::lines(config), config),
-            given => given,
-        };
-        let mutants = context.mutants();
+        let (given, lines) = (morlog.scan_interval_cycles, logs::lines(config));
+        let interval = force_write_back::scan_interval(given, lines, config);
+        let rules = Rules::of(context);
         let faults = force_write_back::Faults {
-            nothing_is_forced: mutants.has(Mutant::NothingIsForced),
+            nothing_is_forced: !rules.old_lines_are_forced(),
             ..Default::default()
         };
         let cores = config.get::<CoreConfig>().count;
@@ -167,7 +165,7 @@ impl Morlog {
         let logs = Logs::new(context);
         let cut = Cut::first(&logs);
         let table = (morlog.truncation == Truncate::Table).then(|| {
-            let in_order = logs.ends.len() > 1 && !mutants.has(Mutant::TableInAnyOrder);
+            let in_order = logs.ends.len() > 1 && rules.table_in_order();
             TransactionTable::new(morlog.transaction_table_entries, in_order)
         });
         Ok(Morlog {
@@ -198,7 +196,7 @@ impl Morlog {
             data_writes_sent: 0,
             truncation: None,
             table,
-            mutants,
+            rules,
             cores,
             core_of: vec![0; context.threads as usize],
             taken: Vec::new(),
@@ -224,7 +222,7 @@ impl Design for Morlog {
         }
     }
 
-    /// What is running goes first where a log is almost full: it may need room to end.
+    /// Lets running transactions go first where a log is almost full: they may need room to end.
     fn on_tx_begin(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
         self.last_seen = port.now();
         self.clear_states_if_ids_come_round(port, tx);
@@ -314,7 +312,7 @@ impl AbsorbingDesign for Morlog {
             return WritebackAction::Absorb;
         }
         let data = self.cached_words_leave(port, line, mask, false);
-        if mask != WordMask::MAX && !self.mutants.has(Mutant::ParkedWordsLeave) {
+        if mask != WordMask::MAX && self.rules.parked_words_stay() {
             let write = request::Write::line(WriteClass::Data, line, *content);
             let write = write.masked(mask).after(after);
             port.write_reported(write, Write::Data(data), 0);

@@ -4,7 +4,7 @@
 //! transaction; what it logs for it afterwards is marked late and bears its id. Commits are put in order: by
 //! their places in the one log, or by their numbers.
 //!
-//! A transaction counts if its commit record is there; with delay-persistence also all the redo data that its
+//! A transaction counts if its commit record is durable; with delay-persistence also all the redo data that its
 //! ulog counter announces, and all transactions that committed before it count, too. Redo goes first, in
 //! the order of commits: per word the newest, and nothing for a word that a later record says is at home. Then
 //! undo, newest first: of transactions that never committed, then of those that do not count, the last
@@ -12,13 +12,13 @@
 //! that all are empty.
 
 use super::logs::Places;
-use super::{MorlogConfig, Mutant};
-use crate::packed_log::{Kind, Record};
+use super::{MorlogConfig, Rules};
+use crate::packed_log::{Kind, Record, Scan};
 use graven_base::codecs::mask_of_bytes;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{WordMap, words_in};
 use graven_base::surviving::{SurvivingImage, Work};
-use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
+use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Makes empty logs of whatever the region holds.
 pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
@@ -28,25 +28,26 @@ pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
     image.store(places.void, 0);
 }
 
-/// So many records of a transaction need no second allocation.
+/// Records of a transaction for which memory is allocated at once.
 const RECORDS_EXPECTED: usize = 32;
 
-/// Nor do so many transactions.
+/// Transactions for which memory is allocated at once.
 const TRANSACTIONS_EXPECTED: usize = 12;
 
-/// Nor do so many words that are redone, if they lie in so many pieces of memory.
+/// Words that are redone, and pieces of memory that they lie in, for which memory is allocated at
+/// once.
 const REDONE_EXPECTED: (usize, usize) = (128, 3);
 
-/// Nor do open transactions of so many threads.
+/// Threads for whose open transactions memory is allocated at once.
 const THREADS_EXPECTED: usize = 8;
 
 /// A transaction, as its records describe it.
 #[derive(Debug)]
 struct Transaction<'a> {
     id: u16,
-    /// Its undo+redo and redo records, oldest first.
+    /// Undo+redo and redo records, oldest first.
     records: Vec<&'a Record>,
-    /// Its place among commits, and how many words it announced, once it has a commit record.
+    /// Place among commits, and number of words that it announced, once it has a commit record.
     commit: Option<(u64, u32)>,
     /// Words that came late.
     late: u32,
@@ -60,91 +61,138 @@ impl Transaction<'_> {
     }
 }
 
-pub fn recover(
-    context: &DesignContext,
-    _registers: &[u64],
-    image: &mut SurvivingImage,
-) -> RecoveryReport {
-    let mutants: Mutants<Mutant> = context.mutants();
-    let places = Places::of(context);
-    let mut report = RecoveryReport::default();
-    let several = places.logs.len() > 1;
-    let is_void = several && image.load(places.void) != 0;
-    let scans: Vec<_> = places.logs.iter().map(|log| log.scan(image)).collect();
-    report.records_scanned = scans.iter().map(|s| s.records.len() as u64).sum();
-    let move_heads = |image: &mut SurvivingImage| {
-        if several && report.records_scanned > 0 {
-            image.store(places.void, 1);
+/// Content of the logs.
+struct Found {
+    places: Places,
+    scans: Vec<Scan>,
+    /// Records in all logs.
+    records: u64,
+    /// There are several logs.
+    several: bool,
+    /// The void flag is set.
+    is_void: bool,
+}
+
+impl Found {
+    fn read(context: &DesignContext, image: &mut SurvivingImage) -> Found {
+        let places = Places::of(context);
+        let several = places.logs.len() > 1;
+        let is_void = several && image.load(places.void) != 0;
+        let scans: Vec<_> = places.logs.iter().map(|log| log.scan(image)).collect();
+        let records = scans.iter().map(|s| s.records.len() as u64).sum();
+        Found { places, scans, records, several, is_void }
+    }
+
+    /// Leaves the logs empty, with their heads where they end. The void flag is set while some have moved and others not.
+    fn move_heads(&self, image: &mut SurvivingImage) {
+        if self.several && self.records > 0 {
+            image.store(self.places.void, 1);
             image.fence();
         }
-        for (log, scan) in places.logs.iter().zip(&scans) {
+        for (log, scan) in self.places.logs.iter().zip(&self.scans) {
             if image.load(log.head()) != scan.end {
                 log.seal(image, scan.end);
                 image.store(log.head(), scan.end);
             }
         }
         image.fence();
-        if several && (is_void || report.records_scanned > 0) {
-            image.store(places.void, 0);
+        if self.several && (self.is_void || self.records > 0) {
+            image.store(self.places.void, 0);
         }
-    };
-    if is_void || report.records_scanned == 0 {
-        move_heads(image);
+    }
+
+    /// The transactions, in the order of their commits, and then those that are open.
+    fn transactions(&self, rules: Rules, image: &mut SurvivingImage) -> Vec<Transaction<'_>> {
+        let mut transactions = Vec::with_capacity(TRANSACTIONS_EXPECTED);
+        for (log, scan) in self.scans.iter().enumerate() {
+            for (group, record) in &scan.records {
+                image.note(|| format!("log {log}, group {group}: {record}"));
+            }
+            let records = scan.records.iter().map(|(_, record)| record);
+            collect(self.several, records, &mut transactions);
+        }
+        // Each record is entered with its transaction.
+        image.work(Work::Table, self.records);
+        if rules.redo_in_commit_order() {
+            image.work_of_sort(transactions.len());
+            transactions.sort_by_key(|t| t.commit.map_or(u64::MAX, |(number, _)| number));
+        }
+        transactions
+    }
+}
+
+pub fn recover(
+    context: &DesignContext,
+    _registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
+    let rules = Rules::of(context);
+    let found = Found::read(context, image);
+    let mut report = RecoveryReport { records_scanned: found.records, ..Default::default() };
+    if found.is_void || found.records == 0 {
+        found.move_heads(image);
         return report;
     }
-    if mutants.has(Mutant::RecoveryMovesHeadFirst) {
-        move_heads(image);
+    if !rules.recovery_moves_head_last() {
+        found.move_heads(image);
     }
-    let mut transactions = Vec::with_capacity(TRANSACTIONS_EXPECTED);
-    for (log, scan) in scans.iter().enumerate() {
-        for (group, record) in &scan.records {
-            image.note(|| format!("log {log}, group {group}: {record}"));
-        }
-        collect(several, scan.records.iter().map(|(_, record)| record), &mut transactions);
-    }
-    // Each record is entered with its transaction.
-    image.work(Work::Table, report.records_scanned);
-    if !mutants.has(Mutant::RedoByThread) {
-        image.work_of_sort(transactions.len());
-        transactions.sort_by_key(|t| t.commit.map_or(u64::MAX, |(number, _)| number));
-    }
-    let delayed = context.config.get::<MorlogConfig>().delay_persistence;
-    let horizon = if several { image.load(places.horizon) } else { 0 };
-    let counts = whole(&transactions, delayed, several.then_some(horizon), context);
-
-    let mut redo = WordMap::with_capacity(REDONE_EXPECTED.0, REDONE_EXPECTED.1);
-    for (transaction, _) in transactions.iter().zip(&counts).filter(|(_, counts)| **counts) {
-        if transaction.commit.is_some_and(|(number, _)| several && number <= horizon) {
-            continue;
-        }
-        lay(&transaction.records, &mut redo, image);
-    }
-    // §III-E: "the same steps as the prior undo+redo hardware logging", FWB's, whose writes bypass the caches.
-    image.bypass_caches(true);
-    let redo = redo.in_order(|word| word);
-    report.words_redone = redo.len() as u64;
-    image.store_all(redo);
-    let undone = transactions.iter().zip(&counts).filter(|(_, counts)| !**counts).map(|(t, _)| t);
-    let mut undo: Vec<&Record> =
-        undone.flat_map(|t| &t.records).filter(|r| r.kind == Kind::UndoRedo).copied().collect();
-    if !mutants.has(Mutant::UndoOldestFirst) {
-        undo.reverse();
-    }
-    for record in undo {
-        let value = undo_value(record, context, image);
-        image.store(record.addr, value);
-        report.words_undone += 1;
-    }
+    let transactions = found.transactions(rules, image);
+    let horizon = found.several.then(|| image.load(found.places.horizon));
+    let counts = whole(&transactions, horizon, context);
+    let (count, others): (Vec<_>, Vec<_>) =
+        transactions.iter().zip(counts).partition(|(_, counts)| *counts);
+    report.words_redone = redo(count.into_iter().map(|(t, _)| t), horizon, image);
+    report.words_undone = undo(others.into_iter().map(|(t, _)| t), context, image);
     image.bypass_caches(false);
     image.fence();
-    if !mutants.has(Mutant::RecoveryMovesHeadFirst) {
-        move_heads(image);
+    if rules.recovery_moves_head_last() {
+        found.move_heads(image);
     }
     report
 }
 
+/// Writes the newest word that these transactions have of each home address, past the caches from here on. Returns how
+/// many. What has committed up to the horizon is at home.
+fn redo<'a>(
+    transactions: impl Iterator<Item = &'a Transaction<'a>>,
+    horizon: Option<u64>,
+    image: &mut SurvivingImage,
+) -> u64 {
+    let mut newest = WordMap::with_capacity(REDONE_EXPECTED.0, REDONE_EXPECTED.1);
+    for transaction in transactions {
+        let commit = transaction.commit.map(|(number, _)| number);
+        if horizon.is_none() || commit.is_none() || commit > horizon {
+            lay(&transaction.records, &mut newest, image);
+        }
+    }
+    // §III-E: "the same steps as the prior undo+redo hardware logging", FWB's, whose writes bypass the caches.
+    image.bypass_caches(true);
+    let words = newest.in_order(|word| word);
+    let count = words.len() as u64;
+    image.store_all(words);
+    count
+}
+
+/// Writes the old words of these transactions back, newest first. Returns how many.
+fn undo<'a>(
+    transactions: impl Iterator<Item = &'a Transaction<'a>>,
+    context: &DesignContext,
+    image: &mut SurvivingImage,
+) -> u64 {
+    let records = transactions.flat_map(|t| &t.records).filter(|r| r.kind == Kind::UndoRedo);
+    let mut records: Vec<&Record> = records.copied().collect();
+    if Rules::of(context).undo_newest_first() {
+        records.reverse();
+    }
+    for record in &records {
+        let value = undo_value(record, context, image);
+        image.store(record.addr, value);
+    }
+    records.len() as u64
+}
+
 fn undo_value(record: &Record, context: &DesignContext, image: &mut SurvivingImage) -> u64 {
-    if !context.mutants().has(Mutant::UndoInDirtyBytes) {
+    if Rules::of(context).undo_restores_whole_words() {
         return record.undo;
     }
     let mask = mask_of_bytes(record.dirty);
@@ -198,14 +246,14 @@ fn collect<'a>(
     transactions.extend(open.into_iter().flatten());
 }
 
-/// Which transactions count.
+/// Returns for each transaction whether it counts.
 fn whole(
     transactions: &[Transaction<'_>],
-    delayed: bool,
     horizon: Option<u64>,
     context: &DesignContext,
 ) -> Vec<bool> {
-    let mutants: Mutants<Mutant> = context.mutants();
+    let rules = Rules::of(context);
+    let delayed = context.config.get::<MorlogConfig>().delay_persistence;
     let mut all_before = true;
     let mut expected = None;
     let mut counts = Vec::with_capacity(transactions.len());
@@ -222,12 +270,12 @@ fn whole(
         // A number that is missing is a transaction that committed and whose record is not there.
         if let Some(horizon) = horizon {
             all_before &=
-                number == expected.unwrap_or(horizon + 1) || mutants.has(Mutant::PrefixIsIgnored);
+                number == expected.unwrap_or(horizon + 1) || !rules.only_a_prefix_is_redone();
             expected = Some(number + 1);
         }
-        let is_whole = transaction.late == ulog || mutants.has(Mutant::CounterIsIgnored);
+        let is_whole = transaction.late == ulog || !rules.counter_tells_whole();
         counts.push(is_whole && all_before);
-        all_before &= is_whole || mutants.has(Mutant::PrefixIsIgnored);
+        all_before &= is_whole || !rules.only_a_prefix_is_redone();
     }
     counts
 }

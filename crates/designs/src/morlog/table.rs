@@ -7,7 +7,7 @@
 //!
 //! Left open by the paper, and decided here. Lines go home when caches evict them, which may take for ever: when
 //! a log is full, or the table, the lines of the oldest persistent transactions are forced home. A head moves
-//! when half of its log is in use, or somebody waits for room, since each move is a write.
+//! when half of its log is in use, or a thread waits for room, since each move is a write.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use super::protocol::{DataWriteNumber, Morlog, Port};
 /// Transactions whose lines are forced home at a time.
 const FORCED_AT_A_TIME: usize = 4;
 
-/// What holds data of a transaction: a line in the caches, or its parked words.
+/// Holders of data of a transaction: a line in the caches, or its parked words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holder {
     Cached(LineAddr),
@@ -35,7 +35,7 @@ struct TableEntry {
     first_group: u64,
     /// Holders of its data that are not durable at home.
     counter: u32,
-    /// Its number among commits, once that is persistent.
+    /// Number among commits, once that is persistent.
     commit: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ pub struct TransactionTable {
     /// Entries leave in the order of commits: with several logs, a transaction's redo data must not be left
     /// when a later one's is gone.
     in_order: bool,
-    /// Which entries have data in a holder.
+    /// Entries that have data in a holder.
     holders: BTreeMap<Holder, Vec<usize>>,
     /// The same of data on its way home, by the number of its write.
     leaving: BTreeMap<DataWriteNumber, Vec<usize>>,
@@ -65,7 +65,7 @@ impl TransactionTable {
         self.entries.iter().position(|e| e.as_ref().is_some_and(is))
     }
 
-    /// Whether no entry is free.
+    /// Returns true if no entry is free.
     pub fn is_full(&self) -> bool {
         self.entries.iter().all(Option::is_some)
     }
@@ -86,7 +86,7 @@ impl TransactionTable {
         }
     }
 
-    /// What a holder has leaves for home.
+    /// Notes that the data of a holder leaves for home.
     pub fn leaves(&mut self, holder: Holder, number: DataWriteNumber) {
         if let Some(entries) = self.holders.remove(&holder) {
             self.leaving.insert(number, entries);
@@ -156,7 +156,8 @@ impl TransactionTable {
 }
 
 impl Morlog {
-    /// Whether a transaction that has no record yet can have an entry in the table, if there is one.
+    /// Returns true if a transaction that has no record yet can have an entry in the table, or
+    /// there is no table.
     pub fn has_table_entry(&self) -> bool {
         !self.table.as_ref().is_some_and(TransactionTable::is_full)
     }
@@ -181,7 +182,8 @@ impl Morlog {
         }
     }
 
-    /// Entries of the table are free: heads may move, and whoever waits for an entry goes on.
+    /// Uses entries of the table that are free: heads may move, and threads that wait for an entry
+    /// continue.
     pub fn table_moved(&mut self, port: &mut Port<'_>) {
         self.move_heads_by_table(port);
         self.release_waiting_for_space(port);

@@ -11,17 +11,17 @@ use graven_base::time::Cycle;
 use graven_machine::design::Stall;
 use graven_machine::request::{self, WriteClass, WriteOrder};
 
-use super::Mutant;
 use super::commit::Ended;
 use super::event::Event;
 use super::logs::Logs;
 use super::protocol::{Morlog, Port, Write};
 use crate::force_write_back::Progress;
 
-/// How long threads may wait for room in the log while no data comes home and no thread does anything that MorLog sees.
+/// Cycles for which threads may wait for room in the log while no data comes home and no thread
+/// does anything that MorLog sees.
 const STUCK_CYCLES: Cycle = 20_000_000;
 
-/// Where the logs ended when a scan began.
+/// Ends of the logs when a scan began.
 #[derive(Clone, Debug)]
 pub struct Cut {
     tails: Vec<u64>,
@@ -29,7 +29,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Of empty logs.
+    /// Makes the cut of empty logs.
     pub fn first(logs: &Logs) -> Cut {
         Cut { tails: logs.tails(), commits: 0 }
     }
@@ -63,11 +63,9 @@ impl Morlog {
             self.scanner.begin(port);
         }
         let progress = self.scanner.step(port);
-        let mut lines = std::mem::take(&mut self.scanner.forced);
-        for forced in lines.drain(..) {
+        while let Some(forced) = self.scanner.forced.pop_front() {
             self.force_write_back(port, forced);
         }
-        self.scanner.forced = lines;
         if let Progress::Ended(at) = progress {
             self.end_scan(port, at);
         }
@@ -78,7 +76,7 @@ impl Morlog {
         // Late redo data in lines that were forced home before the commit: no scan will see them again.
         self.send_late_redo(port, self.cuts[0].commits);
         let after_epoch = self.data_writes.close();
-        let cut = &self.cuts[usize::from(self.mutants.has(Mutant::OneScanIsEnough))];
+        let cut = &self.cuts[usize::from(!self.rules.two_scans_are_needed())];
         let unfinished = |log| self.oldest_unfinished(log).unwrap_or(u64::MAX);
         let heads: Vec<u64> =
             cut.tails.iter().enumerate().map(|(log, &tail)| tail.min(unfinished(log))).collect();
@@ -114,7 +112,8 @@ impl Morlog {
         self.ended.front().map_or(self.logs.commits, |ended| ended.number - 1)
     }
 
-    /// Late redo data of the first so-many commits goes to the log, and what is in the redo buffer of others.
+    /// Sends late redo data of the commits up to `before` to the log, and what is in the redo
+    /// buffer of others.
     pub fn send_late_redo(&mut self, port: &mut Port<'_>, before: u64) {
         let owes = |e: &&Ended| e.number <= before && e.to_come > 0;
         let owners: Vec<_> = self.ended.iter().filter(owes).map(|e| e.owner).collect();
@@ -126,14 +125,13 @@ impl Morlog {
 
     /// The first group of the oldest transaction of a log that is not persistent.
     fn oldest_unfinished(&self, log: usize) -> Option<u64> {
-        let counts = |mutant| !self.mutants.has(mutant);
         let running = self.running.iter().flatten();
         let running =
             running.filter(|r| self.logs.of(r.owner.thread) == log).map(|r| r.first_group);
         let ended = self.ended.iter().filter(|e| self.logs.of(e.owner.thread) == log);
         running
-            .filter(|_| counts(Mutant::HeadPassesRunning))
-            .chain(ended.map(|e| e.first_group).filter(|_| counts(Mutant::HeadPassesEnding)))
+            .filter(|_| self.rules.head_waits_for_running())
+            .chain(ended.map(|e| e.first_group).filter(|_| self.rules.head_waits_for_ending()))
             .min()
     }
 
@@ -145,7 +143,7 @@ impl Morlog {
         }
         let is_durable = |epoch| self.data_writes.all_durable(epoch);
         let data_is_home = truncation.after_epoch.is_none_or(is_durable);
-        if !data_is_home && !self.mutants.has(Mutant::HeadDoesNotWait) {
+        if !data_is_home && self.rules.head_waits_for_data() {
             port.emit(Event::TruncationWaits);
             return;
         }
@@ -166,7 +164,7 @@ impl Morlog {
             let at = end.packer.log().head();
             let write = request::Write::words(WriteClass::Metadata, at, &[head]).after(after);
             port.write_reported(write, Write::Head { log }, port.bypass_cycles());
-            if self.mutants.has(Mutant::GroupsFreeEarly) {
+            if !self.rules.groups_free_when_durable() {
                 self.free_before(port, log, head);
             }
         }

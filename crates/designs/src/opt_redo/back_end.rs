@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{Committed, Hold, OptRedo, Phase, Port, Read, Thread, Write};
 use super::record::{Kind, Metadata};
@@ -15,9 +14,9 @@ use graven_machine::request::{self, WriteClass};
 /// A record that is being read.
 #[derive(Clone, Copy, Debug)]
 struct Fetched {
-    /// Which transaction of the batch.
+    /// Number of its transaction in the batch.
     of: usize,
-    /// Where its data line lies; the metadata line follows.
+    /// Its data line; the metadata line follows.
     at: LineAddr,
     metadata: Option<Metadata>,
     data: LineData,
@@ -31,7 +30,7 @@ struct Update {
     data: LineData,
 }
 
-/// What the back end is at.
+/// Batch of the back end.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     transactions: Vec<Committed>,
@@ -87,7 +86,7 @@ impl Batch {
 }
 
 impl OptRedo {
-    /// Whether transactions that have ended wait for the back end, or to be committed.
+    /// Returns true if transactions that have ended wait for the back end, or to be committed.
     pub(super) fn back_end_has_work(&self) -> bool {
         let ending = |t: &Thread| t.phase != Phase::Running;
         self.batch.is_some() || !self.committed.is_empty() || self.threads.iter().any(ending)
@@ -100,12 +99,13 @@ impl OptRedo {
 
     // ---- reading -------------------------------------------------------------------------------
 
-    /// Begins a batch if one is full, if somebody waits for it, or if the oldest transaction has waited long enough.
+    /// Begins a batch if one is full, if a thread or a line waits for it, or if the oldest
+    /// transaction has waited long enough.
     pub(super) fn begin_checkpoint_if_due(&mut self, port: &mut Port<'_>) {
         if self.batch.is_some() {
             return;
         }
-        let early = self.mutants.has(Mutant::CheckpointBeforeCommit);
+        let early = !self.rules.checkpoint_follows_commit();
         let most = self.config.checkpoint_transactions as usize;
         // Those before a commit record that is not durable: they are the first in commit order.
         let ready = if early { self.committed.len() } else { self.durable }.min(most);
@@ -126,7 +126,7 @@ impl OptRedo {
         self.durable += later.take_while(|c| c.due.is_some()).count();
     }
 
-    /// Begins with so many transactions, and reads their records.
+    /// Begins with the oldest transactions, and reads their records.
     fn begin(&mut self, port: &mut Port<'_>, transactions: usize, pressed: bool) {
         // A mutant begins with others, too.
         self.durable = self.durable.saturating_sub(transactions);
@@ -174,7 +174,7 @@ impl OptRedo {
             return self.ask(port);
         }
         self.combine(port);
-        if self.mutants.has(Mutant::TruncatedAtSending) {
+        if !self.rules.truncated_when_durable() {
             self.truncate(port);
         }
         self.send_updates(port);
@@ -182,15 +182,14 @@ impl OptRedo {
 
     // ---- updates in place ----------------------------------------------------------------------
 
-    /// All records are there: the newest update of each word is what goes home.
+    /// Combines the records, which have all been read: the newest update of each word goes home.
     fn combine(&mut self, port: &mut Port<'_>) {
-        let mutants = self.mutants;
+        let rules = self.rules;
         let batch = self.batch();
-        if mutants.has(Mutant::OldestUpdateWins) {
+        if !rules.newest_update_wins() {
             batch.records.reverse();
         }
-        let (updates, updated, shared) =
-            batch.combined(mutants.has(Mutant::WholeLinesCheckpointed));
+        let (updates, updated, shared) = batch.combined(!rules.only_own_words_are_checkpointed());
         let words: u64 = updates.iter().map(|u| u64::from(u.words.count_ones())).sum();
         let stores_to = |line| self.threads.iter().any(|t| t.updates > 0 && t.last == Some(line));
         let open_line = updates.iter().any(|u| stores_to(u.line));
@@ -227,7 +226,7 @@ impl OptRedo {
         self.retired = newest;
         port.emit(Event::BatchHome);
         self.victims.retired(newest);
-        if !self.mutants.has(Mutant::TruncatedAtSending) {
+        if self.rules.truncated_when_durable() {
             self.truncate(port);
         } else if truncations == 0 {
             self.finish(port);
@@ -238,7 +237,7 @@ impl OptRedo {
 
     /// Everything up to the batch's last transaction is at home, says one word, for the areas of all threads.
     fn truncate(&mut self, port: &mut Port<'_>) {
-        let by_thread = self.mutants.has(Mutant::TruncatedThreadByThread);
+        let by_thread = !self.rules.truncated_together();
         let batch = self.batch();
         let newest = batch.newest();
         let mut threads: Vec<ThreadId> = vec![0];
@@ -254,7 +253,7 @@ impl OptRedo {
             let write = request::Write::words(WriteClass::Metadata, header, &[newest]);
             port.write_reported(write, Write::Truncation, 0);
         }
-        if self.mutants.has(Mutant::SlotsFreedEarly) {
+        if !self.rules.slots_free_when_durable() {
             self.free_slots(port);
         }
     }

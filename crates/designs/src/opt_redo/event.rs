@@ -1,15 +1,15 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::{LineAddr, WordMask};
 use graven_machine::cover_points;
-use graven_machine::design::{DesignEvent, Observation};
 
 use super::protocol::Hold;
+use crate::events::events;
 use crate::victims;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -51,7 +51,7 @@ cover_points! {
     StoreWaitsForVictims = "store-waits-for-victims", "a store waited because lines waited for the victim cache";
 }
 
-/// How the victim cache appears in what is covered and told.
+/// Name and cover points of the victim cache.
 const VICTIM_CACHE: victims::Described<Cover> = victims::Described {
     name: "victim cache",
     uncommitted: Cover::VictimUncommitted,
@@ -60,103 +60,55 @@ const VICTIM_CACHE: victims::Described<Cover> = victims::Described {
     served: Cover::VictimServed,
 };
 
-/// Something that happens.
-#[derive(Clone, Copy, Debug)]
-pub enum Event {
+events! {
+    /// Something that happens.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Event;
+
     /// A store was merged into a record of its line that is still buffered.
-    Merged,
+    Merged => counts log_entries_merged += 1; covers UpdateMerged;
     /// A store finds something full, and waits.
-    StoreWaits(Hold),
-    /// A store made a record, in a slot that was used before or not; so many entries of the log buffer are occupied.
-    Recorded { wraps: bool, occupied: usize },
+    StoreWaits { hold: Hold } =>
+        counts log_overflows += u64::from(hold != Hold::Victims);
+        covers LogBufferFull if hold == Hold::Buffer, AreaFull if hold == Hold::Area,
+            StoreWaitsForVictims if hold == Hold::Victims;
+    /// A store made a record, in a slot that was used before or not; `occupied` entries of the log
+    /// buffer are in use.
+    Recorded { wraps: bool, occupied: usize } =>
+        counts log_entries += 1; raises log_buffer_max to occupied as u64;
+        covers AreaWrapped if wraps;
     /// An update record leaves the log buffer for the log.
-    RecordSent { thread: usize, home: LineAddr, words: WordMask, number: u64 },
+    RecordSent { thread: usize, home: LineAddr, words: WordMask, number: u64 } =>
+        says "thread {thread} logs words {words:#010b} of {} (record {number})", home.addr();
     /// The controller hears of the end of a transaction whose records are on their way.
-    CommitWaits,
+    CommitWaits => covers CommitWaits;
     /// All records of a transaction are durable: its commit record is sent.
-    CommitSent { thread: usize, updates: u64, sequence: u64 },
+    CommitSent { thread: usize, updates: u64, sequence: u64 } =>
+        counts ordering_points += 1;
+        says "thread {thread}: {updates} records are durable, sends commit {sequence}";
     /// A commit record is durable before one with a smaller sequence number.
-    CommitOutOfOrder,
-    /// The back end begins a batch of so many records; somebody presses it or not.
-    BatchBegins { records: usize, pressed: bool, of_threads: bool },
-    /// The records of a batch are combined into so many words; `superseded` updates of words go nowhere. Two
-    /// transactions had updated one word, an open one has stored to a line of the batch, or not.
-    Combined { words: u64, superseded: u64, shared: bool, open_line: bool },
+    CommitOutOfOrder => covers CommitsOutOfOrder;
+    /// The back end begins a batch of records, of its own accord or because a thread or a line
+    /// waits for it.
+    BatchBegins { records: usize, pressed: bool, of_threads: bool } =>
+        counts checkpoints += 1; covers Pressed if pressed, BatchOfThreads if of_threads;
+        says "the back end reads {records} records";
+    /// The records of a batch are combined into `words` words; `superseded` updates of words go
+    /// nowhere. Two transactions had updated one word, an open one has stored to a line of the
+    /// batch, or not.
+    Combined { words: u64, superseded: u64, shared: bool, open_line: bool } =>
+        counts in_place_updates += words, log_words_combined += superseded;
+        covers Combined if shared, OpenLineUpdated if open_line;
     /// The back end sends words of a line home.
-    UpdateSent { line: LineAddr, words: WordMask },
+    UpdateSent { line: LineAddr, words: WordMask } =>
+        says "the back end updates words {words:#010b} of {}", line.addr();
     /// All updates of a batch are durable.
-    BatchHome,
+    BatchHome => counts ordering_points += 1;
     /// The truncation word is sent.
-    TruncationSent { newest: u64 },
-    /// The log has room for so many records more.
-    Truncated { records: usize },
-    /// Of the victim cache.
-    Victims(victims::Event),
-}
+    TruncationSent { newest: u64 } =>
+        says "the log is truncated: commits up to {newest} are at home";
+    /// The log has room for more records.
+    Truncated { records: usize } => counts log_records_truncated += records as u64;
 
-impl DesignEvent for Event {
-    type Counters = Counters;
-    type Cover = Cover;
-
-    #[inline(always)]
-    fn observe(self, to: &mut Observation<'_, Event>) {
-        match self {
-            Event::Merged => {
-                to.count().log_entries_merged += 1;
-                to.cover(Cover::UpdateMerged);
-            }
-            Event::StoreWaits(hold) => {
-                to.count().log_overflows += u64::from(hold != Hold::Victims);
-                to.cover(match hold {
-                    Hold::Buffer => Cover::LogBufferFull,
-                    Hold::Area => Cover::AreaFull,
-                    Hold::Victims => Cover::StoreWaitsForVictims,
-                });
-            }
-            Event::Recorded { wraps, occupied } => {
-                let counters = to.count();
-                counters.log_entries += 1;
-                counters.log_buffer_max = counters.log_buffer_max.max(occupied as u64);
-                to.cover_if(wraps, Cover::AreaWrapped);
-            }
-            Event::RecordSent { thread, home, words, number } => to.explain(|| {
-                let home = home.addr();
-                format!("thread {thread} logs words {words:#010b} of {home} (record {number})")
-            }),
-            Event::CommitWaits => to.cover(Cover::CommitWaits),
-            Event::CommitSent { thread, updates, sequence } => {
-                to.count().ordering_points += 1;
-                to.explain(|| {
-                    format!(
-                        "thread {thread}: {updates} records are durable, sends commit {sequence}"
-                    )
-                });
-            }
-            Event::CommitOutOfOrder => to.cover(Cover::CommitsOutOfOrder),
-            Event::BatchBegins { records, pressed, of_threads } => {
-                to.count().checkpoints += 1;
-                to.cover_if(pressed, Cover::Pressed);
-                to.cover_if(of_threads, Cover::BatchOfThreads);
-                to.explain(|| format!("the back end reads {records} records"));
-            }
-            Event::Combined { words, superseded, shared, open_line } => {
-                let counters = to.count();
-                counters.in_place_updates += words;
-                counters.log_words_combined += superseded;
-                to.cover_if(shared, Cover::Combined);
-                to.cover_if(open_line, Cover::OpenLineUpdated);
-            }
-            Event::UpdateSent { line, words } => {
-                to.explain(|| {
-                    format!("the back end updates words {words:#010b} of {}", line.addr())
-                });
-            }
-            Event::BatchHome => to.count().ordering_points += 1,
-            Event::TruncationSent { newest } => {
-                to.explain(|| format!("the log is truncated: commits up to {newest} are at home"));
-            }
-            Event::Truncated { records } => to.count().log_records_truncated += records as u64,
-            Event::Victims(event) => event.observe(to, VICTIM_CACHE),
-        }
-    }
+    part Victims(victims::Event), VICTIM_CACHE;
 }

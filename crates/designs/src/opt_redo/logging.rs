@@ -1,6 +1,5 @@
 //! The front end: update records from stores, and commit records.
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{Committed, Hold, OptRedo, Phase, Port, Timer, Write};
 use super::record::{Kind, Metadata};
@@ -144,7 +143,7 @@ impl OptRedo {
     /// When all records of an ending transaction are durable, its commit record is sent.
     fn commit_if_durable(&mut self, port: &mut Port<'_>, t: usize) {
         let thread = &self.threads[t];
-        let is_durable = thread.lines_on_their_way == 0 || self.mutants.has(Mutant::LogNotAwaited);
+        let is_durable = thread.lines_on_their_way == 0 || !self.rules.log_is_awaited();
         if thread.phase == Phase::Ended && is_durable {
             self.commit(port, t);
         }
@@ -164,16 +163,16 @@ impl OptRedo {
         let write = request::Write::line(WriteClass::Metadata, thread.area.metadata(number), line);
         port.emit(Event::CommitSent { thread: t, updates, sequence });
         self.victims.committed(t as u32, sequence);
-        if self.mutants.has(Mutant::VictimsDroppedAtCommit) {
+        if !self.rules.victims_stay_until_home() {
             self.victims.retired(sequence);
         }
         let (thread, first) = (t as u32, number - updates);
         self.committed.push_back(Committed { sequence, thread, first, updates, due: None });
-        if self.mutants.has(Mutant::CommitRecordMissing) {
+        if !self.rules.commit_leaves_record() {
             return self.commit_durable(port, t);
         }
         port.write_reported(write, Write::Commit { thread: t }, 0);
-        if self.mutants.has(Mutant::CommitNotAwaited) {
+        if !self.rules.commit_is_awaited() {
             port.release(t as u32);
         }
     }
@@ -192,7 +191,7 @@ impl OptRedo {
             self.count_durable();
         }
         port.set_timer(due, Timer::Due);
-        if !self.mutants.has(Mutant::CommitNotAwaited) {
+        if self.rules.commit_is_awaited() {
             port.release(t as u32);
         }
         self.begin_checkpoint_if_due(port);

@@ -19,7 +19,8 @@
 //!   such transaction is written home like any other: who put dirty words there is not known.
 //! - **Back end.** "It supports asynchronous data checkpointing, log truncation, and combination" (§IV-A). When
 //!   `checkpoint_transactions` have committed, or the oldest of them `checkpoint_delay_cycles` ago, or
-//!   somebody waits for it, it takes that many in commit order, reads their records from PM, keeps the newest update of
+//!   a thread or a line waits for it, it takes that many in commit order, reads their records from PM, keeps the newest
+//!   update of
 //!   each word, writes the words of each line in place, and truncates the log when they are durable.
 //! - **Truncation** is one word, for all threads: the commit sequence number up to which everything is at home. It is
 //!   written after the data, and slots are used again after it. Words of each thread instead (`truncated-thread-by-thread`)
@@ -69,7 +70,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state; stores, ends, lines that leave the caches; the victim cache |
 //! | `logging` | update records, log buffer, commit |
 //! | `back_end` | reading, combining, updating in place, truncation |
@@ -84,16 +86,18 @@ mod logging;
 mod protocol;
 mod record;
 mod recovery;
+mod rules;
 
 use graven_base::config::Size;
 use graven_base::section;
 use graven_base::stats::CounterSet;
 use graven_machine::design::{Acknowledgement, DesignInfo, Guarantee, Leaves, Step, plug};
-use graven_machine::mutants;
 
+use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use protocol::OptRedo;
 use recovery::{format, recover};
+use rules::Rules;
 
 section! {
     /// Redo logging in hardware: records stream to PM, a back end updates data in place from them.
@@ -119,47 +123,6 @@ section! {
     }
 }
 
-mutants! {
-    /// The commit record does not wait for the update records.
-    LogNotAwaited = "log-not-awaited";
-    /// A commit is acknowledged when its record is sent.
-    CommitNotAwaited = "commit-not-awaited";
-    /// A commit leaves no record.
-    CommitRecordMissing = "commit-record-missing";
-    /// Lines that leave the LLC go home.
-    EvictionsGoHome = "evictions-go-home";
-    /// Lines that find no place in the victim cache go home.
-    OverflowGoesHome = "overflow-goes-home";
-    /// A line that is parked again leaves its older content there.
-    OlderVictimStays = "older-victim-stays";
-    /// Parked lines are dropped when their transactions have committed, at home or not.
-    VictimsDroppedAtCommit = "victims-dropped-at-commit";
-    /// Lines are parked for open transactions only, not for those that have committed.
-    CommittedNotParked = "committed-not-parked";
-    /// The back end takes transactions whose commit records are on their way.
-    CheckpointBeforeCommit = "checkpoint-before-commit";
-    /// The back end writes whole lines home, whoever else has words in them.
-    WholeLinesCheckpointed = "whole-lines-checkpointed";
-    /// Of several updates of a word, the oldest goes home.
-    OldestUpdateWins = "oldest-update-wins";
-    /// The log is truncated when the updates are sent.
-    TruncatedAtSending = "truncated-at-sending";
-    /// The log of each thread is truncated by a word of its own.
-    TruncatedThreadByThread = "truncated-thread-by-thread";
-    /// Slots are used again when the truncation is sent.
-    SlotsFreedEarly = "slots-freed-early";
-    /// Recovery writes whole lines, whoever else has words in them.
-    WholeLinesReplayed = "whole-lines-replayed";
-    /// Recovery replays one log after the other.
-    ReplayedThreadByThread = "replayed-thread-by-thread";
-    /// Recovery replays records that no commit record follows.
-    UncommittedReplayed = "uncommitted-replayed";
-    /// The torn bits of metadata are not looked at.
-    TornBitsIgnored = "torn-bits-ignored";
-    /// The log areas are put to use as they are found.
-    LogNotCleared = "log-not-cleared";
-}
-
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "opt-redo",
@@ -182,7 +145,7 @@ pub const INFO: DesignInfo = DesignInfo {
     build: |context| Ok(plug(OptRedo::new(context)?).absorbing().into()),
     format,
     recover,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
@@ -205,6 +168,6 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "opt-redo-literal",
     summary: "opt-redo with whole lines written home and replayed, as published (loses data)",
     default: false,
-    inherent: Mutant::all(&[Mutant::WholeLinesCheckpointed, Mutant::WholeLinesReplayed]),
+    inherent: named(Rules::MUTANTS, &["whole-lines-checkpointed", "whole-lines-replayed"]),
     ..INFO
 };

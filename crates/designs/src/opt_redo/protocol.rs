@@ -9,20 +9,19 @@ use graven_base::memory::{LineAddr, LineData};
 use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Mutants, Stall, Store, Writeback,
-    WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, Writeback, WritebackAction,
 };
 
 use super::back_end::Batch;
 use super::event::Event;
 use super::logging::LogEntry;
 use super::record::{Area, SEQUENCE};
-use super::{Mutant, OptRedoConfig};
-use crate::victims::{self, Parked, Victim, Victims};
+use super::{OptRedoConfig, Rules};
+use crate::victims::{Parked, Victim, VictimRules, Victims};
 
 pub(super) type Port<'a> = design::Port<'a, OptRedo>;
 
-/// What a thread's store waits for.
+/// Resources that a thread's store waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
     /// An entry of the log buffer.
@@ -33,7 +32,7 @@ pub(super) enum Hold {
     Victims,
 }
 
-/// Where a thread is on the way to its next commit record.
+/// Phases of a thread on the way to its next commit record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
@@ -47,13 +46,13 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) area: Area,
-    /// Of the next record.
+    /// Number of the next record.
     pub(super) number: u64,
-    /// Of the oldest record whose slot may not be used again.
+    /// Number of the oldest record whose slot may not be used again.
     pub(super) head: u64,
     /// Number of the transaction that runs.
     pub(super) tx: u64,
-    /// Its update records.
+    /// Number of its update records.
     pub(super) updates: u64,
     /// The line of its latest store.
     pub(super) last: Option<LineAddr>,
@@ -77,7 +76,7 @@ pub(super) struct Committed {
     pub(super) due: Option<Cycle>,
 }
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Write {
     /// A line of the update record in an entry of a thread's log buffer.
@@ -90,14 +89,14 @@ pub(super) enum Write {
     Truncation,
 }
 
-/// Which line of a batch's record the back end reads.
+/// Lines of a batch's record that the back end reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Read {
     Data { record: usize },
     Metadata { record: usize },
 }
 
-/// What a timer is set for.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Timer {
     /// The controller hears of the end of a thread's transaction.
@@ -109,7 +108,7 @@ pub(super) enum Timer {
 /// The controller's state.
 pub(super) struct OptRedo {
     pub(super) config: OptRedoConfig,
-    pub(super) mutants: Mutants<Mutant>,
+    pub(super) rules: Rules,
     pub(super) threads: Vec<Thread>,
     pub(super) victims: Victims,
     /// Commit sequence number of the newest transaction.
@@ -120,7 +119,7 @@ pub(super) struct OptRedo {
     pub(super) requested: u64,
     /// Transactions that the back end has not begun with, in commit order.
     pub(super) committed: VecDeque<Committed>,
-    /// So many of these come first whose commit records are durable.
+    /// Number of these, from the oldest on, whose commit records are durable.
     pub(super) durable: usize,
     pub(super) batch: Option<Batch>,
 }
@@ -143,7 +142,7 @@ impl OptRedo {
             held: None,
         };
         Ok(OptRedo {
-            mutants: context.mutants(),
+            rules: Rules::of(context),
             threads: (0..context.threads).map(thread).collect(),
             victims: Victims::new(config.victim_cache_lines),
             sequence: context.first_number(SEQUENCE),
@@ -160,32 +159,6 @@ impl OptRedo {
     fn open_threads(&self) -> ThreadSet {
         let open = self.threads.iter().enumerate().filter(|(_, t)| t.updates > 0);
         open.fold(0, |set, (t, _)| set | 1 << t)
-    }
-
-    /// A line is parked for all transactions that might have stored to it.
-    fn park(
-        &mut self,
-        port: &mut Port<'_>,
-        line: LineAddr,
-        victim: Victim,
-    ) -> WritebackAction<Write> {
-        if victim.open != 0 {
-            port.emit(Event::Victims(victims::Event::Uncommitted));
-        }
-        if self.mutants.has(Mutant::OlderVictimStays) && self.victims.keep_older(line, victim) {
-            return WritebackAction::Absorb;
-        }
-        let parked = self.victims.park(line, victim);
-        if parked == Parked::Waits && self.mutants.has(Mutant::OverflowGoesHome) {
-            self.victims.give_up_newest();
-            return WritebackAction::Send(Writeback::FREE);
-        }
-        port.emit(Event::Victims(self.victims.parked(line, parked)));
-        if parked == Parked::Waits {
-            self.begin_checkpoint_if_due(port);
-            self.fail_if_victims_wait_for_ever(port);
-        }
-        WritebackAction::Absorb
     }
 
     /// Only transactions that have ended make room.
@@ -217,7 +190,7 @@ impl Design for OptRedo {
             return Stall::None;
         };
         self.threads[t].held = Some(hold);
-        port.emit(Event::StoreWaits(hold));
+        port.emit(Event::StoreWaits { hold });
         self.begin_checkpoint_if_due(port);
         Stall::Retry
     }
@@ -235,9 +208,7 @@ impl Design for OptRedo {
     }
 
     fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, _delay: Cycle) -> Fill {
-        let Some(victim) = self.victims.find(line) else { return Fill::Home };
-        port.emit(Event::Victims(victims::Event::Served));
-        Fill::Buffer(victim.data, self.config.victim_read_cycles.into())
+        self.victims.fill(port, line, self.config.victim_read_cycles)
     }
 
     fn on_durable(&mut self, port: &mut Port<'_>, write: Write) {
@@ -281,12 +252,24 @@ impl AbsorbingDesign for OptRedo {
         content: &LineData,
     ) -> WritebackAction<Write> {
         let open = self.open_threads();
-        let unaware = self.mutants.has(Mutant::CommittedNotParked);
-        let newest = if unaware { self.retired } else { self.sequence };
+        let newest =
+            if self.rules.parked_for_committed_too() { self.sequence } else { self.retired };
         let is_waited_for = open != 0 || newest > self.retired;
-        if !is_waited_for || self.mutants.has(Mutant::EvictionsGoHome) {
+        if !is_waited_for || !self.rules.evictions_are_parked() {
             return WritebackAction::Send(Writeback::FREE);
         }
-        self.park(port, line, Victim { data: *content, open, newest })
+        let rules = VictimRules {
+            newer_replaces: self.rules.newer_victim_replaces(),
+            overflow_waits: self.rules.overflow_waits(),
+        };
+        let victim = Victim { data: *content, open, newest };
+        let Some(parked) = self.victims.take_in(port, line, victim, rules) else {
+            return WritebackAction::Send(Writeback::FREE);
+        };
+        if parked == Parked::Waits {
+            self.begin_checkpoint_if_due(port);
+            self.fail_if_victims_wait_for_ever(port);
+        }
+        WritebackAction::Absorb
     }
 }

@@ -1,12 +1,12 @@
-//! What lies in a slot of a log area, and where: update records and commit records.
+//! Update records and commit records, and their places in a log area.
 
-use super::{Mutant, OptRedoConfig};
+use super::{OptRedoConfig, Rules};
 use crate::fields::{HOME, THREAD_BITS};
 use crate::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
 use graven_base::surviving::{Slots, SurvivingImage, Work};
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::DesignContext;
 
 /// One line of data, one of metadata.
 pub(super) const SLOT_BYTES: u64 = 2 * LINE_BYTES;
@@ -21,12 +21,12 @@ const KIND_COMMIT: u64 = 2;
 const WORDS: Field = KIND.then("words", WordMask::BITS);
 const THREAD: Field = WORDS.then("thread", THREAD_BITS);
 const TX: Field = THREAD.then("transaction", 39);
-/// Of the words behind the first: all but the torn bit.
+/// Commit sequence number: a whole word behind the first, but for the torn bit.
 pub(super) const SEQUENCE: Field = Field::new("commit sequence number", 63, 0);
 const NUMBER: Field = Field::new("number of the record", 63, 0);
 const UPDATES: Field = Field::new("number of update records", 63, 0);
 
-/// What a metadata line says.
+/// Kinds of metadata lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The data line of this slot holds new words of the home line.
@@ -95,7 +95,7 @@ impl Metadata {
 pub(super) struct Area {
     start: Addr,
     pub(super) slots: u64,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Area {
@@ -103,7 +103,7 @@ impl Area {
         let bytes = context.config.get::<OptRedoConfig>().log_bytes_per_thread.0;
         let start = context.thread_area(thread, bytes);
         let slots = (bytes - HEADER_BYTES) / SLOT_BYTES;
-        Area { start, slots, mutants: context.mutants() }
+        Area { start, slots, rules: Rules::of(context) }
     }
 
     /// The word that truncates: everything up to the commit sequence number in it is at home.
@@ -111,12 +111,12 @@ impl Area {
         self.start
     }
 
-    /// Where the data line of a record lies; its metadata line follows.
+    /// Data line of a record; its metadata line follows.
     pub(super) fn data(&self, number: u64) -> LineAddr {
         self.start.plus(HEADER_BYTES + number % self.slots * SLOT_BYTES).line()
     }
 
-    /// Where its metadata line lies.
+    /// Metadata line of a record.
     pub(super) fn metadata(&self, number: u64) -> LineAddr {
         LineAddr(self.data(number).0 + 1)
     }
@@ -140,7 +140,7 @@ impl Area {
         }
         let [home, sequence, number] = image.load_words(line.word(1));
         let mut words = [head, home, sequence, number];
-        if self.mutants.has(Mutant::TornBitsIgnored) {
+        if !self.rules.torn_bits_are_checked() {
             words = torn::as_the_first(words);
         }
         Metadata::parse(words)
@@ -161,7 +161,6 @@ impl Area {
 mod tests {
     use super::*;
     use crate::torn::LOW_63;
-    use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
     fn any_metadata() -> impl Strategy<Value = Metadata> {
@@ -222,7 +221,7 @@ mod tests {
 
     #[test]
     fn slots_come_round_behind_the_header_and_passes_alternate() {
-        let area = Area { start: Addr(4096), slots: 2, mutants: Mutants::of(MutantSet::NONE) };
+        let area = Area { start: Addr(4096), slots: 2, rules: Rules::default() };
         let places: Vec<(u64, bool)> =
             (0..5).map(|n| (area.data(n).addr().0 - 4096, area.torn(n))).collect();
         assert_eq!(places, [(128, true), (256, true), (128, false), (256, false), (128, true)]);

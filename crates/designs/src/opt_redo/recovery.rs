@@ -1,6 +1,6 @@
 //! Recovery: committed transactions that are not known to be at home are replayed in commit order.
 
-use super::Mutant;
+use super::Rules;
 use super::record::{Area, Kind, Metadata};
 use graven_base::ids::ThreadId;
 use graven_base::memory::WordMask;
@@ -18,7 +18,7 @@ struct Commit {
 
 /// Clears the log areas, so that the first records written there are distinguishable from earlier content.
 pub(super) fn format(context: &DesignContext, surviving: &mut SurvivingImage) {
-    if context.mutants().has(Mutant::LogNotCleared) {
+    if !Rules::of(context).log_is_cleared() {
         return;
     }
     (0..context.threads).for_each(|thread| Area::of(context, thread).clear(surviving));
@@ -35,7 +35,7 @@ pub(super) fn recover(
         find_commits(context, thread, surviving, &mut commits);
         report.records_scanned += Area::of(context, thread).slots;
     }
-    if !context.mutants().has(Mutant::ReplayedThreadByThread) {
+    if Rules::of(context).replayed_in_commit_order() {
         surviving.work_of_sort(commits.len());
         commits.sort_unstable_by_key(|commit| commit.sequence);
     }
@@ -58,7 +58,7 @@ fn find_commits(
     commits: &mut Vec<Commit>,
 ) {
     let area = Area::of(context, thread);
-    let whose = if context.mutants().has(Mutant::TruncatedThreadByThread) { thread } else { 0 };
+    let whose = if Rules::of(context).truncated_together() { 0 } else { thread };
     let retired = surviving.load(Area::of(context, whose).header());
     let mut newest = None;
     let mut slots = area.all();
@@ -70,7 +70,7 @@ fn find_commits(
             commits.push(Commit { sequence, thread, number, updates });
         }
     }
-    if context.mutants().has(Mutant::UncommittedReplayed) {
+    if !Rules::of(context).only_committed_is_replayed() {
         let first = newest.map_or(0, |newest| newest + 1);
         let open = (first..first + area.slots).take_while(|&number| {
             area.read(surviving, number).is_some_and(|metadata| metadata.number == number)
@@ -89,8 +89,8 @@ fn replay(
 ) -> u64 {
     let metadata = area.read(surviving, number).filter(|metadata| metadata.number == number);
     let Some(Metadata { kind: Kind::Update { home, words }, .. }) = metadata else { return 0 };
-    let whole = context.mutants().has(Mutant::WholeLinesReplayed);
-    let words = if whole { WordMask::MAX } else { words };
+    let words =
+        if Rules::of(context).only_own_words_are_replayed() { words } else { WordMask::MAX };
     surviving.copy_words(area.data(number), home, words)
 }
 

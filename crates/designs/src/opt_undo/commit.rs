@@ -5,7 +5,6 @@ use graven_base::memory::LineAddr;
 use graven_base::thread_set::{ThreadSet, threads_in};
 use graven_machine::request::WriteOrder;
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{OptUndo, Port, Timer, Write};
 
@@ -13,7 +12,7 @@ use super::protocol::{OptUndo, Port, Timer, Write};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     line: LineAddr,
-    /// It was evicted, not written back.
+    /// True if it was evicted, not written back.
     evicted: bool,
     /// Threads whose commit waits for it.
     waiting: ThreadSet,
@@ -39,7 +38,7 @@ impl OptUndo {
             }
             self.wait_for(port, t, line, written);
         }
-        if self.mutants.has(Mutant::LogRemovedEarly) {
+        if !self.rules.log_removed_when_durable() {
             self.move_register(port, t);
         }
         if self.threads[t].awaited == 0 {
@@ -50,10 +49,10 @@ impl OptUndo {
     /// *Log before data*: a dirty line waits for the headers of all entries that open transactions have of it.
     fn write_back(&mut self, port: &mut Port<'_>, t: usize, line: LineAddr) {
         let mut after = self.headers_of(port, line);
-        if self.mutants.has(Mutant::NeighbourOvertaken) {
+        if !self.rules.write_back_follows_neighbours() {
             after = self.threads[t].lines.find(line).expect("it was stored to").header;
         }
-        if self.mutants.has(Mutant::WriteBackOvertakesHeader) {
+        if !self.rules.write_back_follows_headers() {
             after = WriteOrder::NONE;
         }
         let home = self.departs(line, false);
@@ -64,20 +63,20 @@ impl OptUndo {
     /// The commit waits for the newest content of a line that is on its way, if there is any.
     fn wait_for(&mut self, port: &mut Port<'_>, t: usize, line: LineAddr, written: bool) {
         let mut of_line = self.flights.iter_mut().filter(|f| f.line == line);
-        let flight = if self.mutants.has(Mutant::OldestContentAwaited) {
-            of_line.next()
-        } else {
+        let flight = if self.rules.newest_content_is_awaited() {
             of_line.next_back()
+        } else {
+            of_line.next()
         };
         let Some(flight) = flight else { return };
         if !written {
             let evicted = flight.evicted;
             port.emit(Event::CleanLineOnItsWay { evicted });
-            if evicted && self.mutants.has(Mutant::EvictedLineNotAwaited) {
+            if evicted && !self.rules.evicted_lines_are_awaited() {
                 return;
             }
         }
-        if !self.mutants.has(Mutant::LinesNotAwaited) {
+        if self.rules.lines_are_awaited() {
             flight.waiting |= 1 << t;
             self.threads[t].awaited += 1;
         }
@@ -112,7 +111,7 @@ impl OptUndo {
         port.send_to_core(0, Timer::Acknowledgement { thread: t });
     }
 
-    /// Of the thread's transactions, the current one and all before have committed.
+    /// Notes in the thread's register that its current transaction and all before have committed.
     fn move_register(&mut self, port: &mut Port<'_>, t: usize) {
         port.durable_state_changed();
         self.threads[t].uncommitted = self.threads[t].number + 1;

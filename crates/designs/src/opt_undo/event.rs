@@ -1,12 +1,13 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::LineAddr;
 use graven_machine::cover_points;
-use graven_machine::design::{DesignEvent, Observation};
+
+use crate::events::events;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -33,85 +34,42 @@ cover_points! {
     LogWrapped = "log-wrapped", "a record took the slot of an older one";
 }
 
-/// Something that happens; `record` is a record's number.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Event {
+events! {
+    /// Something that happens; `record` is a record's number.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) enum Event;
+
     /// A store joins the entry of its line.
-    WordJoined,
+    WordJoined => counts log_entries_merged += 1; covers WordJoined;
     /// A store finds that the record with the entry of its line is closed.
-    ClosedRecordFound,
+    ClosedRecordFound => covers ClosedRecord;
     /// A line is logged again that the L1 has forgotten.
-    LoggedAgain,
+    LoggedAgain => covers LoggedAgain;
     /// An entry comes when the record is full.
-    RecordFull,
+    RecordFull => covers RecordFull;
     /// The next record takes the slot of an older one.
-    LogWraps,
+    LogWraps => covers LogWrapped;
     /// A line is logged, in this place of a record.
-    Logged { thread: usize, line: LineAddr, place: usize, record: u64 },
+    Logged { thread: usize, line: LineAddr, place: usize, record: u64 } =>
+        counts log_entries += 1; raises log_buffer_max to place as u64 + 1;
+        says "thread {thread} logs line {} (entry {place} of record {record})", line.addr();
     /// A line leaves with entries of several open transactions.
-    SeveralHeadersAwaited,
-    /// A line leaves while the header of so many entries is being collected: it is written now.
-    HeaderForced { entries: usize },
+    SeveralHeadersAwaited => covers SeveralHeadersAwaited;
+    /// A line leaves while the header of `entries` entries is being collected: it is written now.
+    HeaderForced { entries: usize } =>
+        counts log_entries_hurried += entries as u64; covers HeaderForced;
     /// The header of a record is sent: the record is closed.
-    HeaderSent { thread: usize, record: u64, entries: usize },
+    HeaderSent { thread: usize, record: u64, entries: usize } =>
+        says "the header of record {record} of thread {thread} is sent ({entries} entries)";
     /// A transaction ends: its lines are written back.
-    Ends { thread: usize },
+    Ends { thread: usize } => says "thread {thread} writes its lines back";
     /// A commit finds a clean line on its way home: evicted, or written back by another commit.
-    CleanLineOnItsWay { evicted: bool },
+    CleanLineOnItsWay { evicted: bool } =>
+        covers EvictedLineAwaited if evicted, NeighboursContentAwaited if !evicted;
     /// All lines of an ending transaction are durable.
-    LinesDurable { thread: usize },
-    /// The commit point: the log of so many records is removed.
-    LogRemoved { thread: usize, records: u64 },
-}
-
-impl DesignEvent for Event {
-    type Counters = Counters;
-    type Cover = Cover;
-
-    #[inline(always)]
-    fn observe(self, to: &mut Observation<'_, Event>) {
-        match self {
-            Event::WordJoined => {
-                to.count().log_entries_merged += 1;
-                to.cover(Cover::WordJoined);
-            }
-            Event::ClosedRecordFound => to.cover(Cover::ClosedRecord),
-            Event::LoggedAgain => to.cover(Cover::LoggedAgain),
-            Event::RecordFull => to.cover(Cover::RecordFull),
-            Event::LogWraps => to.cover(Cover::LogWrapped),
-            Event::Logged { thread, line, place, record } => {
-                let counters = to.count();
-                counters.log_entries += 1;
-                counters.log_buffer_max = counters.log_buffer_max.max(place as u64 + 1);
-                to.explain(|| {
-                    let home = line.addr();
-                    format!("thread {thread} logs line {home} (entry {place} of record {record})")
-                });
-            }
-            Event::SeveralHeadersAwaited => to.cover(Cover::SeveralHeadersAwaited),
-            Event::HeaderForced { entries } => {
-                to.count().log_entries_hurried += entries as u64;
-                to.cover(Cover::HeaderForced);
-            }
-            Event::HeaderSent { thread, record, entries } => to.explain(|| {
-                format!(
-                    "the header of record {record} of thread {thread} is sent ({entries} entries)"
-                )
-            }),
-            Event::Ends { thread } => {
-                to.explain(|| format!("thread {thread} writes its lines back"))
-            }
-            Event::CleanLineOnItsWay { evicted: true } => to.cover(Cover::EvictedLineAwaited),
-            Event::CleanLineOnItsWay { evicted: false } => {
-                to.cover(Cover::NeighboursContentAwaited);
-            }
-            Event::LinesDurable { thread } => {
-                to.explain(|| format!("all lines of thread {thread} are durable"));
-            }
-            Event::LogRemoved { thread, records } => {
-                to.count().log_records_truncated += records;
-                to.explain(|| format!("thread {thread} commits: its log is removed"));
-            }
-        }
-    }
+    LinesDurable { thread: usize } => says "all lines of thread {thread} are durable";
+    /// The commit point: the log of `records` records is removed.
+    LogRemoved { thread: usize, records: u64 } =>
+        counts log_records_truncated += records;
+        says "thread {thread} commits: its log is removed";
 }

@@ -8,9 +8,10 @@ use graven_machine::request::WriteOrder;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredLine {
     pub(super) line: LineAddr,
-    /// What the L1 remembers: words that the controller knows of. 0 when the L1 has forgotten the line.
+    /// Words that the controller knows of, as the L1 remembers. 0 when the L1 has forgotten the
+    /// line.
     pub(super) known: WordMask,
-    /// Its newest entry in the record that is being collected.
+    /// Place of its newest entry in the record that is being collected.
     pub(super) entry: Option<usize>,
     /// The newest header with an entry of it in the order of writes, if one is written.
     pub(super) header: WriteOrder,
@@ -22,7 +23,7 @@ impl Stored for StoredLine {
     }
 }
 
-/// What an open transaction has stored to.
+/// Lines that an open transaction has stored to.
 pub(super) type Lines = StoredLines<StoredLine>;
 
 impl Lines {

@@ -5,7 +5,6 @@ use graven_base::time::Cycle;
 use graven_machine::design::Store;
 use graven_machine::request::{Write, WriteClass, WriteOrder};
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{OptUndo, Port};
 use super::record::{Header, Logged};
@@ -15,11 +14,11 @@ impl OptUndo {
     /// logged, as it is before the store.
     pub(super) fn log(&mut self, port: &mut Port<'_>, store: &Store) {
         let (t, line) = (store.tx.thread as usize, store.addr.line());
-        if self.own(t, line) && self.mutants.has(Mutant::OwnerIgnored) {
+        if self.own(t, line) && !self.rules.owners_are_compared() {
             return;
         }
         let mut words: WordMask = store.addr.word_mask();
-        if self.mutants.has(Mutant::LinesLoggedWhole) {
+        if !self.rules.only_own_words_are_logged() {
             words = WordMask::MAX;
         }
         let thread = &mut self.threads[t];
@@ -32,7 +31,7 @@ impl OptUndo {
             Some(place) if remembered => return self.join(port, t, place, words),
             None if remembered => {
                 port.emit(Event::ClosedRecordFound);
-                if self.mutants.has(Mutant::ClosedRecordJoined) {
+                if !self.rules.closed_records_are_final() {
                     return;
                 }
             }
@@ -42,7 +41,7 @@ impl OptUndo {
         self.append(port, t, Logged { home: line, words });
     }
 
-    /// What the L1 remembers of the line is this thread's from now on. Returns whether it was another's.
+    /// Makes the L1's memory of the line this thread's. Returns whether it was another's.
     fn own(&mut self, t: usize, line: LineAddr) -> bool {
         let (core, mut others) = (self.threads[t].core, false);
         for (other, thread) in self.threads.iter_mut().enumerate() {
@@ -56,7 +55,7 @@ impl OptUndo {
     /// A store joins an entry whose header is not written.
     fn join(&mut self, port: &mut Port<'_>, t: usize, place: usize, words: WordMask) {
         port.emit(Event::WordJoined);
-        if !self.mutants.has(Mutant::JoinedWordNotMasked) {
+        if self.rules.joined_word_is_masked() {
             self.threads[t].collected.join(place, words);
         }
     }
@@ -113,7 +112,7 @@ impl OptUndo {
             (stored.entry, stored.header) = (None, order);
         }
         let mut after = thread.last_entry;
-        if self.mutants.has(Mutant::HeaderOvertakesEntries) {
+        if !self.rules.header_follows_entries() {
             after = WriteOrder::NONE;
         }
         let record = thread.record;
@@ -132,7 +131,7 @@ impl OptUndo {
         for t in 0..self.threads.len() {
             let Some(stored) = self.threads[t].lines.find(line) else { continue };
             open += 1;
-            if stored.entry.is_some() && !self.mutants.has(Mutant::HeaderNotForced) {
+            if stored.entry.is_some() && self.rules.header_is_forced() {
                 self.force_header(port, t);
             }
             let stored = self.threads[t].lines.find(line).expect("it was just found");

@@ -5,7 +5,7 @@
 //! "in the memory controller" (HOOP §IV-B), so no store waits for the log; a commit waits for the data.
 //!
 //! - **Log entries.** A transaction's first store to a line sends the line's old content to the controller, past the
-//!   caches, which appends it to the log area of the thread. The store goes on at once (a *posted* log).
+//!   caches, which appends it to the log area of the thread. The store proceeds at once (a *posted* log).
 //! - **The L1's extension.** A line in an L1 remembers which thread's transaction logged it and which of its words the
 //!   controller knows of (a thread id and 8 bits; ATOM has one bit). It forgets when the line leaves this L1, or when
 //!   a thread that shares the L1 stores to it: the next store logs the line again. A store to another word of a line
@@ -57,7 +57,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state, hooks |
 //! | `logging` | entries, headers, and what lines wait for |
 //! | `commit` | write-backs, data on its way, log removal |
@@ -75,17 +76,19 @@ mod logging;
 mod protocol;
 mod record;
 mod recovery;
+mod rules;
 
 use graven_base::config::Size;
 use graven_base::section;
 use graven_base::stats::CounterSet;
 use graven_machine::design::{Acknowledgement, Battery, DesignInfo, Guarantee, Leaves, Step, plug};
-use graven_machine::mutants;
 
+use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use protocol::OptUndo;
 use record::ENTRIES_MAX;
 use recovery::{format, recover};
+use rules::Rules;
 
 section! {
     /// Hardware undo logging after ATOM, as HOOP compares with it.
@@ -117,7 +120,7 @@ pub const INFO: DesignInfo = DesignInfo {
     recover,
     // For each thread, the number of the transaction that has not committed.
     battery: |context| Battery { bytes: 0, registers: context.threads as usize, register_bits: 64 },
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[(
@@ -134,47 +137,6 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "opt-undo-literal",
     summary: "opt-undo with lines logged and undone whole, as published (loses data)",
     default: false,
-    inherent: Mutant::all(&[Mutant::LinesLoggedWhole]),
+    inherent: named(Rules::MUTANTS, &["lines-logged-whole"]),
     ..INFO
 };
-
-mutants! {
-    /// Lines are logged and undone whole, whoever else has words in them.
-    LinesLoggedWhole = "lines-logged-whole";
-    /// An evicted line does not wait for headers.
-    EvictionOvertakesHeader = "eviction-overtakes-header";
-    /// A line that is written back does not wait for headers.
-    WriteBackOvertakesHeader = "write-back-overtakes-header";
-    /// A line that is written back does not wait for other transactions' headers.
-    NeighbourOvertaken = "neighbour-overtaken";
-    /// A line that leaves does not force headers that are being collected.
-    HeaderNotForced = "header-not-forced";
-    /// A header does not wait for the entries of its record.
-    HeaderOvertakesEntries = "header-overtakes-entries";
-    /// A store that joins an entry leaves the header as it is.
-    JoinedWordNotMasked = "joined-word-not-masked";
-    /// A store to another word of a line joins an entry whose record is closed.
-    ClosedRecordJoined = "closed-record-joined";
-    /// A line that an L1 knows to be logged is taken for logged, whoever's entry it is.
-    OwnerIgnored = "owner-ignored";
-    /// A commit does not wait until its lines are durable.
-    LinesNotAwaited = "lines-not-awaited";
-    /// A commit does not wait for lines that were evicted.
-    EvictedLineNotAwaited = "evicted-line-not-awaited";
-    /// A commit waits for the oldest content of a line that is on its way.
-    OldestContentAwaited = "oldest-content-awaited";
-    /// The log is removed when the lines are sent.
-    LogRemovedEarly = "log-removed-early";
-    /// Recovery undoes committed transactions, too.
-    CommittedUndone = "committed-undone";
-    /// Recovery undoes the oldest entry first.
-    UndoOldestFirst = "undo-oldest-first";
-    /// Recovery takes the record in the last place for the newest.
-    NewestByPlace = "newest-by-place";
-    /// The torn bits of a header are not looked at.
-    TornBitsIgnored = "torn-bits-ignored";
-    /// The torn bit is the same in all passes.
-    TornBitNeverFlips = "torn-bit-never-flips";
-    /// The log areas are put to use as they are found.
-    LogNotCleared = "log-not-cleared";
-}

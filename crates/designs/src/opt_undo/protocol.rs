@@ -5,7 +5,7 @@ use graven_base::ids::Tx;
 use graven_base::memory::{LineAddr, LineData};
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    self, Design, DesignContext, L1EvictionDesign, Mutants, Stall, Store, Unused, Writeback,
+    self, Design, DesignContext, L1EvictionDesign, Stall, Store, Unused, Writeback,
 };
 use graven_machine::request::WriteOrder;
 
@@ -13,11 +13,11 @@ use super::commit::Flight;
 use super::event::Event;
 use super::lines::Lines;
 use super::record::{Area, Collected};
-use super::{Mutant, OptUndoConfig};
+use super::{OptUndoConfig, Rules};
 
 pub(super) type Port<'a> = design::Port<'a, OptUndo>;
 
-/// What is kept of a thread.
+/// A thread's log and the state of its transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     /// Whose L1 its stores go to.
@@ -51,10 +51,10 @@ pub(super) struct OptUndo {
     /// Lines of open transactions on their way home, oldest first.
     pub(super) flights: Vec<Flight>,
     pub(super) entries_per_record: usize,
-    pub(super) mutants: Mutants<Mutant>,
+    pub(super) rules: Rules,
 }
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Write {
     /// A line of an open transaction on its way home.
@@ -66,7 +66,7 @@ pub(super) enum Write {
 pub(super) enum Timer {
     /// The order to remove the log reaches the controller.
     Removal { thread: usize },
-    /// Its answer reaches the core.
+    /// The answer of the controller reaches the core.
     Acknowledgement { thread: usize },
 }
 
@@ -94,7 +94,7 @@ impl OptUndo {
             threads: (0..context.threads).map(thread).collect(),
             flights: Vec::new(),
             entries_per_record: config.entries_per_record as usize,
-            mutants: context.mutants(),
+            rules: Rules::of(context),
         })
     }
 }
@@ -140,7 +140,7 @@ impl Design for OptUndo {
             return Writeback::FREE;
         }
         let mut after = self.headers_of(port, line);
-        if self.mutants.has(Mutant::EvictionOvertakesHeader) {
+        if !self.rules.eviction_follows_headers() {
             after = WriteOrder::NONE;
         }
         Writeback::after(after).reported(self.departs(line, true))

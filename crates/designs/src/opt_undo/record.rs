@@ -1,11 +1,11 @@
 //! Log records: a header with the home addresses of up to seven lines, and these lines as they were.
 
-use super::{Mutant, OptUndoConfig};
+use super::{OptUndoConfig, Rules};
 use crate::fields::{HOME, WORDS};
 use crate::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::DesignContext;
 
 /// Addresses that a header of one line has room for.
 pub(super) const ENTRIES_MAX: usize = WORDS_PER_LINE - 1;
@@ -15,7 +15,7 @@ const INDEX: Field = Field::new("index", 20, 0);
 /// Numbers come round after 2^43 transactions.
 const TX: Field = INDEX.then("transaction", 43);
 
-/// What a header says of one entry.
+/// An entry, as a header describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Logged {
     pub(super) home: LineAddr,
@@ -98,7 +98,7 @@ pub(super) struct Area {
     record_bytes: u64,
     /// Records that it holds.
     pub(super) slots: u64,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Area {
@@ -107,28 +107,27 @@ impl Area {
         let record_bytes = (1 + u64::from(config.entries_per_record)) * LINE_BYTES;
         let slots = config.log_bytes_per_thread.0 / record_bytes;
         let start = context.thread_area(thread, config.log_bytes_per_thread.0);
-        Area { start, record_bytes, slots, mutants: context.mutants() }
+        Area { start, record_bytes, slots, rules: Rules::of(context) }
     }
 
-    /// Where the header of a record lies; records are numbered from 0 over all passes.
+    /// Line of the header of a record; records are numbered from 0 over all passes.
     pub(super) fn header(&self, number: u64) -> LineAddr {
         self.start.plus(number % self.slots * self.record_bytes).line()
     }
 
-    /// Where the old line of an entry lies, by its place in the record.
+    /// Line of an entry, by its place in the record.
     pub(super) fn entry(&self, number: u64, place: usize) -> LineAddr {
         self.header(number).addr().plus((1 + place as u64) * LINE_BYTES).line()
     }
 
     pub(super) fn torn(&self, number: u64) -> bool {
-        torn::of_pass(number, self.slots) || self.mutants.has(Mutant::TornBitNeverFlips)
+        torn::of_pass(number, self.slots) || !self.rules.torn_bit_turns()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
@@ -160,8 +159,8 @@ mod tests {
 
     #[test]
     fn a_record_is_eight_lines_and_slots_come_round() {
-        let mutants = Mutants::of(MutantSet::NONE);
-        let area = Area { start: Addr(4096), record_bytes: 512, slots: 2, mutants };
+        let rules = Rules::default();
+        let area = Area { start: Addr(4096), record_bytes: 512, slots: 2, rules };
         let headers: Vec<(u64, bool)> =
             (0..5).map(|n| (area.header(n).addr().0, area.torn(n))).collect();
         let [a, b] = [4096, 4096 + 512];

@@ -1,6 +1,6 @@
-//! What the system does to the log before a run and after a power failure.
+//! Formatting of the log before a run, and recovery after a power failure.
 
-use super::Mutant;
+use super::Rules;
 use super::record::{Area, ENTRIES_MAX, Header};
 use crate::torn;
 use graven_base::ids::ThreadId;
@@ -10,7 +10,7 @@ use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Clears the headers, so that the first headers written there are distinguishable from earlier content.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if context.mutants().has(Mutant::LogNotCleared) {
+    if !Rules::of(context).log_is_cleared() {
         return;
     }
     for area in (0..context.threads).map(|thread| Area::of(context, thread)) {
@@ -32,16 +32,18 @@ pub(super) fn recover(
         report.records_scanned += area.slots;
         let mut records: Vec<(u64, Header)> = (0..area.slots)
             .filter_map(|slot| Some((slot, read_header(context, image, area.header(slot))?)))
-            .filter(|(_, h)| h.is_of(uncommitted) || context.mutants().has(Mutant::CommittedUndone))
+            .filter(|(_, h)| {
+                h.is_of(uncommitted) || !Rules::of(context).only_uncommitted_is_undone()
+            })
             .collect();
-        if !context.mutants().has(Mutant::NewestByPlace) {
+        if Rules::of(context).newest_by_number() {
             image.work_of_sort(records.len());
             records.sort_by_key(|(_, header)| header.index);
         }
         let mut entries: Vec<(u64, usize)> = (0..records.len() as u64)
             .flat_map(|record| (0..ENTRIES_MAX).map(move |place| (record, place)))
             .collect();
-        if !context.mutants().has(Mutant::UndoOldestFirst) {
+        if Rules::of(context).undo_newest_first() {
             entries.reverse();
         }
         for (record, place) in entries {
@@ -62,7 +64,7 @@ fn read_header(
 ) -> Option<Header> {
     let mut line = image.load_line(at);
     image.work(Work::Record, 1);
-    if context.mutants().has(Mutant::TornBitsIgnored) {
+    if !Rules::of(context).torn_bits_are_checked() {
         line = torn::as_the_first(line);
     }
     Header::parse(line)

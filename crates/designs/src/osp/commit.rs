@@ -1,10 +1,10 @@
 //! Commit: the transaction's lines go to PM, each to its own place, then the record of their pages.
 
+use super::Shootdown;
 use super::event::Event;
 use super::layout::{Physical, Slot};
 use super::protocol::{Osp, Port, Read, Timer, Write};
 use super::write_set::Written;
-use super::{Mutant, Shootdown};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, LineData, WordMask};
 use graven_base::time::Cycle;
@@ -16,7 +16,7 @@ use graven_machine::request::{self, WriteClass, WriteOrder};
 pub(super) struct Committed {
     pub(super) line: LineAddr,
     pub(super) slot: Slot,
-    /// Which of its places it is committed in.
+    /// True if it is committed in its shadow page.
     pub(super) in_shadow: bool,
 }
 
@@ -24,13 +24,13 @@ pub(super) struct Committed {
 #[derive(Clone, Debug)]
 pub(super) struct Commit {
     pub(super) thread: ThreadId,
-    /// Its lines, by address.
+    /// Lines of the commit, by address.
     pub(super) lines: Vec<Committed>,
-    /// Of its record: writes to the other places of its lines wait for it.
+    /// Order of its record: writes to the other places of its lines wait for it.
     pub(super) order: WriteOrder,
     /// Lines sent that are not durable.
     flushes: u32,
-    /// Places with so many older writes on their way that it must wait for.
+    /// Places with older writes on their way that it must wait for, and their numbers.
     evictions: Vec<(Physical, u32)>,
     /// When its record began to wait for room in the journal; [`Cycle::MAX`]: it does not.
     pub(super) full_since: Cycle,
@@ -82,8 +82,8 @@ impl Osp {
         words.fold(0, |all, words| all | words)
     }
 
-    /// What a write to a line's current place must wait for: until the last commit of the line is
-    /// recorded, the other place holds what is committed.
+    /// Returns the order that a write to a line's current place must wait for: until the last
+    /// commit of the line is recorded, the other place holds what is committed.
     pub(super) fn barrier(&self, line: LineAddr, slot: Slot) -> WriteOrder {
         let has = |c: &&Commit| c.lines.binary_search_by_key(&line, |l| l.line).is_ok();
         let commits = self.commits.iter().map(|(_, commit)| commit);
@@ -100,7 +100,7 @@ impl Osp {
         for at in 0..self.threads[thread].writes.lines.len() {
             let line = self.threads[thread].writes.lines[at].line;
             let is_shared = self.words_of_others(thread, line) != 0;
-            if is_shared && !self.mutants.has(Mutant::WholeLinesCommitted) {
+            if is_shared && self.rules.foreign_words_stay() {
                 reads += self.read_shared(port, thread, at);
             }
         }
@@ -154,7 +154,7 @@ impl Osp {
         for at in 0..self.threads[thread].writes.lines.len() {
             let Written { line, slot, .. } = self.threads[thread].writes.lines[at];
             let others = self.words_of_others(thread, line);
-            if others == 0 || self.mutants.has(Mutant::WholeLinesCommitted) {
+            if others == 0 || !self.rules.foreign_words_stay() {
                 self.flush(port, &mut flushing, line, slot);
             } else {
                 self.flush_shared(port, &mut flushing, line, slot, others);
@@ -173,7 +173,8 @@ impl Osp {
         self.send_if_flushed(port, key);
     }
 
-    /// A line that nobody else has words in goes to its current place, unless it has gone there before.
+    /// Sends a line without words of other transactions to its current place, unless it has gone
+    /// there before.
     fn flush(&mut self, port: &mut Port<'_>, flushing: &mut Flushing, line: LineAddr, slot: Slot) {
         let in_shadow = self.pages.is_current_in_shadow(slot, line);
         let place = self.pages.place(slot, line, in_shadow);
@@ -188,7 +189,7 @@ impl Osp {
         self.set_committed(&mut flushing.commit, line, slot, in_shadow);
     }
 
-    /// Where another open transaction has words in the line, what is committed is a line without them: it
+    /// Commits a line in which another open transaction has words without them: the committed line
     /// takes the place of the current version, which has its place in the other from now on.
     fn flush_shared(
         &mut self,
@@ -230,13 +231,14 @@ impl Osp {
         content: LineData,
     ) {
         self.leaving.add(place);
-        let overtakes = self.mutants.has(Mutant::SharedLineOvertakesRecord);
-        let after = if overtakes { WriteOrder::NONE } else { commit.order };
+        let after =
+            if self.rules.shared_line_follows_record() { commit.order } else { WriteOrder::NONE };
         let write = request::Write::line(WriteClass::Data, place, content).after(after);
         port.write_reported(write, Write::Leaving { place }, 0);
     }
 
-    /// What the controller may have read of a line for the commits of other threads is the committed line no longer.
+    /// Forgets reads of a line for the commits of other threads: they are not the committed line
+    /// any more.
     fn forget_reads(&mut self, thread: usize, line: LineAddr) {
         let others = self.threads.iter_mut().enumerate().filter(|&(t, _)| t != thread);
         for written in others.filter_map(|(_, other)| other.writes.find_mut(line)) {
@@ -245,8 +247,7 @@ impl Osp {
     }
 
     fn flush_barrier(&self, line: LineAddr, slot: Slot) -> WriteOrder {
-        let overtakes = self.mutants.has(Mutant::FlushOvertakesRecord);
-        if overtakes { WriteOrder::NONE } else { self.barrier(line, slot) }
+        if self.rules.flush_follows_record() { self.barrier(line, slot) } else { WriteOrder::NONE }
     }
 
     /// Sends a line of a commit to its place; it takes so long from the L1 to the controller.
@@ -258,7 +259,7 @@ impl Osp {
         after: WriteOrder,
         fall: Cycle,
     ) {
-        let is_awaited = !self.mutants.has(Mutant::FlushNotAwaited);
+        let is_awaited = self.rules.flush_is_awaited();
         flushing.commit.flushes += u32::from(is_awaited);
         let about = is_awaited.then_some(Write::Flush { commit: flushing.key });
         let write = request::Write::line(WriteClass::Data, place, content).after(after);
@@ -272,7 +273,7 @@ impl Osp {
             return;
         }
         port.emit(Event::CommitWaitsForEviction);
-        if !self.mutants.has(Mutant::EvictionNotAwaited) {
+        if self.rules.eviction_is_awaited() {
             commit.evictions.push((place, on_their_way));
         }
     }
@@ -322,7 +323,7 @@ impl Osp {
         lines.clear();
         self.spare.push(lines);
         port.emit(Event::Recorded { thread });
-        if !self.mutants.has(Mutant::RecordNotAwaited) {
+        if self.rules.record_is_awaited() {
             self.acknowledge(port, thread, wait);
         }
         self.consolidate_next(port);

@@ -1,6 +1,5 @@
 //! Page consolidation: what is committed in a shadow page is copied home, and the page is free.
 
-use super::Mutant;
 use super::event::Event;
 use super::journal::Of;
 use super::layout::Slot;
@@ -93,7 +92,7 @@ impl Osp {
         index: u64,
         content: &LineData,
     ) {
-        let is_awaited = !self.mutants.has(Mutant::CopiesNotAwaited);
+        let is_awaited = self.rules.copies_are_awaited();
         let Some(copying) = self.copying(generation) else { return };
         copying.reads -= 1;
         copying.writes += u32::from(is_awaited);
@@ -117,7 +116,7 @@ impl Osp {
     fn copied(&mut self, port: &mut Port<'_>) {
         self.copy_lines(port);
         let Some(Copying { slot, left: 0, reads: 0, writes: 0 }) = self.copying else { return };
-        if self.mutants.has(Mutant::ConsolidationNotRecorded) {
+        if !self.rules.consolidation_is_recorded() {
             self.copying = None;
             self.release_page(port, slot);
             return self.consolidate_next(port);
@@ -139,7 +138,7 @@ impl Osp {
     /// The record is durable: the shadow page is free, unless the page has been stored to again.
     pub(super) fn consolidated(&mut self, port: &mut Port<'_>, slot: Slot) {
         port.emit(Event::Consolidated);
-        if !self.mutants.has(Mutant::PageReusedEarly) {
+        if self.rules.page_free_when_recorded() {
             let page = self.pages.get_mut(slot);
             (page.durable, page.pending, page.consolidating) = (0, false, WriteOrder::NONE);
             if page.is_quiet() && page.committed == 0 {
@@ -168,7 +167,7 @@ impl Osp {
             return false;
         }
         port.emit(Event::ConsolidationStopped);
-        if self.mutants.has(Mutant::ConsolidationGoesOn) {
+        if !self.rules.stores_stop_consolidation() {
             return false;
         }
         self.journal.give_up(Of::Consolidation(slot));

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::Mutant;
 use super::event::Event;
 use super::layout::{ENTRIES_PER_LINE, ENTRY_BYTES, JournalEntry, Layout, Slot, home_word};
 use super::pages::Page;
@@ -11,7 +10,7 @@ use graven_base::memory::WORDS_PER_LINE;
 use graven_machine::media::overlay;
 use graven_machine::request::{self, WriteClass, WriteOrder};
 
-/// What a record is of.
+/// Subjects of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     /// The commit of this key.
@@ -29,7 +28,7 @@ struct Record {
     entries: u64,
     /// Writes that are not durable.
     writes: u32,
-    /// Its last line, to be sent when the others are durable.
+    /// The last line, to be sent when the others are durable.
     marker: Option<request::Write>,
 }
 
@@ -52,7 +51,7 @@ pub(super) struct Journal {
     slots: Vec<Slot>,
     /// Records that are needed, oldest first.
     records: VecDeque<Record>,
-    /// What waits for room, or for its page, oldest first.
+    /// Records that wait for room, or for their page, oldest first.
     waiting: VecDeque<Of>,
     checkpoint: Option<Checkpoint>,
     /// Records of which something is not durable.
@@ -63,10 +62,10 @@ pub(super) struct Journal {
     entries: Vec<(Slot, u64)>,
 }
 
-/// Whether a record could be sent.
+/// Outcomes of an attempt to send a record.
 enum Sent {
     Yes,
-    /// Its page has another one on its way.
+    /// Another record of its page is on its way.
     NotYet,
     /// There is no room.
     NoRoom,
@@ -88,12 +87,12 @@ impl Journal {
         }
     }
 
-    /// Whether nothing is on its way.
+    /// Returns true if nothing is on its way.
     pub(super) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.checkpoint.is_none() && !self.will_change_pages()
     }
 
-    /// Whether a page is about to become quiet, or free.
+    /// Returns true if a page is about to become quiet, or free.
     pub(super) fn will_change_pages(&self) -> bool {
         self.home_words + self.records_underway > 0
     }
@@ -102,7 +101,7 @@ impl Journal {
         self.waiting.push_back(of);
     }
 
-    /// What waits is given up.
+    /// Gives a waiting record up.
     pub(super) fn give_up(&mut self, of: Of) {
         self.waiting.retain(|&waiting| waiting != of);
     }
@@ -175,7 +174,7 @@ impl Osp {
         for of_page in self.commits[key].lines.chunk_by(|a, b| a.slot == b.slot) {
             let (slot, (set, mask)) = (of_page[0].slot, self.bits(of_page));
             let page = self.pages.get(slot);
-            if page.pending && !self.mutants.has(Mutant::RecordsOfAPageTogether) {
+            if page.pending && self.rules.records_of_a_page_in_turn() {
                 return false;
             }
             self.journal.entries.push((slot, page.durable & !mask | set));
@@ -193,7 +192,7 @@ impl Osp {
         let last = lines.last_mut().expect("a record has entries");
         *last = last.ordered(order);
         let writes = lines.len() as u32;
-        let has_marker = writes > 1 && !self.mutants.has(Mutant::MarkerOvertakesRecord);
+        let has_marker = writes > 1 && self.rules.marker_follows_record();
         let marker = if has_marker { lines.pop() } else { None };
         self.journal.records.push_back(Record { of, first, entries, writes, marker });
         self.journal.records_underway += 1;
@@ -201,10 +200,10 @@ impl Osp {
             port.write_reported(line, Write::Journal { first }, 0);
         }
         match of {
-            Of::Consolidation(slot) if self.mutants.has(Mutant::PageReusedEarly) => {
+            Of::Consolidation(slot) if !self.rules.page_free_when_recorded() => {
                 self.release_page(port, slot);
             }
-            Of::Commit(key) if self.mutants.has(Mutant::RecordNotAwaited) => {
+            Of::Commit(key) if !self.rules.record_is_awaited() => {
                 self.acknowledge(port, self.commits[key].thread as usize, 0);
             }
             _ => {}
@@ -284,19 +283,21 @@ impl Osp {
             port.write_reported(self.line_of_table(of_line), Write::Checkpoint, 0);
         }
         self.journal.checkpoint = Some(Checkpoint { upto, writes });
-        if self.mutants.has(Mutant::CheckpointNotAwaited) {
+        if !self.rules.checkpoint_is_awaited() {
             self.truncate(port, upto);
         }
     }
 
-    /// What the journal says durably of these pages, whose bitmaps share a line of the table.
+    /// Builds the line of the table that these pages share, from what the journal durably says of
+    /// them.
     fn line_of_table(&self, slots: &[Slot]) -> request::Write {
         let layout = self.journal.layout;
         let line = layout.table_bitmap(slots[0]).line();
         let empty = request::Write::line(WriteClass::Gc, line, [0; WORDS_PER_LINE]);
         let mut write = empty.masked(0);
-        let ahead = self.mutants.has(Mutant::CheckpointAhead);
-        let bits = |page: &Page| if ahead { page.committed } else { page.durable };
+        let bits = |page: &Page| {
+            if self.rules.checkpoint_follows_journal() { page.durable } else { page.committed }
+        };
         for &slot in slots {
             let at = layout.table_bitmap(slot);
             // A page that has lost its shadow page has nothing in it.
@@ -316,7 +317,7 @@ impl Osp {
         let (upto, layout) = (checkpoint.upto, self.journal.layout);
         let write = request::Write::words(WriteClass::Gc, layout.head, &[upto]);
         port.write_reported(write, Write::Head, 0);
-        if self.mutants.has(Mutant::HeadNotAwaited) {
+        if !self.rules.head_is_awaited() {
             self.truncate(port, upto);
         }
     }
@@ -344,7 +345,7 @@ impl Osp {
     pub(super) fn write_home_word(&mut self, port: &mut Port<'_>, slot: Slot) {
         let (page, layout) = (self.pages.get_mut(slot), self.journal.layout);
         let (at, word) = (layout.table_home(slot), home_word(page.home));
-        if self.mutants.has(Mutant::HomeWordNotAwaited) {
+        if !self.rules.home_word_is_awaited() {
             page.pending = false;
         }
         self.journal.home_words += 1;
@@ -355,7 +356,7 @@ impl Osp {
     /// The table knows it.
     pub(super) fn home_word_durable(&mut self, port: &mut Port<'_>, slot: Slot) {
         self.journal.home_words -= 1;
-        if !self.mutants.has(Mutant::HomeWordNotAwaited) {
+        if self.rules.home_word_is_awaited() {
             self.pages.get_mut(slot).pending = false;
         }
         self.send_records(port);

@@ -1,4 +1,4 @@
-//! Where header, journal, table and shadow pages lie in the log region, and what their bits mean.
+//! Places of header, journal, table and shadow pages in the log region, and their bits.
 
 use super::OspConfig;
 use crate::torn;
@@ -8,7 +8,7 @@ use graven_machine::design::DesignContext;
 
 /// Bytes of a journal entry and of a table entry: 128 bits.
 pub(super) const ENTRY_BYTES: u64 = 16;
-/// Of each of them, how many a line holds.
+/// Number of either that a line holds.
 pub(super) const ENTRIES_PER_LINE: u64 = LINE_BYTES / ENTRY_BYTES;
 
 /// Numbers come round: a journal has fewer entries.
@@ -18,7 +18,7 @@ const FIRST: Field = PAGE.then("first", 1);
 const LAST: Field = FIRST.then("last", 1);
 const BITMAP_TOP: Field = LAST.then("bit 63 of the bitmap", 1);
 
-/// Of the home word of a table entry.
+/// Fields of the home word of a table entry.
 const USED: Field = Field::new("used", 1, 0);
 const HOME_LINE: Field = Field::new("home page in lines", 58, 6);
 
@@ -55,7 +55,7 @@ impl JournalEntry {
         torn::mark([head, self.committed], torn)
     }
 
-    /// What two words say, if they were written together.
+    /// Decodes two words, if they were written together.
     pub(super) fn parse(words: [u64; 2]) -> Option<JournalEntry> {
         let [head, bitmap] = torn::whole(words)?;
         Some(JournalEntry {
@@ -67,7 +67,7 @@ impl JournalEntry {
         })
     }
 
-    /// Whether it is the one of this number.
+    /// Returns true for the entry of this number.
     pub(super) fn is(&self, number: u64) -> bool {
         NUMBER.wrapped(self.number) == NUMBER.wrapped(number)
     }
@@ -139,7 +139,7 @@ impl Layout {
         self.shadow.plus(u64::from(slot) * self.page_bytes).line()
     }
 
-    /// Where a journal entry lies.
+    /// Address of a journal entry.
     pub(super) fn journal_entry(&self, number: u64) -> Addr {
         self.journal.plus(number % self.entries * ENTRY_BYTES)
     }
@@ -149,12 +149,12 @@ impl Layout {
         torn::of_pass(number, self.entries)
     }
 
-    /// Where a page's table entry says which home page it is for.
+    /// Address of the word of a page's table entry that names its home page.
     pub(super) fn table_home(&self, slot: Slot) -> Addr {
         self.table.plus(u64::from(slot) * ENTRY_BYTES)
     }
 
-    /// Where it says what is committed in the shadow page.
+    /// Address of the word of it that tells what is committed in the shadow page.
     pub(super) fn table_bitmap(&self, slot: Slot) -> Addr {
         self.table_home(slot).plus(WORD_BYTES)
     }

@@ -49,7 +49,7 @@
 //! | 0 | 12-63 | address of the home page (from bit 7 on, if pages are smaller) |
 //! | 1 | 0-63 | committed bitmap |
 //!
-//! A commit of several pages is one record of consecutive entries, which counts if all are there. Its last
+//! A commit of several pages is one record of consecutive entries, which counts if all are durable. Its last
 //! line is sent when the others are durable: what waits for the record waits for that line. Records of one page are sent one after the other,
 //! since each has the whole bitmap; those of different pages pass each other, and recovery skips what
 //! is missing. The home word is written when the page gets its shadow page, and is durable before the
@@ -75,7 +75,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state, and what each hook of the design does |
 //! | `event` | what happens, counted and traced; cover points |
 //! | `pages`, `tlb`, `write_set` | bitmaps and shadow pages; translations and shootdowns; updated lines |
@@ -96,21 +97,23 @@ mod pages;
 mod places;
 mod protocol;
 mod recovery;
+mod rules;
 mod tlb;
 mod write_set;
 
 use crate::out_of_place::DATA_REDUCTION;
+use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use journal::JOURNAL_BYTES_MIN;
 use layout::SHADOW_PAGES_MAX;
 use protocol::Osp;
 use recovery::{format, recover};
+use rules::Rules;
 
 use graven_base::config::Size;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::design::{Acknowledgement, DesignInfo, Guarantee, Leaves, Step, plug};
-use graven_machine::mutants;
 
 choice! {
     /// When TLBs of other cores are shot down.
@@ -166,57 +169,6 @@ section! {
     }
 }
 
-mutants! {
-    /// A commit takes whole lines, whoever else has words in them.
-    WholeLinesCommitted = "whole-lines-committed";
-    /// The record of a commit is sent while its lines are on their way.
-    FlushNotAwaited = "flush-not-awaited";
-    /// It is sent while lines that were evicted before are on their way.
-    EvictionNotAwaited = "eviction-not-awaited";
-    /// A commit is acknowledged when its record is sent.
-    RecordNotAwaited = "record-not-awaited";
-    /// An uncommitted line goes to the place that is committed.
-    EvictedOverCommitted = "evicted-over-committed";
-    /// A line is evicted to its other place before the commit of the first is recorded.
-    EvictionOvertakesRecord = "eviction-overtakes-record";
-    /// A line is flushed to its other place before the commit of the first is recorded.
-    FlushOvertakesRecord = "flush-overtakes-record";
-    /// A shared line's uncommitted version goes to the other place before the commit is recorded.
-    SharedLineOvertakesRecord = "shared-line-overtakes-record";
-    /// Records of one page do not wait for each other.
-    RecordsOfAPageTogether = "records-of-a-page-together";
-    /// The last line of a record does not wait for the others.
-    MarkerOvertakesRecord = "marker-overtakes-record";
-    /// The first record of a page does not wait for the table to know its home.
-    HomeWordNotAwaited = "home-word-not-awaited";
-    /// Journal entries are overwritten while the checkpoint of them is on its way.
-    CheckpointNotAwaited = "checkpoint-not-awaited";
-    /// Journal entries are overwritten before the header says that they are not needed.
-    HeadNotAwaited = "head-not-awaited";
-    /// A checkpoint takes over what the journal does not say yet.
-    CheckpointAhead = "checkpoint-ahead";
-    /// The record of a consolidation is sent while copies are on their way.
-    CopiesNotAwaited = "copies-not-awaited";
-    /// A shadow page is free without a record of its consolidation.
-    ConsolidationNotRecorded = "consolidation-not-recorded";
-    /// A shadow page is free while the record of its consolidation is on its way.
-    PageReusedEarly = "page-reused-early";
-    /// A store to a page does not stop its consolidation.
-    ConsolidationGoesOn = "consolidation-goes-on";
-    /// The torn bits of journal entries are not looked at.
-    TornBitsIgnored = "torn-bits-ignored";
-    /// Recovery takes over records without their last entry.
-    UnfinishedReplayed = "unfinished-replayed";
-    /// Recovery takes over records without their first entry.
-    BeheadedReplayed = "beheaded-replayed";
-    /// Recovery reads the journal in the order of its places.
-    ReplayedByPlace = "replayed-by-place";
-    /// Recovery does not read the table's bitmaps.
-    TableNotRead = "table-not-read";
-    /// Journal and table are put to use as they are found.
-    MetadataNotCleared = "metadata-not-cleared";
-}
-
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "osp",
@@ -235,7 +187,7 @@ pub const INFO: DesignInfo = DesignInfo {
     build: |context| Ok(plug(Osp::new(context)?).absorbing().into()),
     format,
     recover,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     derived: &[DATA_REDUCTION],
     cover_points: COVER_POINTS,
@@ -260,6 +212,6 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "osp-literal",
     summary: "osp with whole lines committed, as published (loses data)",
     default: false,
-    inherent: Mutant::all(&[Mutant::WholeLinesCommitted]),
+    inherent: named(Rules::MUTANTS, &["whole-lines-committed"]),
     ..INFO
 };

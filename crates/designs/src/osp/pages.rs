@@ -9,25 +9,26 @@ use graven_machine::request::WriteOrder;
 /// A home page with a shadow page. In the bitmaps, bit `i` is line `i`: 0, it is at home; 1, in the shadow page.
 #[derive(Clone, Debug)]
 pub(super) struct Page {
-    /// Its first line at home.
+    /// The first line at home.
     pub(super) home: LineAddr,
-    /// Where the newest version is, committed or not.
+    /// Bitmap of the newest versions, committed or not: set for lines in the shadow page.
     pub(super) current: u64,
-    /// Where the committed version is, those included that are being committed.
+    /// Bitmap of the committed versions, those included that are being committed.
     pub(super) committed: u64,
-    /// What the journal or the table says of it, durably.
+    /// Bitmap that the journal or the table has of it, durably.
     pub(super) durable: u64,
     /// Lines with words of open transactions, once for each transaction.
     pub(super) open: u32,
     /// Commits under way of lines in it.
     pub(super) committing: u32,
-    /// Its home word or a journal record of it is on its way: no other record of it may be sent.
+    /// True if its home word or a journal record of it is on its way: no other record of it may be
+    /// sent.
     pub(super) pending: bool,
     /// Place in the order of writes of the record that ends its consolidation, while that is on its way.
     pub(super) consolidating: WriteOrder,
     /// Cores whose TLBs hold its translation.
     pub(super) cores: u64,
-    /// It waits to be consolidated.
+    /// True if it waits to be consolidated.
     pub(super) queued: bool,
     /// When it was stored to last, in stores.
     pub(super) stored: u64,
@@ -141,7 +142,7 @@ impl Pages {
         self.get(slot).committed & self.bit(slot, line) != 0
     }
 
-    /// Where the newest version of a line is when no cache has it.
+    /// Place of the newest version of a line when no cache has it.
     pub(super) fn current_place(&self, line: LineAddr) -> Physical {
         self.slot_of(line)
             .map_or(line, |slot| self.place(slot, line, self.is_current_in_shadow(slot, line)))

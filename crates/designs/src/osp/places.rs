@@ -1,6 +1,5 @@
 //! Lines that leave the caches go to their current places, and lines that are missed are read from there.
 
-use super::Mutant;
 use super::event::Event;
 use super::layout::Physical;
 use super::protocol::{Osp, Port, Read, Write};
@@ -22,10 +21,10 @@ impl Osp {
             return WritebackAction::Send(Writeback::FREE);
         };
         let was_stopped = self.stop_consolidation(port, slot);
-        let in_shadow = if self.mutants.has(Mutant::EvictedOverCommitted) {
-            self.pages.is_committed_in_shadow(slot, line)
-        } else {
+        let in_shadow = if self.rules.evicted_beside_committed() {
             self.pages.is_current_in_shadow(slot, line)
+        } else {
+            self.pages.is_committed_in_shadow(slot, line)
         };
         let place = self.pages.place(slot, line, in_shadow);
         let barrier = self.barrier(line, slot);
@@ -35,8 +34,7 @@ impl Osp {
             self.leaving.add(place);
         }
         port.emit(Event::Evicted { line, to_shadow, held, uncommitted });
-        let overtakes = self.mutants.has(Mutant::EvictionOvertakesRecord);
-        let after = if overtakes { WriteOrder::NONE } else { barrier };
+        let after = if self.rules.eviction_follows_record() { barrier } else { WriteOrder::NONE };
         let report = uncommitted.then_some(Write::Leaving { place });
         let action = if in_shadow {
             let write = request::Write::line(WriteClass::Data, place, *content).after(after);

@@ -1,4 +1,4 @@
-//! What the cores and the controller have, and what each hook of the design does.
+//! State of the cores and the controller, and the hooks of the design.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use graven_base::memory::{LineAddr, LineData};
 use graven_base::time::Cycle;
 use graven_machine::config::CoreConfig;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Mutants, Stall, Store, WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, WritebackAction,
 };
 use slab::Slab;
 
@@ -20,12 +20,12 @@ use super::layout::{Layout, Physical, Slot};
 use super::pages::{Page, Pages};
 use super::tlb::Tlb;
 use super::write_set::WriteSet;
-use super::{Mutant, OspConfig};
+use super::{OspConfig, Rules};
 
-/// What the design may do to the machine.
+/// The machine, as the design acts on it.
 pub(super) type Port<'a> = design::Port<'a, Osp>;
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Write {
     /// A line of a commit.
@@ -44,7 +44,7 @@ pub(super) enum Write {
     Copied { generation: u64 },
 }
 
-/// What a read of memory is.
+/// Reads of memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Read {
     /// A line that was missed.
@@ -55,7 +55,7 @@ pub(super) enum Read {
     Copy { generation: u64, index: u64 },
 }
 
-/// What a timer is about.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Timer {
     /// The controller hears of a commit.
@@ -64,7 +64,7 @@ pub(super) enum Timer {
     Acknowledgement { thread: ThreadId },
 }
 
-/// What the controller knows of a thread.
+/// Knowledge of the controller about a thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Thread {
     /// The core it runs on, once it has stored something.
@@ -80,7 +80,7 @@ pub(super) struct Thread {
 /// The TLBs of the cores, and the controller.
 pub(super) struct Osp {
     pub(super) config: OspConfig,
-    pub(super) mutants: Mutants<Mutant>,
+    pub(super) rules: Rules,
     pub(super) threads: Vec<Thread>,
     pub(super) tlbs: Vec<Tlb>,
     pub(super) pages: Pages,
@@ -109,7 +109,7 @@ impl Osp {
         let cores = context.config.get::<CoreConfig>().count as usize;
         Ok(Osp {
             config: context.config.get::<OspConfig>().clone(),
-            mutants: context.mutants(),
+            rules: Rules::of(context),
             threads: vec![Thread::default(); context.threads as usize],
             tlbs: vec![Tlb::default(); cores],
             pages: Pages::new(layout),

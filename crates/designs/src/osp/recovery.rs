@@ -1,6 +1,6 @@
-//! What the system writes before the log region is put to use, and recovery.
+//! Formatting of the log region before its use, and recovery.
 
-use super::Mutant;
+use super::Rules;
 use super::layout::{JournalEntry, Layout, home_of};
 use graven_base::memory::{LineAddr, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
@@ -8,7 +8,7 @@ use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Clears header, journal and table.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if context.mutants().has(Mutant::MetadataNotCleared) {
+    if !Rules::of(context).metadata_is_cleared() {
         return;
     }
     Layout::of(context).metadata_words().for_each(|word| image.store(word, 0));
@@ -24,10 +24,10 @@ fn read_entry(
     let at = layout.journal_entry(number);
     let words = image.load_words(at);
     image.work(Work::Record, 1);
-    let entry = if context.mutants().has(Mutant::TornBitsIgnored) {
-        JournalEntry::parse_untorn(words)
-    } else {
+    let entry = if Rules::of(context).torn_bits_are_checked() {
         JournalEntry::parse(words)
+    } else {
+        JournalEntry::parse_untorn(words)
     };
     entry.filter(|entry| entry.is(number))
 }
@@ -43,7 +43,7 @@ pub(super) fn recover(
     let mut report = RecoveryReport::default();
     let mut bitmaps: Vec<u64> =
         (0..layout.pages).map(|slot| image.load(layout.table_bitmap(slot))).collect();
-    if context.mutants().has(Mutant::TableNotRead) {
+    if !Rules::of(context).table_is_read() {
         bitmaps.fill(0);
     }
     image.work(Work::Record, layout.pages.into());
@@ -78,7 +78,7 @@ fn replay(
 ) {
     let head = image.load(layout.head);
     let mut numbers: Vec<u64> = (0..layout.entries).map(|n| head.wrapping_add(n)).collect();
-    if context.mutants().has(Mutant::ReplayedByPlace) {
+    if !Rules::of(context).replayed_by_number() {
         numbers.sort_unstable_by_key(|number| number % layout.entries);
     }
     let mut record: Vec<JournalEntry> = Vec::new();
@@ -89,11 +89,11 @@ fn replay(
         };
         if entry.first {
             record.clear();
-        } else if record.is_empty() && !context.mutants().has(Mutant::BeheadedReplayed) {
+        } else if record.is_empty() && Rules::of(context).beheaded_records_are_left_out() {
             continue;
         }
         record.push(entry);
-        if entry.last || context.mutants().has(Mutant::UnfinishedReplayed) {
+        if entry.last || !Rules::of(context).unfinished_records_are_left_out() {
             for entry in record.drain(..) {
                 if let Some(bitmap) = bitmaps.get_mut(entry.slot as usize) {
                     *bitmap = entry.committed;

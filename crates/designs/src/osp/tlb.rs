@@ -14,7 +14,7 @@ pub(super) struct Tlb {
 }
 
 impl Tlb {
-    /// Uses a translation. Returns whether it was there, and which had to leave for it.
+    /// Uses a translation. Returns whether the TLB had it, and which had to leave for it.
     #[inline]
     fn access(&mut self, slot: Slot, capacity: usize) -> (bool, Option<Slot>) {
         if self.slots.last() == Some(&slot) {

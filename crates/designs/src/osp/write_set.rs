@@ -12,7 +12,7 @@ pub(super) struct Written {
     pub(super) words: WordMask,
     /// The controller has read the committed line, for the words of others.
     pub(super) committed_read: bool,
-    /// It has read the uncommitted line, which had left the caches.
+    /// True once it has read the uncommitted line, which had left the caches.
     pub(super) current_read: bool,
 }
 
@@ -22,7 +22,7 @@ impl Stored for Written {
     }
 }
 
-/// What an open transaction has stored, by line.
+/// Words that an open transaction has stored, by line.
 pub(super) type WriteSet = StoredLines<Written>;
 
 impl WriteSet {

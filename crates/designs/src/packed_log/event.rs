@@ -1,11 +1,11 @@
-//! What happens when records are coded, counted.
+//! Events of coding records, and their counters.
 
 use graven_base::codecs::dldc;
 use graven_base::counters;
 use graven_machine::design::{DesignEvent, Observation};
 
 counters! {
-    /// What is counted of the words of a packed log.
+    /// Counters of the words of a packed log.
     pub struct Counters {
         /// Words of undo and redo data logged under SLDE.
         log_words: Count, "words";
@@ -32,7 +32,8 @@ counters! {
     }
 }
 
-/// What happens. A design's own event has it as a part, and forwards it to [`Event::observe`].
+/// Events of coding. A design's own event has them as a part, and forwards them to
+/// [`Event::observe`].
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     /// The words of an entry were coded, where memory modules know DLDC; a redo entry has no undo word.

@@ -59,6 +59,7 @@ mod slot;
 mod tests;
 
 pub use event::{Counters, Event};
+pub use read::Scan;
 pub use record::{Kind, Record, TYPE_BITS, ULOG_BITS, ULOG_MAX, dirty_bytes};
 pub use send::Packer;
 
@@ -74,7 +75,7 @@ const PACKED_GROUP_BYTES: u64 = 2 * LINE_BYTES;
 /// Records of a metadata block.
 pub const RECORDS_PER_GROUP: usize = 4;
 
-/// How records lie in a log.
+/// Layouts of records in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// In groups of a metadata block and a data block.
@@ -121,36 +122,36 @@ pub struct Faults {
     pub not_cleared: bool,
     /// Metadata does not wait for its data.
     pub metadata_first: bool,
-    /// Reading goes on behind a hole.
+    /// Reading continues behind a hole.
     pub holes_are_skipped: bool,
     /// The undo and the redo word of an entry are both without their clean bytes.
     pub both_differential: bool,
 }
 
-/// Where a log lies.
+/// A log and its places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Log {
     start: Addr,
     /// Groups that it holds.
     pub groups: u64,
-    /// How records lie in it.
+    /// Layout of its records.
     pub format: Format,
     faults: Faults,
 }
 
 impl Log {
-    /// The log that fits into so many bytes, its header line included.
+    /// Makes the log that fits into `bytes` bytes, its header line included.
     pub fn new(start: Addr, bytes: u64, format: Format, faults: Faults) -> Log {
         let groups = bytes.saturating_sub(LINE_BYTES) / format.group_bytes();
         Log { start, groups, format, faults }
     }
 
-    /// Where the number of the first group that matters is kept.
+    /// Address of the head pointer: the number of the first group that matters.
     pub fn head(&self) -> Addr {
         self.start
     }
 
-    /// Where a group begins: a slot, or its metadata block; its data block follows.
+    /// Address of a group: a slot, or its metadata block; its data block follows.
     fn metadata(&self, group: u64) -> Addr {
         self.start.plus(LINE_BYTES + group % self.groups * self.format.group_bytes())
     }
@@ -191,7 +192,7 @@ impl Log {
     }
 }
 
-/// Clears those of so many words from an address on that could belong to the first pass.
+/// Clears those of `WORDS` words from an address on that could belong to the first pass.
 fn clear<const WORDS: usize>(image: &mut SurvivingImage, addr: Addr) {
     for (word, value) in (0..).zip(image.load_words::<WORDS>(addr)) {
         if value & TORN != 0 {

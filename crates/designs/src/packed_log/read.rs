@@ -9,13 +9,13 @@ use graven_base::codecs::{Coding, mask_of_bytes};
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::{SurvivingImage, Work};
 
-/// So many records of a log need no second allocation.
+/// Records of a log for which memory is allocated at once.
 const RECORDS_EXPECTED: usize = 64;
 
 /// Words of a metadata block and the data block behind it.
 const GROUP_WORDS: usize = 2 * WORDS_PER_BLOCK as usize;
 
-/// What a log holds.
+/// Content of a log.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     /// Records from the head to the first hole, each with its group.

@@ -12,20 +12,20 @@ pub const ULOG_BITS: u32 = 13;
 /// Largest ulog counter.
 pub const ULOG_MAX: u32 = ULOG.max() as u32;
 
-/// Of the first word, behind the home address.
+/// Fields of the first word, behind the home address.
 const TYPE: Field = HOME.then("type", TYPE_BITS);
 const THREAD: Field = TYPE.then("thread", THREAD_BITS);
 const ENCODING: Field = THREAD.then("encoding type flag", 3);
 const COUNT: Field = ENCODING.then("records of the block, less one", 2);
 
-/// Of the second word.
+/// Fields of the second word.
 const TX: Field = Field::new("transaction", TX_BITS, 0);
 const DIRTY: Field = TX.then("dirty flag", 8);
 const ULOG: Field = DIRTY.then("ulog counter", ULOG_BITS);
 const CONTINUES: Field = ULOG.then("continues", 1);
 pub(super) const LATE: Field = CONTINUES.then("late", 1);
 
-/// What a record says.
+/// Kinds of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A word was stored; its old and its new value.
@@ -41,9 +41,7 @@ pub enum Kind {
 /// A log record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// What it says.
     pub kind: Kind,
-    /// Which thread.
     pub thread: ThreadId,
     /// Id of its transaction.
     pub tx: u16,
@@ -57,7 +55,7 @@ pub struct Record {
     pub dirty: u8,
     /// Commit: words whose redo data is still to come.
     pub ulog: u32,
-    /// It follows the commit record of its transaction.
+    /// True if it follows the commit record of its transaction.
     pub late: bool,
     /// Read back: the clean bytes of a redo record are not known.
     pub partial: bool,
@@ -96,7 +94,7 @@ pub fn dirty_bytes(undo: u64, redo: u64) -> u8 {
     (0..8).fold(0, |flag, i| flag | u8::from(changed >> (8 * i) & 0xff != 0) << i)
 }
 
-/// What a record's metadata holds.
+/// Metadata of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Metadata {
     /// Everything but the data words.
@@ -105,7 +103,7 @@ pub(super) struct Metadata {
     pub encoding: u8,
     /// Records in its block.
     pub count: usize,
-    /// Its block's words follow those of the block before.
+    /// True if its block's words follow those of the block before.
     pub continues: bool,
 }
 

@@ -10,12 +10,13 @@ use graven_base::memory::{Addr, LINE_BYTES, LineData, WORDS_PER_LINE};
 use graven_machine::design::{Design, Port};
 use graven_machine::request::{Write, WriteClass, WriteOrder};
 
-/// What came of a batch.
+/// Place and order of a batch that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// The group that its first records are in.
     pub group: u64,
-    /// Its last write's place among the ordered writes: once that is reached, all its records are durable.
+    /// Place of its last write among the ordered writes: once that is reached, all its records are
+    /// durable.
     pub order: WriteOrder,
 }
 
@@ -23,7 +24,7 @@ pub struct Sent {
 #[derive(Debug)]
 pub struct Packer {
     log: Log,
-    /// Whether the memory modules know DLDC.
+    /// True if the memory modules know DLDC.
     slde: bool,
     /// The next group.
     tail: u64,
@@ -47,7 +48,7 @@ impl Packer {
         self.tail
     }
 
-    /// Whether the controllers have room for the blocks of one more group.
+    /// Returns true if the controllers have room for the blocks of one more group.
     pub fn has_room<D: Design>(&self, port: &Port<'_, D>) -> bool {
         let room = |at: Addr| port.has_room_for_write(at.line());
         room(self.log.metadata(self.tail))
@@ -62,7 +63,8 @@ impl Packer {
         }
     }
 
-    /// Records that the last block, or line, of a batch of so many has room for behind them.
+    /// Number of records that the last block, or line, of a batch of `records` has room for behind
+    /// them.
     pub fn room_behind(&self, records: usize) -> usize {
         let first = self.together();
         let behind = records.saturating_sub(first).next_multiple_of(self.log.format.together());
@@ -188,7 +190,7 @@ impl Packer {
         order
     }
 
-    /// How a record's words are coded, and the encoding type flag that says so.
+    /// Codes a record's words. Returns them with the encoding type flag.
     fn code<D: Design>(&self, port: &mut Port<'_, D>, record: &Record) -> (u8, (Coding, Coding))
     where
         D::Event: From<Event>,

@@ -18,7 +18,7 @@ const START: Addr = Addr(1 << 20);
 /// A design that is a packer and nothing else.
 struct Sender(Packer);
 
-/// What happens in it.
+/// Events of the sender.
 struct SenderEvent(Event);
 
 impl From<Event> for SenderEvent {
@@ -60,7 +60,7 @@ fn machine(codec: &str) -> Machine {
     Machine::new(&config, Image::new())
 }
 
-/// What is durable once everything has been accepted.
+/// Content of PM once everything has been accepted.
 fn durable(m: &mut Machine) -> SurvivingImage {
     m.memory.run_until_idle();
     m.memory.flush_buffers();

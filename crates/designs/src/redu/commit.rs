@@ -1,6 +1,5 @@
 //! The end of a transaction, and the instant at which it commits.
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{Port, Redu, Timer};
 use super::transaction::{Phase, Record, Transaction, TxId, Written};
@@ -15,7 +14,7 @@ impl Redu {
         if transaction.durable < transaction.made {
             port.emit(Event::CommitWaits);
         }
-        if self.mutants.has(Mutant::UpdatedBeforeCommit) {
+        if !self.rules.updates_follow_commit() {
             self.send_updates(port, id);
         }
         if let Some(last) = self.transactions[id].records.len().checked_sub(1) {
@@ -40,20 +39,20 @@ impl Redu {
     }
 
     fn has_durable_entries(&self, transaction: &Transaction) -> bool {
-        let not_awaited = if self.config.buffered_headers {
-            Mutant::EntriesNotAwaited
+        let awaited = if self.config.buffered_headers {
+            self.rules.entries_are_awaited()
         } else {
-            Mutant::HeaderOvertakesEntries
+            self.rules.headers_follow_entries()
         };
-        transaction.durable == transaction.made || self.mutants.has(not_awaited)
+        transaction.durable == transaction.made || !awaited
     }
 
-    /// With LALEA, the LR register makes a transaction's headers count when all are safe; so many transactions of the
-    /// thread as it can count may be not at home.
+    /// With LALEA, the LR register makes a transaction's headers count when all are safe; as many
+    /// transactions of the thread as it can count may be not at home.
     fn commit_by_register(&mut self, port: &mut Port<'_>, id: TxId) {
         let transaction = &self.transactions[id];
         let all_safe = transaction.records.iter().all(Record::is_safe);
-        if !all_safe && !self.mutants.has(Mutant::LrBeforeHeaders) {
+        if !all_safe && self.rules.lr_follows_headers() {
             return;
         }
         let chain = &self.threads[transaction.thread as usize].chain;
@@ -69,7 +68,7 @@ impl Redu {
         let transaction = &mut self.transactions[id];
         let (last, others) = transaction.records.split_last().expect("it has an entry");
         let others_safe = others.iter().all(Record::is_safe);
-        if !others_safe && !self.mutants.has(Mutant::LastHeaderOvertakes) {
+        if !others_safe && self.rules.last_header_follows_others() {
             return;
         }
         match last.written {
@@ -81,7 +80,7 @@ impl Redu {
                     port.emit(Event::LastHeaderUnbuffered);
                 }
                 self.write_header(port, id, last);
-                if self.mutants.has(Mutant::CommitNotAwaited) {
+                if !self.rules.commit_is_awaited() {
                     self.commit(port, id);
                 }
             }
@@ -99,7 +98,7 @@ impl Redu {
         self.sequence += 1;
         transaction.sequence = self.sequence;
         self.ordered.push_back(id);
-        if !self.mutants.has(Mutant::BeforeNotLinked) {
+        if self.rules.earlier_transaction_is_linked() {
             let before = self.threads[transaction.thread as usize].chain.back();
             let first = before.and_then(|&before| self.transactions[before].records[0].place);
             self.transactions[id].before = first.unwrap_or_default();
@@ -123,19 +122,19 @@ impl Redu {
         });
         thread.chain.push_back(id);
         thread.current = None;
-        if !self.mutants.has(Mutant::LrAtAcknowledgement) {
+        if self.rules.lr_moves_before_acknowledgement() {
             self.move_lr(port, t);
         }
         port.durable_state_changed();
         self.victims.committed(t as u32, sequence);
-        if self.mutants.has(Mutant::BlocksFreedAtCommit) {
+        if !self.rules.blocks_stay_until_home() {
             self.free_blocks(id);
         }
-        if self.mutants.has(Mutant::HeadersDiscardedAtCommit) {
+        if !self.rules.headers_stay_until_home() {
             self.discard_headers(port, id);
         }
         port.send_to_core(0, Timer::Acknowledgement { thread: t });
-        if !self.mutants.has(Mutant::UpdatedBeforeCommit) {
+        if self.rules.updates_follow_commit() {
             self.send_updates(port, id);
         }
         self.at_home_if_durable(port, id);
@@ -157,7 +156,7 @@ impl Redu {
 
     /// The core hears of the commit.
     pub(super) fn acknowledge(&mut self, port: &mut Port<'_>, t: usize) {
-        if self.mutants.has(Mutant::LrAtAcknowledgement) {
+        if !self.rules.lr_moves_before_acknowledgement() {
             self.move_lr(port, t);
         }
         port.release_here(t as u32);

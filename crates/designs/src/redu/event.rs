@@ -1,15 +1,15 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::{LineAddr, WordMask};
 use graven_machine::cover_points;
-use graven_machine::design::{DesignEvent, Observation};
 
 use super::protocol::Hold;
+use crate::events::events;
 use crate::victims;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -72,7 +72,7 @@ cover_points! {
     VictimWaits = "victim-waits", "a line found the victim area full and waited";
 }
 
-/// How the victim area appears in what is covered and told.
+/// Name and cover points of the victim area.
 const VICTIM_AREA: victims::Described<Cover> = victims::Described {
     name: "victim area",
     uncommitted: Cover::VictimUncommitted,
@@ -81,41 +81,56 @@ const VICTIM_AREA: victims::Described<Cover> = victims::Described {
     served: Cover::VictimServed,
 };
 
-/// Something that happens.
-#[derive(Clone, Copy, Debug)]
-pub enum Event {
+events! {
+    /// Something that happens.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Event;
+
     /// A store went into the log buffer's entry of its line.
-    Merged,
+    Merged => counts log_entries_merged += 1; covers StoreMerged;
     /// A store was found to wait for something else than before.
-    StoreWaits(Hold),
+    StoreWaits { hold: Hold } =>
+        counts log_overflows += u64::from(hold != Hold::Victims),
+            log_space_waits += u64::from(hold == Hold::Space);
+        covers StoreWaitsForQueue if hold == Hold::Queue, StoreWaitsForSpace if hold == Hold::Space;
     /// A full log buffer sends its oldest entry.
-    EntryEvicted,
-    /// A store made an entry, which needs the slot of an older record or not; the log buffer has so many now.
-    Logged { wraps: bool, occupied: usize },
+    EntryEvicted => covers EntryEvicted;
+    /// A store made an entry, which needs the slot of an older record or not; the log buffer has
+    /// `occupied` now.
+    Logged { wraps: bool, occupied: usize } =>
+        counts log_entries += 1; raises log_buffer_max to occupied as u64;
+        covers AreaWrapped if wraps;
     /// An entry leaves the log buffer for the controller.
-    EntrySent { thread: usize, home: LineAddr, words: WordMask },
+    EntrySent { thread: usize, home: LineAddr, words: WordMask } =>
+        says "thread {thread} sends words {words:#010b} of {home}";
     /// A log request finds the log queue full.
-    QueueFull,
-    /// The log queue takes a request; so many places are used now.
-    Admitted { used: usize },
+    QueueFull => counts log_queue_full += 1; covers QueueFull;
+    /// The log queue takes a request; `used` places are used now.
+    Admitted { used: usize } => raises log_queue_max to used as u64;
     /// An entry is written, to another bank than the one before of its record or not.
-    EntryIssued { home: LineAddr, at: LineAddr, other_bank: bool },
-    /// Headers have held ADR entries for so many cycles more, summed over entries; now they hold `used`.
-    AdrEntriesUsed { cycles: u64, used: usize },
+    EntryIssued { home: LineAddr, at: LineAddr, other_bank: bool } =>
+        covers SeveralBanks if other_bank;
+        says "the log queue takes the entry of {home}: {at}";
+    /// Headers have held ADR entries for `cycles` cycles more, summed over entries; now they hold
+    /// `used`.
+    AdrEntriesUsed { cycles: u64, used: usize } =>
+        counts adr_entry_cycles += cycles; raises adr_entries_max to used as u64;
     /// A record begins and finds no ADR entry free.
-    HeaderOverflows,
+    HeaderOverflows => counts adr_overflows += 1; covers HeaderOverflows;
     /// A header gets an ADR entry after its record has begun.
-    HeaderPlacedLate,
+    HeaderPlacedLate => covers HeaderPlacedLate;
     /// Headers of a transaction leave their ADR entries for PM, so that others get them.
-    HeadersDisplaced { committed: bool },
+    HeadersDisplaced { committed: bool } =>
+        covers CommittedWritten if committed, OpenWritten if !committed;
     /// A header is sent to PM.
-    HeaderSent { thread: usize, record: usize },
+    HeaderSent { thread: usize, record: usize } =>
+        says "header {record} of thread {thread} is written";
     /// The controller hears of the end of a transaction whose entries are on their way.
-    CommitWaits,
+    CommitWaits => covers CommitWaits;
     /// A commit waits until older transactions of its thread are at home.
-    ChainFull,
+    ChainFull => covers ChainFull;
     /// A transaction commits by its last header in PM, while others are in ADR entries.
-    LastHeaderUnbuffered,
+    LastHeaderUnbuffered => covers LastHeaderUnbuffered;
     /// A transaction commits; all its headers are in ADR entries, older ones of the thread are not at home, or not.
     Committed {
         thread: usize,
@@ -124,99 +139,24 @@ pub enum Event {
         records: usize,
         buffered: bool,
         chained: bool,
-    },
+    } =>
+        counts log_headers += records as u64, ordering_points += 1;
+        covers HeaderBuffered if buffered, SeveralRecords if records > 1, Chained if chained;
+        says "thread {thread} commits transaction {number} as {sequence}: {records} records";
     /// A transaction logged a line more than once.
-    LineLoggedAgain,
+    LineLoggedAgain => covers LineLoggedAgain;
     /// Words of a line are sent home; another transaction has words of it in a log buffer or not.
-    UpdateSent { line: LineAddr, words: WordMask, shared: bool },
+    UpdateSent { line: LineAddr, words: WordMask, shared: bool } =>
+        counts in_place_updates += u64::from(words.count_ones());
+        covers SharedLineUpdated if shared;
+        says "words {words:#010b} of {line} are updated in place";
     /// A transaction is at home before one with a smaller commit sequence number.
-    HomeOutOfOrder,
-    /// A transaction needs its log no more: so many records, some of whose headers were never written.
-    Retired { thread: usize, sequence: u64, records: usize, headers_avoided: usize },
-    /// Of the victim area.
-    Victims(victims::Event),
-}
+    HomeOutOfOrder => covers RetiredLate;
+    /// A transaction needs its log no more: its records, some of whose headers were never written.
+    Retired { thread: usize, sequence: u64, records: usize, headers_avoided: usize } =>
+        counts log_headers_avoided += headers_avoided as u64,
+            log_records_truncated += records as u64;
+        says "thread {thread}: commit {sequence} is at home";
 
-impl DesignEvent for Event {
-    type Counters = Counters;
-    type Cover = Cover;
-
-    #[inline(always)]
-    fn observe(self, to: &mut Observation<'_, Event>) {
-        match self {
-            Event::Merged => {
-                to.count().log_entries_merged += 1;
-                to.cover(Cover::StoreMerged);
-            }
-            Event::StoreWaits(hold) => {
-                to.count().log_overflows += u64::from(hold != Hold::Victims);
-                to.count().log_space_waits += u64::from(hold == Hold::Space);
-                to.cover_if(hold == Hold::Queue, Cover::StoreWaitsForQueue);
-                to.cover_if(hold == Hold::Space, Cover::StoreWaitsForSpace);
-            }
-            Event::EntryEvicted => to.cover(Cover::EntryEvicted),
-            Event::Logged { wraps, occupied } => {
-                let counters = to.count();
-                counters.log_entries += 1;
-                counters.log_buffer_max = counters.log_buffer_max.max(occupied as u64);
-                to.cover_if(wraps, Cover::AreaWrapped);
-            }
-            Event::EntrySent { thread, home, words } => {
-                to.explain(|| format!("thread {thread} sends words {words:#010b} of {home}"));
-            }
-            Event::QueueFull => {
-                to.count().log_queue_full += 1;
-                to.cover(Cover::QueueFull);
-            }
-            Event::Admitted { used } => {
-                let counters = to.count();
-                counters.log_queue_max = counters.log_queue_max.max(used as u64);
-            }
-            Event::EntryIssued { home, at, other_bank } => {
-                to.cover_if(other_bank, Cover::SeveralBanks);
-                to.explain(|| format!("the log queue takes the entry of {home}: {at}"));
-            }
-            Event::AdrEntriesUsed { cycles, used } => {
-                let counters = to.count();
-                counters.adr_entry_cycles += cycles;
-                counters.adr_entries_max = counters.adr_entries_max.max(used as u64);
-            }
-            Event::HeaderOverflows => {
-                to.count().adr_overflows += 1;
-                to.cover(Cover::HeaderOverflows);
-            }
-            Event::HeaderPlacedLate => to.cover(Cover::HeaderPlacedLate),
-            Event::HeadersDisplaced { committed: true } => to.cover(Cover::CommittedWritten),
-            Event::HeadersDisplaced { committed: false } => to.cover(Cover::OpenWritten),
-            Event::HeaderSent { thread, record } => {
-                to.explain(|| format!("header {record} of thread {thread} is written"));
-            }
-            Event::CommitWaits => to.cover(Cover::CommitWaits),
-            Event::ChainFull => to.cover(Cover::ChainFull),
-            Event::LastHeaderUnbuffered => to.cover(Cover::LastHeaderUnbuffered),
-            Event::Committed { thread, number, sequence, records, buffered, chained } => {
-                to.count().log_headers += records as u64;
-                to.count().ordering_points += 1;
-                to.cover_if(buffered, Cover::HeaderBuffered);
-                to.cover_if(records > 1, Cover::SeveralRecords);
-                to.cover_if(chained, Cover::Chained);
-                to.explain(|| {
-                    format!("thread {thread} commits transaction {number} as {sequence}: {records} records")
-                });
-            }
-            Event::LineLoggedAgain => to.cover(Cover::LineLoggedAgain),
-            Event::UpdateSent { line, words, shared } => {
-                to.count().in_place_updates += u64::from(words.count_ones());
-                to.cover_if(shared, Cover::SharedLineUpdated);
-                to.explain(|| format!("words {words:#010b} of {line} are updated in place"));
-            }
-            Event::HomeOutOfOrder => to.cover(Cover::RetiredLate),
-            Event::Retired { thread, sequence, records, headers_avoided } => {
-                to.count().log_headers_avoided += headers_avoided as u64;
-                to.count().log_records_truncated += records as u64;
-                to.explain(|| format!("thread {thread}: commit {sequence} is at home"));
-            }
-            Event::Victims(event) => event.observe(to, VICTIM_AREA),
-        }
-    }
+    part Victims(victims::Event), VICTIM_AREA;
 }

@@ -1,6 +1,5 @@
 //! Log buffers at the L1: stores to a line share an entry until it is sent.
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{Hold, Port, Redu, Timer};
 use super::queue::Request;
@@ -23,7 +22,7 @@ impl Redu {
         let buffer = &mut self.threads[store.tx.thread as usize].buffer;
         let mut of_line = buffer.iter_mut().filter(|entry| entry.home == store.addr.line());
         let Some(entry) = of_line.next() else { return false };
-        if !self.mutants.has(Mutant::MergedWordForgotten) {
+        if self.rules.merged_word_is_marked() {
             entry.words |= store.addr.word_mask();
         }
         entry.data[store.addr.word_in_line()] = store.new;
@@ -45,7 +44,8 @@ impl Redu {
         (self.victims.has_waiting() && self.finishes_something()).then_some(Hold::Victims)
     }
 
-    /// Whether blocks of the log are free for one more entry of a transaction that has made so many.
+    /// Returns true if blocks of the log are free for one more entry of a transaction that has made
+    /// `made`.
     fn has_space(&self, port: &mut Port<'_>, tx: Tx, made: usize) -> bool {
         let (thread, records) = (&self.threads[tx.thread as usize], made / ENTRIES);
         let opens = made.is_multiple_of(ENTRIES);

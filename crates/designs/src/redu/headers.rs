@@ -1,6 +1,5 @@
 //! Headers: where they are kept, and when they are written to PM; BLOM's ADR entries.
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{Port, Redu};
 use super::queue::Request;
@@ -64,7 +63,7 @@ impl Redu {
         true
     }
 
-    /// The ADR entries of so many headers are free: those that found none get them.
+    /// Frees the ADR entries of `headers` headers: those that found none get them.
     pub(super) fn free_adr_entries(&mut self, port: &mut Port<'_>, headers: usize) {
         let used = self.adr.used - headers * self.header_lines();
         self.adr.set_used(port, used);
@@ -102,7 +101,7 @@ impl Redu {
                 continue;
             }
             self.write_header(port, id, record);
-            if self.mutants.has(Mutant::AdrFreedAtSending) {
+            if !self.rules.adr_free_when_durable() {
                 self.transactions[id].records[record].buffered = false;
                 self.free_adr_entries(port, 1);
             }
@@ -127,7 +126,7 @@ impl Redu {
 
     // ---- places in PM --------------------------------------------------------------------------
 
-    /// Where a header is, or will be, in PM. It is allocated when it is asked for first.
+    /// Place of a header in PM, allocated at the first call.
     fn place_in_pm(&mut self, port: &Port<'_>, id: TxId, record: usize) -> LineAddr {
         let transaction = &mut self.transactions[id];
         let number = transaction.first + record as u64;
@@ -148,8 +147,8 @@ impl Redu {
         let transaction = &self.transactions[id];
         let of = &transaction.records[record];
         let decides = self.blocks.is_none() && transaction.is_last(record);
-        let early = self.mutants.has(Mutant::HeaderOvertakesEntries);
-        let ready = transaction.is_sealed(record) && (of.durable == of.len || early);
+        let ready = transaction.is_sealed(record)
+            && (of.durable == of.len || !self.rules.headers_follow_entries());
         if ready && !decides && !of.buffered && of.written == Written::No {
             self.write_header(port, id, record);
         }
@@ -186,11 +185,11 @@ impl Redu {
     pub(super) fn save_headers(&self, image: &mut SurvivingImage) {
         for (_, transaction) in self.transactions.iter() {
             let open = transaction.phase <= Phase::Ended;
-            if open && !self.mutants.has(Mutant::OpenHeadersSaved) {
+            if open && self.rules.only_committed_headers_are_saved() {
                 continue;
             }
             for record in 0..transaction.records.len() {
-                let first = record == 0 && self.mutants.has(Mutant::FirstHeaderNotSaved);
+                let first = record == 0 && !self.rules.all_headers_are_saved();
                 if transaction.records[record].buffered && !first {
                     self.save_header(image, transaction, record, open);
                 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::Mutant;
 use super::event::Event;
 use super::protocol::{Hold, Port, Redu, Write};
 use super::transaction::{Phase, TxId, Written};
@@ -18,7 +17,7 @@ impl Redu {
         self.transactions[id].updates = lines.len();
         for (line, mut words) in lines {
             let shared = self.threads.iter().any(|t| t.buffer.iter().any(|e| e.home == line));
-            if self.mutants.has(Mutant::WholeLinesUpdated) {
+            if !self.rules.only_own_words_are_updated() {
                 words = WordMask::MAX;
             }
             port.emit(Event::UpdateSent { line, words, shared });
@@ -52,7 +51,7 @@ impl Redu {
     /// When all updates of a transaction that has committed are durable, it is at home.
     pub(super) fn at_home_if_durable(&mut self, port: &mut Port<'_>, id: TxId) {
         let transaction = &mut self.transactions[id];
-        let durable = transaction.updates == 0 || self.mutants.has(Mutant::RetiredAtSending);
+        let durable = transaction.updates == 0 || !self.rules.retired_when_durable();
         if transaction.phase != Phase::Committed || !durable {
             return;
         }
@@ -73,14 +72,15 @@ impl Redu {
         }
     }
 
-    /// Its place in commit order. The log of one that is at home is kept while recovery might redo an older one over it,
-    /// and while headers are on their way to where others may soon be.
+    /// Finds the next transaction whose log is dead, by its place in commit order. The log of one
+    /// that is at home is kept while recovery might redo an older one over it, and while headers
+    /// are on their way to where others may soon be.
     fn next_to_retire(&self) -> Option<usize> {
         let is_done = |&id: &TxId| {
             let transaction = &self.transactions[id];
             transaction.phase == Phase::Home && !transaction.is_written()
         };
-        if self.mutants.has(Mutant::RetiredInAnyOrder) {
+        if !self.rules.retired_in_order() {
             let oldest = |id: &TxId| {
                 self.threads[self.transactions[*id].thread as usize].chain.front() == Some(id)
             };
@@ -101,10 +101,10 @@ impl Redu {
         self.retired = next.map_or(self.sequence, |next| next - 1);
         port.durable_state_changed();
         self.threads[t].chain.pop_front();
-        if !self.mutants.has(Mutant::LrLoweredLate) {
+        if self.rules.lr_lowered_at_once() {
             self.move_lr(port, t);
         }
-        if !self.mutants.has(Mutant::BlocksFreedAtCommit) {
+        if self.rules.blocks_stay_until_home() {
             self.free_blocks(id);
         }
         self.discard_headers(port, id);

@@ -24,7 +24,7 @@
 //! header when it is written or pointed to. A header has a second line, with the addresses of its entries and
 //! `next_ptr`. Headers wait for nothing but their entries; the commit point is the writing of the thread's LR register
 //! when all headers are durable. The paper leaves open what happens if the thread's transaction before is not at home:
-//! LR counts so many transactions (`lalea.chained_transactions`; 1: the next commit waits), and the last header of each
+//! LR counts transactions (up to `lalea.chained_transactions`; 1: the next commit waits), and the last header of each
 //! points to the first of the one before. When the oldest is at home, the count goes down, then its blocks are free.
 //!
 //! `blom` (`redu.buffered_headers`): a header is in an ADR entry of the controller (`controller.adr_entries`; one of LALEA's in two)
@@ -73,7 +73,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants |
+//! | `mod` | parameters |
+//! | `rules` | the rules of the protocol, and the mutants that break them |
 //! | `protocol` | state; stores, ends, lines that leave the caches; the victim area |
 //! | `front` | log buffers; stores that wait |
 //! | `queue` | log queue |
@@ -95,6 +96,7 @@ mod protocol;
 mod queue;
 mod record;
 mod recovery;
+mod rules;
 mod transaction;
 
 use graven_base::config::Size;
@@ -105,12 +107,13 @@ use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
     Acknowledgement, Battery, DesignContext, DesignInfo, Guarantee, Leaves, Reopening, Step, plug,
 };
-use graven_machine::mutants;
 
+use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use protocol::Redu;
 use record::RECORD_BYTES;
 use recovery::{format, recover};
+use rules::Rules;
 
 section! {
     /// Redo logging in hardware, and what LALEA and BLOM make of it.
@@ -130,73 +133,6 @@ section! {
         /// Whether headers stay in ADR entries until their log is dead (BLOM).
         buffered_headers: bool = false, (), "";
     }
-}
-
-mutants! {
-    /// A word that is merged into an entry of the log buffer is not marked there.
-    MergedWordForgotten = "merged-word-forgotten";
-    /// The end of a transaction leaves the newest entry in the log buffer.
-    EntryNotSent = "entry-not-sent";
-    /// Headers do not wait for their entries.
-    HeaderOvertakesEntries = "header-overtakes-entries";
-    /// The last header does not wait for the others.
-    LastHeaderOvertakes = "last-header-overtakes";
-    /// A commit is acknowledged when its last header is sent.
-    CommitNotAwaited = "commit-not-awaited";
-    /// With buffered headers, a commit does not wait for log entries.
-    EntriesNotAwaited = "entries-not-awaited";
-    /// LR does not wait for headers.
-    LrBeforeHeaders = "lr-before-headers";
-    /// LR moves with the acknowledgement.
-    LrAtAcknowledgement = "lr-at-acknowledgement";
-    /// LR is lowered with the thread's next commit.
-    LrLoweredLate = "lr-lowered-late";
-    /// A last header does not point to the thread's transaction before.
-    BeforeNotLinked = "before-not-linked";
-    /// The log entries of a record get one block.
-    BlockAllocatedTwice = "block-allocated-twice";
-    /// Blocks and slots of a transaction are free when it has committed.
-    BlocksFreedAtCommit = "blocks-freed-at-commit";
-    /// A transaction is taken to be at home when its updates are sent.
-    RetiredAtSending = "retired-at-sending";
-    /// The log of a transaction that is at home is dead, whatever is before it in commit order.
-    RetiredInAnyOrder = "retired-in-any-order";
-    /// Updates in place are sent when a transaction ends.
-    UpdatedBeforeCommit = "updated-before-commit";
-    /// Updates in place write whole lines, whoever else has words in them.
-    WholeLinesUpdated = "whole-lines-updated";
-    /// Recovery writes whole lines, whoever else has words in them.
-    WholeLinesRedone = "whole-lines-redone";
-    /// Buffered headers are discarded when their transaction has committed.
-    HeadersDiscardedAtCommit = "headers-discarded-at-commit";
-    /// Buffered headers that are written to PM lose their ADR entries when they are sent.
-    AdrFreedAtSending = "adr-freed-at-sending";
-    /// The buffered headers of open transactions are saved at a power failure, too, complete as they are.
-    OpenHeadersSaved = "open-headers-saved";
-    /// The first header of a transaction is not saved at a power failure.
-    FirstHeaderNotSaved = "first-header-not-saved";
-    /// Lines that leave the LLC go home.
-    EvictionsGoHome = "evictions-go-home";
-    /// Lines that find no place in the victim area go home.
-    OverflowGoesHome = "overflow-goes-home";
-    /// A line that is held again leaves its older content there.
-    OlderVictimStays = "older-victim-stays";
-    /// Lines are held for open transactions only, not for those that have committed.
-    CommittedNotHeld = "committed-not-held";
-    /// Recovery redoes the first record of each transaction only.
-    NextNotFollowed = "next-not-followed";
-    /// Recovery redoes the newest transaction of each thread only.
-    OlderNotFollowed = "older-not-followed";
-    /// Recovery redoes one thread's transactions after the other's.
-    RedoneThreadByThread = "redone-thread-by-thread";
-    /// Recovery redoes the newest transaction first.
-    RedoneNewestFirst = "redone-newest-first";
-    /// Recovery redoes records that are not those of a committed transaction.
-    UncommittedRedone = "uncommitted-redone";
-    /// The torn bits of headers are not looked at.
-    TornBitsIgnored = "torn-bits-ignored";
-    /// The log areas are put to use as they are found.
-    LogNotCleared = "log-not-cleared";
 }
 
 /// Parameters under stress, of this design and the mechanisms in it.
@@ -243,7 +179,7 @@ pub const INFO: DesignInfo = DesignInfo {
     format,
     recover,
     battery: BATTERY,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
@@ -268,7 +204,7 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "redu-literal",
     summary: "redu with whole lines updated and redone, as published (loses data)",
     default: false,
-    inherent: Mutant::all(&[Mutant::WholeLinesUpdated, Mutant::WholeLinesRedone]),
+    inherent: named(Rules::MUTANTS, &["whole-lines-updated", "whole-lines-redone"]),
     ..INFO
 };
 

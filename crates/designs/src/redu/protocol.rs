@@ -11,7 +11,7 @@ use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Mutants, Stall, Store, Unused, Writeback,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, Unused, Writeback,
     WritebackAction,
 };
 
@@ -21,13 +21,13 @@ use super::headers::Adr;
 use super::queue::LogQueue;
 use super::record::{Area, SEQUENCE};
 use super::transaction::{LogEntry, Phase, Transactions, TxId};
-use super::{Mutant, ReduConfig};
+use super::{ReduConfig, Rules};
 use crate::lalea::{BankTable, LaleaConfig, Lr};
-use crate::victims::{self, Parked, Victim, Victims};
+use crate::victims::{Parked, Victim, VictimRules, Victims};
 
 pub(super) type Port<'a> = design::Port<'a, Redu>;
 
-/// What a thread's store waits for.
+/// Resources that a thread's store waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
     /// A place in the log buffer, whose entries wait outside the log queue.
@@ -49,15 +49,15 @@ pub(super) struct Thread {
     pub(super) reserved: u64,
     /// The log buffer, oldest entry first.
     pub(super) buffer: VecDeque<LogEntry>,
-    /// Its entries that wait outside the log queue.
+    /// Number of its entries that wait outside the log queue.
     pub(super) outside: u32,
-    /// Its transaction with stores that has not committed.
+    /// The transaction with stores that has not committed.
     pub(super) current: Option<TxId>,
     /// Those that have, and are not at home, oldest first.
     pub(super) chain: VecDeque<TxId>,
     /// The non-volatile register.
     pub(super) lr: Lr,
-    /// What its oldest store was found to wait for, and whether it still does.
+    /// Resource that its oldest store was found to wait for, and whether it still does.
     pub(super) held: Option<Hold>,
     pub(super) asleep: bool,
 }
@@ -92,7 +92,7 @@ impl Thread {
     }
 }
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Write {
     /// A log entry, in a record of a transaction.
@@ -103,7 +103,7 @@ pub(super) enum Write {
     Update { id: TxId },
 }
 
-/// What a timer is set for.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Timer {
     /// The oldest message with a log entry reaches the controller.
@@ -118,7 +118,7 @@ pub(super) enum Timer {
 pub(super) struct Redu {
     pub(super) config: ReduConfig,
     pub(super) lalea: LaleaConfig,
-    pub(super) mutants: Mutants<Mutant>,
+    pub(super) rules: Rules,
     pub(super) threads: Vec<Thread>,
     pub(super) transactions: Transactions,
     /// Entries between L1 and controller, oldest first.
@@ -154,7 +154,7 @@ impl Redu {
         let threads = (0..context.threads).map(|t| Thread::new(Area::of(context, t)));
         Ok(Redu {
             lalea: context.config.get::<LaleaConfig>().clone(),
-            mutants: context.mutants(),
+            rules: Rules::of(context),
             threads: threads.collect(),
             transactions: Transactions::default(),
             travelling: VecDeque::new(),
@@ -178,34 +178,10 @@ impl Redu {
         open.fold(0, |set, (t, _)| set | 1 << t)
     }
 
-    /// Whether some transaction has ended and is not at home: it will be, without anybody's help.
+    /// Returns true if some transaction has ended and is not at home: it will be, without further
+    /// stores.
     pub(super) fn finishes_something(&self) -> bool {
         self.transactions.iter().any(|(_, transaction)| transaction.phase != Phase::Running)
-    }
-
-    /// A line is held for all transactions that might have stored to it.
-    fn hold(
-        &mut self,
-        port: &mut Port<'_>,
-        line: LineAddr,
-        victim: Victim,
-    ) -> WritebackAction<Write> {
-        if victim.open != 0 {
-            port.emit(Event::Victims(victims::Event::Uncommitted));
-        }
-        if self.mutants.has(Mutant::OlderVictimStays) && self.victims.keep_older(line, victim) {
-            return WritebackAction::Absorb;
-        }
-        let parked = self.victims.park(line, victim);
-        if parked == Parked::Waits && self.mutants.has(Mutant::OverflowGoesHome) {
-            self.victims.give_up_newest();
-            return WritebackAction::Send(Writeback::FREE);
-        }
-        port.emit(Event::Victims(self.victims.parked(line, parked)));
-        if parked == Parked::Waits {
-            self.fail_if_victims_wait_for_ever(port);
-        }
-        WritebackAction::Absorb
     }
 
     /// Only transactions that have ended make room.
@@ -239,7 +215,7 @@ impl Design for Redu {
         let thread = &mut self.threads[t];
         thread.asleep = true;
         if thread.held.replace(hold) != Some(hold) {
-            port.emit(Event::StoreWaits(hold));
+            port.emit(Event::StoreWaits { hold });
         }
         Stall::Retry
     }
@@ -249,7 +225,7 @@ impl Design for Redu {
         let t = tx.thread as usize;
         let Some(id) = self.threads[t].current else { return Stall::None };
         let transaction = &mut self.transactions[id];
-        if self.mutants.has(Mutant::EntryNotSent) && transaction.made > 1 {
+        if !self.rules.last_entry_is_sent() && transaction.made > 1 {
             transaction.made -= 1;
             self.threads[t].buffer.pop_back();
         }
@@ -261,9 +237,7 @@ impl Design for Redu {
     }
 
     fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, _delay: Cycle) -> Fill {
-        let Some(victim) = self.victims.find(line) else { return Fill::Home };
-        port.emit(Event::Victims(victims::Event::Served));
-        Fill::Buffer(victim.data, self.config.victim_read_cycles.into())
+        self.victims.fill(port, line, self.config.victim_read_cycles)
     }
 
     fn on_durable(&mut self, port: &mut Port<'_>, write: Write) {
@@ -310,12 +284,22 @@ impl AbsorbingDesign for Redu {
         content: &LineData,
     ) -> WritebackAction<Write> {
         let open = self.open_threads();
-        let unaware = self.mutants.has(Mutant::CommittedNotHeld);
-        let newest = if unaware { self.retired } else { self.sequence };
+        let newest = if self.rules.held_for_committed_too() { self.sequence } else { self.retired };
         let is_waited_for = open != 0 || newest > self.retired;
-        if !is_waited_for || self.mutants.has(Mutant::EvictionsGoHome) {
+        if !is_waited_for || !self.rules.evictions_are_held() {
             return WritebackAction::Send(Writeback::FREE);
         }
-        self.hold(port, line, Victim { data: *content, open, newest })
+        let rules = VictimRules {
+            newer_replaces: self.rules.newer_victim_replaces(),
+            overflow_waits: self.rules.overflow_waits(),
+        };
+        let victim = Victim { data: *content, open, newest };
+        let Some(parked) = self.victims.take_in(port, line, victim, rules) else {
+            return WritebackAction::Send(Writeback::FREE);
+        };
+        if parked == Parked::Waits {
+            self.fail_if_victims_wait_for_ever(port);
+        }
+        WritebackAction::Absorb
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::Mutant;
 use super::event::Event;
 use super::front::Message;
 use super::protocol::{Hold, Port, Redu, Write};
@@ -12,7 +11,7 @@ use crate::lalea::ENTRIES;
 use graven_base::memory::{LineAddr, LineData};
 use graven_machine::request::{self, WriteClass};
 
-/// What asks for a place: a write of one line.
+/// Requests for a place: a write of one line each.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Request {
     Entry(Message),
@@ -87,7 +86,7 @@ impl Redu {
         let (record, index) = (transaction.admitted / ENTRIES, transaction.admitted % ENTRIES);
         let opens = index == 0;
         if opens {
-            transaction.records.push(Record::new());
+            transaction.records.push(Record::default());
         }
         let (at, other_bank) = self.place_entry(port, id, record, index);
         let transaction = &mut self.transactions[id];
@@ -110,7 +109,8 @@ impl Redu {
         }
     }
 
-    /// Where an entry of a record is written, and whether that is another bank than that of the one before.
+    /// Returns the line that an entry of a record is written to, and whether its bank is another
+    /// than that of the one before.
     fn place_entry(
         &mut self,
         port: &Port<'_>,
@@ -128,8 +128,7 @@ impl Redu {
         let Some(before) = index.checked_sub(1) else { return (at, false) };
         let before = transaction.records[record].entries[before];
         let other_bank = blocks.regions().bank_of(before) != blocks.regions().bank_of(at);
-        let is_shared = self.mutants.has(Mutant::BlockAllocatedTwice);
-        (if is_shared { before } else { at }, other_bank)
+        (if self.rules.each_entry_has_a_block() { at } else { before }, other_bank)
     }
 
     /// A log entry is durable.

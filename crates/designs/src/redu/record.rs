@@ -1,13 +1,13 @@
 //! Headers of log records: ATOM's of one line, LALEA's of two, and where they and their entries lie.
 
-use super::{Mutant, ReduConfig};
+use super::{ReduConfig, Rules};
 use crate::fields::{HOME, WORDS};
 use crate::lalea::{ENTRIES, line_at};
 use crate::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::DesignContext;
 
 /// Bytes of a record in the log area of a thread: a header, and its entries after it.
 pub(super) const RECORD_BYTES: u64 = (1 + ENTRIES as u64) * LINE_BYTES;
@@ -21,7 +21,7 @@ pub(super) const WORDS_MASK_BITS: u32 = WORDS.bits();
 /// A record's number, and the part of it that each of the seven words has.
 const NUMBER: Field = Field::new("number of the record", ENTRIES as u32 * NUMBER_PART.bits(), 0);
 const NUMBER_PART: Field = WORDS.then("part of the number", 7);
-/// Of the last word.
+/// Fields of the last word.
 const VALID: Field = Field::new("valid count", 3, 0);
 const LAST: Field = VALID.then("last", 1);
 const INDEX: Field = LAST.then("index", 12);
@@ -31,7 +31,7 @@ pub(super) const SEQUENCE: Field = INDEX.then("commit sequence number", 47);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Logged {
     pub(super) home: LineAddr,
-    /// Which words are the transaction's.
+    /// Words of the transaction.
     pub(super) words: WordMask,
 }
 
@@ -43,11 +43,11 @@ pub(super) struct Header {
     pub(super) valid: usize,
     /// The transaction's last record.
     pub(super) last: bool,
-    /// Its place among the transaction's records.
+    /// Place among the transaction's records.
     pub(super) index: u64,
-    /// Of the last record: the transaction's commit sequence number.
+    /// Commit sequence number of the transaction, in the last record.
     pub(super) sequence: u64,
-    /// Its number among the thread's records.
+    /// Number among the thread's records.
     pub(super) number: u64,
 }
 
@@ -95,22 +95,22 @@ impl Header {
 pub(super) struct Area {
     start: Addr,
     pub(super) slots: u64,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Area {
     pub(super) fn of(context: &DesignContext, thread: ThreadId) -> Area {
         let bytes = context.config.get::<ReduConfig>().log_bytes_per_thread.0;
         let start = context.thread_area(thread, bytes);
-        Area { start, slots: bytes / RECORD_BYTES, mutants: context.mutants() }
+        Area { start, slots: bytes / RECORD_BYTES, rules: Rules::of(context) }
     }
 
-    /// Where the header of a record lies.
+    /// Line of the header of a record.
     pub(super) fn header(&self, number: u64) -> LineAddr {
         self.start.plus(number % self.slots * RECORD_BYTES).line()
     }
 
-    /// Where a log entry of it lies.
+    /// Line of a log entry of it.
     pub(super) fn entry(&self, number: u64, index: usize) -> LineAddr {
         LineAddr(self.header(number).0 + 1 + index as u64)
     }
@@ -128,7 +128,7 @@ impl Area {
         let mut words = [0; ENTRIES + 1];
         words[..ENTRIES].copy_from_slice(&entries);
         words[ENTRIES] = last;
-        if self.mutants.has(Mutant::TornBitsIgnored) {
+        if !self.rules.torn_bits_are_checked() {
             words = torn::as_the_first(words);
         }
         Header::parse(words)
@@ -145,7 +145,6 @@ impl Area {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
@@ -205,7 +204,7 @@ mod tests {
 
     #[test]
     fn slots_come_round() {
-        let area = Area { start: Addr(4096), slots: 2, mutants: Mutants::of(MutantSet::NONE) };
+        let area = Area { start: Addr(4096), slots: 2, rules: Rules::default() };
         let places: Vec<u64> = (0..3).map(|n| area.header(n).addr().0 - 4096).collect();
         assert_eq!(places, [0, 512, 0]);
         assert_eq!(area.entry(3, 6).addr(), Addr(4096 + 512 + 7 * 64));

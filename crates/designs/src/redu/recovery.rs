@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::record::{Area, Header, Logged, RECORDS_MAX};
-use super::{Mutant, ReduConfig};
+use super::{ReduConfig, Rules};
 use crate::lalea::{ENTRIES, Links, Lr, second_line};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WordMask};
@@ -11,7 +11,7 @@ use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 use graven_machine::request::Mapping;
 
-/// So many log entries need no second allocation.
+/// Log entries for which memory is allocated at once.
 const ENTRIES_EXPECTED: usize = 32;
 
 /// Words of a line that a log entry holds.
@@ -24,13 +24,13 @@ struct Redone {
 struct Committed {
     sequence: u64,
     thread: ThreadId,
-    /// How many it has.
+    /// Number of its records.
     records: usize,
-    /// Which of all log entries that were found are those of its records.
+    /// Range of its records' entries among all log entries that were found.
     entries: Range<usize>,
 }
 
-/// What was found of committed transactions.
+/// Committed transactions that were found.
 #[derive(Default)]
 struct Found {
     committed: Vec<Committed>,
@@ -57,7 +57,7 @@ impl Found {
 /// content. With load-aware allocation nothing is reached but what LR points to.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
     let circular = !context.config.get::<ReduConfig>().load_aware_allocation;
-    if circular && !context.mutants().has(Mutant::LogNotCleared) {
+    if circular && Rules::of(context).log_is_cleared() {
         (0..context.threads).for_each(|thread| Area::of(context, thread).clear(image));
     }
 }
@@ -74,18 +74,18 @@ pub(super) fn recover(
         search_areas(context, registers[0], image, &mut report)
     };
     let Found { mut committed, entries } = found;
-    if !context.mutants().has(Mutant::RedoneThreadByThread) {
+    if Rules::of(context).redone_in_commit_order() {
         image.work_of_sort(committed.len());
         committed.sort_by_key(|transaction| transaction.sequence);
     }
-    if context.mutants().has(Mutant::RedoneNewestFirst) {
+    if !Rules::of(context).redone_oldest_first() {
         committed.reverse();
     }
-    let whole = context.mutants().has(Mutant::WholeLinesRedone);
     for Committed { sequence, thread, records, entries: of_it } in committed {
         image.note(|| format!("thread {thread}: commit {sequence}, {records} records"));
         for &Redone { entry, logged: Logged { home, words } } in &entries[of_it] {
-            let words = if whole { WordMask::MAX } else { words };
+            let words =
+                if Rules::of(context).only_own_words_are_redone() { words } else { WordMask::MAX };
             report.words_redone += image.copy_words(entry, home, words);
         }
     }
@@ -106,7 +106,7 @@ fn search_areas(
         report.records_scanned += area.slots;
         for slot in 0..area.slots {
             let Some(last) = area.read(image, slot) else { continue };
-            let open = context.mutants().has(Mutant::UncommittedRedone) && last.sequence == 0;
+            let open = !Rules::of(context).only_committed_is_redone() && last.sequence == 0;
             if open || last.last && last.sequence > retired {
                 let first = found.entries.len();
                 let records = add_records(&area, &last, image, &mut found);
@@ -132,8 +132,8 @@ fn add_records(area: &Area, last: &Header, image: &mut SurvivingImage, found: &m
     records
 }
 
-/// From the LR register of each thread along its chain of headers: so many transactions as the register says,
-/// newest first.
+/// Follows the chain of headers from the LR register of each thread: as many transactions as the
+/// register counts, newest first.
 fn follow_registers(
     context: &DesignContext,
     registers: &[u64],
@@ -145,7 +145,7 @@ fn follow_registers(
     found.entries.reserve(ENTRIES_EXPECTED);
     for (thread, &bits) in registers.iter().enumerate() {
         let Lr { newest: mut at, mut count } = Lr::parse(bits);
-        if context.mutants().has(Mutant::OlderNotFollowed) {
+        if !Rules::of(context).older_is_followed() {
             count = count.min(1);
         }
         image.addresses_known();
@@ -163,7 +163,6 @@ fn follow_registers(
 
 /// A transaction whose records were followed.
 struct Followed {
-    /// How many there are.
     records: usize,
     /// The commit sequence number that its last header has.
     sequence: u64,
@@ -188,7 +187,7 @@ fn follow_transaction(
         image.follow();
         found.add(&header, links.entries);
         (records, sequence, at) = (records + 1, header.sequence, links.next);
-        if header.last || context.mutants().has(Mutant::NextNotFollowed) {
+        if header.last || !Rules::of(context).next_is_followed() {
             return Followed { records, sequence, before: at };
         }
     }

@@ -19,38 +19,40 @@ pub(super) struct LogEntry {
     pub(super) data: LineData,
 }
 
-/// Where a transaction is, in the order in which it gets there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Phases of a transaction, in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
+    #[default]
     Running,
     /// The controller has heard of its end.
     Ended,
-    /// Its last header is on its way to PM, and all others are where recovery finds them: it commits when that is
-    /// durable.
+    /// The last header is on its way to PM, and all others are where recovery finds them: the
+    /// transaction commits when that is durable.
     Deciding,
     Committed,
-    /// Its updates are durable in place.
+    /// The updates are durable in place.
     Home,
 }
 
-/// Whether a header was written to PM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// States of a header on its way to PM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Written {
+    #[default]
     No,
-    /// So many of its lines are not durable.
+    /// Number of its lines that are not durable.
     Underway(u8),
     Durable,
 }
 
 /// A log record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     /// The entries that the controller has.
     pub(super) logged: [Logged; ENTRIES],
-    /// Where each lies.
+    /// Line of each.
     pub(super) entries: [LineAddr; ENTRIES],
     pub(super) len: usize,
-    /// How many of them are durable.
+    /// Number of them that are durable.
     pub(super) durable: usize,
     /// The first line of the header, if it has a place in PM.
     pub(super) place: Option<LineAddr>,
@@ -60,18 +62,6 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) const fn new() -> Record {
-        Record {
-            logged: [Logged { home: LineAddr(0), words: 0 }; ENTRIES],
-            entries: [LineAddr(0); ENTRIES],
-            len: 0,
-            durable: 0,
-            place: None,
-            written: Written::No,
-            buffered: false,
-        }
-    }
-
     /// The header is in ADR entries, and was not sent to PM.
     pub(super) fn rests_in_adr(&self) -> bool {
         self.buffered && self.written == Written::No
@@ -84,10 +74,10 @@ impl Record {
 }
 
 /// A transaction with stores.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Transaction {
     pub(super) thread: ThreadId,
-    /// Its number among the thread's.
+    /// Number among the thread's.
     pub(super) number: u64,
     pub(super) phase: Phase,
     /// In a circular area: the number of its first record.
@@ -97,7 +87,7 @@ pub(super) struct Transaction {
     pub(super) made: usize,
     pub(super) admitted: usize,
     pub(super) durable: usize,
-    /// Its place in commit order, from 1; 0: it has none yet.
+    /// Place in commit order, from 1; 0: it has none yet.
     pub(super) sequence: u64,
     /// Lines that are not durable in place.
     pub(super) updates: usize,
@@ -107,48 +97,36 @@ pub(super) struct Transaction {
 
 impl Transaction {
     pub(super) fn new(thread: ThreadId, number: u64, first: u64) -> Transaction {
-        Transaction {
-            thread,
-            number,
-            phase: Phase::Running,
-            first,
-            records: Vec::new(),
-            made: 0,
-            admitted: 0,
-            durable: 0,
-            sequence: 0,
-            updates: 0,
-            before: LineAddr(0),
-        }
+        Transaction { thread, number, first, ..Transaction::default() }
     }
 
-    /// It has ended, and the log queue has taken all of its entries.
+    /// Returns true once it has ended, and the log queue has taken all of its entries.
     pub(super) fn is_complete(&self) -> bool {
         self.phase != Phase::Running && self.admitted == self.made
     }
 
-    /// Whether a record is the last one, and whether that is known: no entry will be added to it.
+    /// Returns true if a record is known to be the last one: no entry will be added to it.
     pub(super) fn is_last(&self, record: usize) -> bool {
         record + 1 == self.records.len() && self.is_complete()
     }
 
-    /// Whether no entry will be added to a record.
+    /// Returns true if no entry will be added to a record.
     pub(super) fn is_sealed(&self, record: usize) -> bool {
         record + 1 < self.records.len() || self.is_complete()
     }
 
-    /// It has passed its commit point.
+    /// Returns true once it has passed its commit point.
     pub(super) fn has_committed(&self) -> bool {
         matches!(self.phase, Phase::Committed | Phase::Home)
     }
 
-    /// Whether a header waits for ADR entries, and can still have them.
+    /// Returns true if a header waits for ADR entries, and can still have them.
     pub(super) fn waits_for_adr(&self, record: usize) -> bool {
         self.phase <= Phase::Ended && self.records[record].written == Written::No
     }
 
-    /// Whether a header that rests in ADR entries may be written to PM to make room: of a transaction that has
-    /// committed, or complete with durable entries.
+    /// Returns true if a header that rests in ADR entries may be written to PM to make room: of a
+    /// transaction that has committed, or complete with durable entries.
     pub(super) fn may_leave_adr(&self, record: usize) -> bool {
         let of = &self.records[record];
         let is_complete = record + 1 < self.records.len() && of.durable == of.len;

@@ -1,12 +1,14 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven_base::counters;
 use graven_base::memory::Addr;
 use graven_machine::cover_points;
-use graven_machine::design::{DesignEvent, Observation, Store};
+use graven_machine::design::Store;
+
+use crate::events::events;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub struct Counters {
         /// Log entries created.
         log_entries: Count, "entries";
@@ -36,90 +38,45 @@ cover_points! {
     AgainAfterOverflow = "again-after-overflow", "a word was logged again by the transaction that had overflowed it";
 }
 
-/// Something that happens; `buffer` is the number of a thread's log buffer.
-#[derive(Clone, Copy, Debug)]
-pub enum Event {
+events! {
+    /// Something that happens; `buffer` is the number of a thread's log buffer.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Event;
+
     /// A store leaves its word as it was: no entry.
-    Ignored,
+    Ignored => counts log_entries_ignored += 1;
     /// A store was merged into an entry, whose flush-bit was set, or whose line was on its way home.
-    Merged { buffer: usize, store: Store, after_flush: bool, under_line: bool },
+    Merged { buffer: usize, store: Store, after_flush: bool, under_line: bool } =>
+        counts log_entries_merged += 1;
+        covers MergeAfterFlush if after_flush, MergeUnderLine if under_line;
+        says "buffer {buffer}: entry of {} merged, {:#x}", store.addr, store.new;
     /// A store made an entry; its transaction had or had not overflowed an entry of the word before.
-    Appended { buffer: usize, store: Store, occupied: usize, after_overflow: bool },
+    Appended { buffer: usize, store: Store, occupied: usize, after_overflow: bool } =>
+        counts log_entries += 1; raises log_buffer_max to occupied as u64;
+        covers AgainAfterOverflow if after_overflow;
+        says "buffer {buffer}: entry of {}, {:#x} -> {:#x}", store.addr, store.old, store.new;
     /// A store found no place, and there are committed entries that will leave one.
-    WaitsForCommitted,
+    WaitsForCommitted => covers WaitsForCommitted;
     /// Committed entries of a word were dropped for a new one.
-    CommittedDropped { buffer: usize, addr: Addr, entries: usize },
+    CommittedDropped { buffer: usize, addr: Addr, entries: usize } =>
+        counts log_entries_discarded += entries as u64; covers TwinDropped;
+        says "buffer {buffer}: committed entry of {addr} dropped";
     /// The oldest entries overflow into the log area, which has been filled before or not.
-    Overflows { buffer: usize, entries: usize, wraps: bool },
+    Overflows { buffer: usize, entries: usize, wraps: bool } =>
+        counts log_overflows += 1; covers Overflow, AreaWrapped if wraps;
+        says "buffer {buffer}: {entries} entries overflow";
     /// An overflow batch is in the log area.
-    BatchDurable { buffer: usize },
+    BatchDurable { buffer: usize } => says "buffer {buffer}: its overflow batch is in the log area";
     /// An entry's word is sent home.
-    SentHome,
+    SentHome => counts in_place_updates += 1;
     /// An entry's word is home.
-    Home { buffer: usize, addr: Addr },
+    Home { buffer: usize, addr: Addr } => says "buffer {buffer}: {addr} is home";
     /// An evicted line has an entry of a committed transaction.
-    LineSettlesCommitted,
+    LineSettlesCommitted => covers LineSettlesCommitted;
     /// An evicted line with an entry's word is durable.
-    LineDurable { buffer: usize, addr: Addr },
-    /// A transaction committed; of its entries so many had their words at home.
-    Committed { buffer: usize, transaction: u64, at_home: u64 },
-}
-
-impl DesignEvent for Event {
-    type Counters = Counters;
-    type Cover = Cover;
-
-    #[inline(always)]
-    fn observe(self, to: &mut Observation<'_, Event>) {
-        match self {
-            Event::Ignored => to.count().log_entries_ignored += 1,
-            Event::Merged { buffer, store, after_flush, under_line } => {
-                to.count().log_entries_merged += 1;
-                to.cover_if(after_flush, Cover::MergeAfterFlush);
-                to.cover_if(under_line, Cover::MergeUnderLine);
-                to.explain(|| {
-                    format!("buffer {buffer}: entry of {} merged, {:#x}", store.addr, store.new)
-                });
-            }
-            Event::Appended { buffer, store, occupied, after_overflow } => {
-                let counters = to.count();
-                counters.log_entries += 1;
-                counters.log_buffer_max = counters.log_buffer_max.max(occupied as u64);
-                to.cover_if(after_overflow, Cover::AgainAfterOverflow);
-                to.explain(|| {
-                    let Store { addr, old, new, .. } = store;
-                    format!("buffer {buffer}: entry of {addr}, {old:#x} -> {new:#x}")
-                });
-            }
-            Event::WaitsForCommitted => to.cover(Cover::WaitsForCommitted),
-            Event::CommittedDropped { buffer, addr, entries } => {
-                to.count().log_entries_discarded += entries as u64;
-                to.cover(Cover::TwinDropped);
-                to.explain(|| format!("buffer {buffer}: committed entry of {addr} dropped"));
-            }
-            Event::Overflows { buffer, entries, wraps } => {
-                to.count().log_overflows += 1;
-                to.cover(Cover::Overflow);
-                to.cover_if(wraps, Cover::AreaWrapped);
-                to.explain(|| format!("buffer {buffer}: {entries} entries overflow"));
-            }
-            Event::BatchDurable { buffer } => {
-                to.explain(|| format!("buffer {buffer}: its overflow batch is in the log area"));
-            }
-            Event::SentHome => to.count().in_place_updates += 1,
-            Event::Home { buffer, addr } => {
-                to.explain(|| format!("buffer {buffer}: {addr} is home"));
-            }
-            Event::LineSettlesCommitted => to.cover(Cover::LineSettlesCommitted),
-            Event::LineDurable { buffer, addr } => {
-                to.explain(|| format!("buffer {buffer}: flush-bit of {addr} set"));
-            }
-            Event::Committed { buffer, transaction, at_home } => {
-                to.count().log_entries_discarded += at_home;
-                to.explain(|| {
-                    format!("buffer {buffer}: entries of transaction {transaction} are committed")
-                });
-            }
-        }
-    }
+    LineDurable { buffer: usize, addr: Addr } => says "buffer {buffer}: flush-bit of {addr} set";
+    /// A transaction committed; `at_home` of its entries had their words at home.
+    Committed { buffer: usize, transaction: u64, at_home: u64 } =>
+        counts log_entries_discarded += at_home;
+        says "buffer {buffer}: entries of transaction {transaction} are committed";
 }

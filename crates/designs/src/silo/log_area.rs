@@ -49,7 +49,7 @@ pub struct Record {
     pub data: u64,
 }
 
-/// What a record has of a transaction's number: threads have this many transactions before it comes round.
+/// Bits of a transaction's number that a record has.
 pub fn id_of(number: u64) -> u64 {
     TX.wrapped(number)
 }
@@ -84,7 +84,8 @@ impl Record {
         }
     }
 
-    /// The record that begins so many bytes into the first of these words; `None` if it is zero.
+    /// Decodes the record that begins `bytes_before` bytes into the first of these words; `None` if
+    /// it is zero.
     #[inline]
     fn parse([first, second, third]: [u64; RECORD_WORDS], bytes_before: u64) -> Option<Record> {
         // The word so many bits into the first of two; fewer than a word has.
@@ -134,7 +135,7 @@ impl Area {
         (0..context.threads).map(move |thread| Area { start: start(thread), ..second })
     }
 
-    /// Where a media line of the area is, counted over all laps.
+    /// Address of a media line of the area, counted over all laps.
     pub fn line(&self, number: u64) -> Addr {
         self.start.plus(number % self.media_lines * MEDIA_LINE_BYTES)
     }

@@ -2,7 +2,8 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | parameters, mutants | Table I, Table II |
+//! | `mod` | parameters | Table I, Table II |
+//! | `rules` | the rules of the protocol, and the mutants that break them | |
 //! | `protocol` | log buffers, commit, in-place updates, overflow | §III-B to §III-F |
 //! | `event` | what happens, counted and traced; cover points | |
 //! | `log_area` | records in PM | §III-B, §III-F, Table I |
@@ -56,6 +57,7 @@ mod event;
 mod log_area;
 mod protocol;
 mod recovery;
+mod rules;
 
 use graven_base::config::Size;
 use graven_base::stats::CounterSet;
@@ -64,11 +66,12 @@ use graven_base::{choice, section};
 use graven_machine::design::{
     Acknowledgement, DesignInfo, Guarantee, Leaves, Reopening, Step, plug,
 };
-use graven_machine::mutants;
 
+use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use protocol::Silo;
 use recovery::recover;
+use rules::Rules;
 
 choice! {
     /// After what the log controller answers a commit.
@@ -101,7 +104,7 @@ section! {
 }
 
 impl SiloConfig {
-    /// What the log controller does before it answers a commit, in cycles.
+    /// Cycles that the log controller takes before it answers a commit.
     fn cycles_before_answer(&self) -> Cycle {
         match self.acknowledged_after {
             AcknowledgedAfter::Notice => 0,
@@ -135,7 +138,7 @@ pub const INFO: DesignInfo = DesignInfo {
     battery: protocol::battery,
     // Head and tail say what is in the areas: they are reset, and whatever else is there means nothing.
     reopening: Reopening::RegistersReset,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
@@ -154,41 +157,6 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "silo-literal",
     summary: "silo as its text literally reads (unsafe: loses data)",
     default: false,
-    inherent: Mutant::all(&[
-        Mutant::MergeKeepsFlushBit,
-        Mutant::TwinsStay,
-        Mutant::UndoOldestFirst,
-    ]),
+    inherent: named(Rules::MUTANTS, &["merge-keeps-flush-bit", "twins-stay", "undo-oldest-first"]),
     ..INFO
 };
-
-mutants! {
-    /// A merge leaves the flush-bit as it was (literal, §III-C).
-    MergeKeepsFlushBit = "merge-keeps-flush-bit";
-    /// A new entry leaves committed entries of the same word in other buffers alone (literal, §III-C).
-    TwinsStay = "twins-stay";
-    /// Undo records are applied in the order in which they were written (literal, §III-G).
-    UndoOldestFirst = "undo-oldest-first";
-    /// The flush-bit is set when the line leaves the caches, not when it is durable.
-    FlushBitAtEviction = "flush-bit-at-eviction";
-    /// An overflowing entry still takes merges.
-    MergesOverflowing = "merges-overflowing";
-    /// Overflow writes the new words home, but no undo records.
-    OverflowWithoutUndo = "overflow-without-undo";
-    /// An overflowed entry is freed when its word is home, whether its undo record is durable or not.
-    FreedBeforeUndo = "freed-before-undo";
-    /// The commit does not move the head of the log area.
-    HeadStays = "head-stays";
-    /// The tail does not move past an overflow batch: what follows is written over it.
-    TailStays = "tail-stays";
-    /// At a power failure no id tuples are written.
-    NoTuple = "no-tuple";
-    /// At a power failure the battery writes one record too few for each thread.
-    BatteryTooSmall = "battery-too-small";
-    /// Entries of the next transaction are merged into committed ones.
-    MergesAcrossCommit = "merges-across-commit";
-    /// A store does not wait for entries of an earlier transaction with its id.
-    OldIdsStay = "old-ids-stay";
-    /// The commit is acknowledged, but its entries are not marked.
-    CommitNotMarked = "commit-not-marked";
-}

@@ -6,13 +6,13 @@ use graven_base::memory::{Addr, LineAddr, LineData, MEDIA_LINE_BYTES, WORD_BYTES
 use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    self, Battery, Design, DesignContext, Mutants, Stall, Store, Unused, Writeback,
+    self, Battery, Design, DesignContext, Stall, Store, Unused, Writeback,
 };
 use graven_machine::request::{self, WriteClass};
 
 use super::event::Event;
 use super::log_area::{Area, RECORDS_PER_BATCH, Record, TUPLE, id_of, media_line};
-use super::{Mutant, SiloConfig};
+use super::{Rules, SiloConfig};
 use crate::word_filter::WordFilter;
 
 type Port<'a> = design::Port<'a, Silo>;
@@ -30,7 +30,7 @@ struct LogEntry {
     committed: bool,
     /// `new` is being written home.
     writing: bool,
-    /// Its undo record is being written: the entry takes no more merges.
+    /// True while its undo record is being written: the entry takes no more merges.
     overflowing: bool,
     /// The eviction that carries this value or a newer one, if its line is on its way.
     covered_by: Option<EvictionId>,
@@ -43,7 +43,7 @@ type EvictionId = u64;
 #[derive(Clone, Debug)]
 struct LogBuffer {
     entries: Vec<LogEntry>,
-    /// How many of them are committed.
+    /// Number of them that are committed.
     committed: usize,
     area: Area,
     /// Media lines before the open transaction's first batch, over all laps of the area.
@@ -81,12 +81,12 @@ pub struct Silo {
     buffers: Vec<LogBuffer>,
     /// The words of committed entries.
     committed_words: WordFilter,
-    /// Of entries, and of evicted lines.
+    /// The next number of an entry, or of an evicted line.
     next_id: u64,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// A word written home, for an entry.
@@ -129,7 +129,7 @@ impl Silo {
             capacity,
             config,
             next_id: 0,
-            mutants: context.mutants(),
+            rules: Rules::of(context),
         })
     }
 
@@ -152,18 +152,18 @@ impl Silo {
     /// *Log merging* (§III-C): a store to a word that has an entry of the same transaction only updates it. What the
     /// line has carried home was the earlier value, so the flush-bit goes back to 0.
     fn merge(&mut self, port: &mut Port<'_>, store: &Store) -> bool {
-        let (buffer, mutants) = (store.tx.thread as usize, self.mutants);
+        let (buffer, rules) = (store.tx.thread as usize, self.rules);
         let takes_merge = |e: &&mut LogEntry| {
             e.addr == store.addr
-                && (!e.committed || mutants.has(Mutant::MergesAcrossCommit))
-                && (!e.overflowing || mutants.has(Mutant::MergesOverflowing))
+                && (!e.committed || !rules.committed_take_no_merges())
+                && (!e.overflowing || !rules.overflowing_take_no_merges())
         };
         let Some(entry) = self.buffers[buffer].entries.iter_mut().find(takes_merge) else {
             return false;
         };
         let (after_flush, under_line) = (entry.flushed, entry.covered_by.is_some());
         entry.new = store.new;
-        if !mutants.has(Mutant::MergeKeepsFlushBit) {
+        if rules.merge_clears_flush_bit() {
             entry.flushed = false;
             entry.covered_by = None;
         }
@@ -181,7 +181,7 @@ impl Silo {
         let id = id_of(store.tx.number);
         let has_same_id = self.buffers[thread].committed > 0
             && entries.iter().any(|entry| entry.committed && id_of(entry.tx) == id)
-            && !self.mutants.has(Mutant::OldIdsStay);
+            && self.rules.ids_are_awaited();
         if entries.len() == self.capacity || has_same_id {
             self.make_room(port, thread);
             return Stall::Retry;
@@ -211,7 +211,7 @@ impl Silo {
     /// A new entry of a word has the committed value as its old word: committed entries of that word
     /// are not needed any more. (One that is on its way home arrives before anything newer of its line.)
     fn drop_committed(&mut self, port: &mut Port<'_>, addr: Addr) {
-        if !self.committed_words.may_have(addr) || self.mutants.has(Mutant::TwinsStay) {
+        if !self.committed_words.may_have(addr) || !self.rules.new_entry_drops_twins() {
             return;
         }
         for buffer in 0..self.buffers.len() {
@@ -262,7 +262,7 @@ impl Silo {
             entry.overflowing = true;
             buffer.overflowed.push(entry.addr);
         }
-        if !self.mutants.has(Mutant::OverflowWithoutUndo) {
+        if self.rules.overflow_writes_undo() {
             self.send_batch(port, thread, entries);
         }
         self.write_home(port, thread);
@@ -306,10 +306,11 @@ impl Silo {
         }
     }
 
-    /// Frees entries that nobody needs any more: committed and at home, or overflowed and at home.
+    /// Frees entries that are not needed any more: committed and at home, or overflowed and at
+    /// home.
     fn free(&mut self, port: &mut Port<'_>, thread: usize) {
         let buffer = &mut self.buffers[thread];
-        let batch_durable = buffer.batch_parts == 0 || self.mutants.has(Mutant::FreedBeforeUndo);
+        let batch_durable = buffer.batch_parts == 0 || !self.rules.freed_after_undo();
         let is_free = |e: &LogEntry| e.flushed && (e.committed || (e.overflowing && batch_durable));
         if buffer.remove(&mut self.committed_words, is_free) > 0 {
             port.durable_state_changed();
@@ -336,21 +337,21 @@ impl Silo {
 
     // ---- power failure (§III-G) ----------------------------------------------------------------
 
-    /// What the battery writes behind the records that the area holds already: redo records
-    /// and id tuples of committed transactions, undo records of open ones.
+    /// Records that the battery writes behind those that the area holds already: redo records and
+    /// id tuples of committed transactions, undo records of open ones.
     fn failure_records(&self, thread: usize) -> Vec<Record> {
         let entries = &self.buffers[thread].entries;
         let mut records = Vec::with_capacity(2 * entries.len());
         let redo = entries.iter().filter(|e| e.committed && !e.flushed);
         records.extend(redo.clone().map(|e| record(false, thread, e.tx, e.addr.0, e.new)));
-        if !self.mutants.has(Mutant::NoTuple) {
+        if self.rules.battery_writes_tuples() {
             let mut last = None;
             let first_of_tx = redo.filter(|e| last.replace(e.tx) != Some(e.tx));
             records.extend(first_of_tx.map(|e| record(false, thread, e.tx, TUPLE, 0)));
         }
         let open = entries.iter().filter(|e| !e.committed);
         records.extend(open.map(|e| record(e.flushed, thread, e.tx, e.addr.0, e.old)));
-        if self.mutants.has(Mutant::BatteryTooSmall) {
+        if !self.rules.battery_writes_all() {
             records.pop();
         }
         records
@@ -377,7 +378,7 @@ impl Design for Silo {
         let thread = tx.thread as usize;
         let buffer = &mut self.buffers[thread];
         let mut at_home = 0;
-        if !self.mutants.has(Mutant::CommitNotMarked) {
+        if self.rules.commit_marks_entries() {
             for entry in buffer.entries.iter_mut().filter(|e| e.tx == tx.number) {
                 at_home += u64::from(entry.flushed);
                 if !entry.committed {
@@ -390,7 +391,7 @@ impl Design for Silo {
         buffer.overflowed.clear();
         port.durable_state_changed();
         port.emit(Event::Committed { buffer: thread, transaction: tx.number, at_home });
-        if !self.mutants.has(Mutant::HeadStays) {
+        if self.rules.commit_moves_head() {
             buffer.head = buffer.tail;
         }
         self.write_home(port, thread);
@@ -413,7 +414,7 @@ impl Design for Silo {
             if entry.committed {
                 port.emit(Event::LineSettlesCommitted);
             }
-            if self.mutants.has(Mutant::FlushBitAtEviction) {
+            if !self.rules.flush_bit_when_durable() {
                 entry.flushed = true;
                 port.durable_state_changed();
             }
@@ -433,7 +434,7 @@ impl Design for Silo {
                 port.durable_state_changed();
                 port.emit(Event::Home { buffer: thread, addr: entry.addr });
                 let others_stay =
-                    buffer.overflowed.is_empty() && !self.mutants.has(Mutant::FlushBitAtEviction);
+                    buffer.overflowed.is_empty() && self.rules.flush_bit_when_durable();
                 if entry.committed && others_stay {
                     self.free_committed(port, thread, place);
                 } else {
@@ -444,7 +445,7 @@ impl Design for Silo {
                 let buffer = &mut self.buffers[thread];
                 buffer.batch_parts -= 1;
                 // The store that brought it about waits for it, so its transaction is still open.
-                if buffer.batch_parts == 0 && !self.mutants.has(Mutant::TailStays) {
+                if buffer.batch_parts == 0 && self.rules.batch_moves_tail() {
                     buffer.tail += 1;
                     port.durable_state_changed();
                     port.emit(Event::BatchDurable { buffer: thread });

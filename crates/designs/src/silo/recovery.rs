@@ -1,20 +1,20 @@
 //! Recovery (§III-G), from the registers and the bytes of the log areas.
 
-use super::Mutant;
+use super::Rules;
 use super::log_area::{Area, Record, TUPLE, read_media_line};
 use graven_base::memory::Addr;
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
-/// So many records need no second allocation.
+/// Records for which memory is allocated at once.
 const RECORDS_EXPECTED: usize = 128;
 
-/// What becomes of the word of a record.
+/// Fates of the word of a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Redone,
     Undone,
-    /// It is at home, or the record is a tuple.
+    /// The word is at home, or the record is a tuple.
     Left,
 }
 
@@ -70,10 +70,10 @@ pub fn recover(
         of_it.map(|(record, _)| (Addr(record.addr), record.data))
     };
     image.store_all(of(Fate::Redone));
-    if context.mutants().has(Mutant::UndoOldestFirst) {
-        image.store_all(of(Fate::Undone));
-    } else {
+    if Rules::of(context).undo_newest_first() {
         image.store_all(of(Fate::Undone).rev());
+    } else {
+        image.store_all(of(Fate::Undone));
     }
     report
 }

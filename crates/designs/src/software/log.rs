@@ -21,7 +21,7 @@ const BEHIND: Field = HOME.then("unused", 15);
 pub(super) enum Record {
     /// A word's home address, and its old or new content.
     Word(Addr, u64),
-    /// What the transaction of this number has logged is complete.
+    /// The log of the transaction of this number is complete.
     Commit(u64),
 }
 
@@ -52,44 +52,39 @@ impl Record {
     }
 }
 
-/// How a log is read and written worse than it should be.
-#[derive(Clone, Copy, Debug, Default)]
-struct Faults {
-    /// Only a record's first torn bit counts.
-    torn_bit_in_first_word_only: bool,
-    /// The torn bit is the same in all passes.
-    torn_bit_never_flips: bool,
-    /// It is put to use as it is found.
-    log_not_cleared: bool,
-    /// Recovery begins at the first slot.
-    head_ignored: bool,
+/// The rules of both designs that are about the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogRules {
+    pub every_word_has_torn_bit: bool,
+    pub torn_bit_turns: bool,
+    /// A log is cleared before it is put to use.
+    pub is_cleared: bool,
+    /// Recovery begins at the head.
+    pub head_is_respected: bool,
 }
 
-/// Where a thread's log lies.
+/// The log area of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
     head: Addr,
     start: Addr,
     pub slots: u64,
-    faults: Faults,
+    rules: LogRules,
 }
 
 impl Area {
-    /// That of a thread; `mutants`: the design's names of the faults, in their order.
-    pub fn of<M: Into<usize>>(context: &DesignContext, thread: ThreadId, mutants: [M; 4]) -> Area {
-        let [first_word_only, never_flips, not_cleared, head_ignored] =
-            mutants.map(|mutant| context.mutants().has(mutant));
-        let faults = Faults {
-            torn_bit_in_first_word_only: first_word_only,
-            torn_bit_never_flips: never_flips,
-            log_not_cleared: not_cleared,
-            head_ignored,
-        };
+    /// That of a thread.
+    pub fn of(context: &DesignContext, thread: ThreadId, rules: LogRules) -> Area {
         let bytes = context.config.get::<SoftwareLogConfig>().log_bytes_per_thread.0;
         let bytes = bytes / LINE_BYTES * LINE_BYTES;
         let head = context.thread_area(thread, bytes);
         let slots = (bytes - LINE_BYTES) / RECORD_BYTES;
-        Area { head, start: head.plus(LINE_BYTES), slots, faults }
+        Area { head, start: head.plus(LINE_BYTES), slots, rules }
+    }
+
+    /// Those of all threads.
+    pub fn all(context: &DesignContext, rules: LogRules) -> impl Iterator<Item = Area> {
+        (0..context.threads).map(move |thread| Area::of(context, thread, rules))
     }
 
     fn slot(&self, number: u64) -> Addr {
@@ -97,25 +92,25 @@ impl Area {
     }
 
     fn torn(&self, number: u64) -> bool {
-        torn::of_pass(number, self.slots) || self.faults.torn_bit_never_flips
+        torn::of_pass(number, self.slots) || !self.rules.torn_bit_turns
     }
 
     /// Clears it, so that the first records written there are distinguishable from earlier content.
     pub fn format(&self, image: &mut SurvivingImage) {
-        if !self.faults.log_not_cleared {
+        if self.rules.is_cleared {
             image.clear(self.head, self.slot(self.slots - 1).plus(RECORD_BYTES));
         }
     }
 
     /// The records from the head on until the first that is not there, oldest first.
     pub fn read(&self, image: &mut SurvivingImage) -> Vec<Record> {
-        let head = if self.faults.head_ignored { 0 } else { image.load(self.head) };
+        let head = if self.rules.head_is_respected { image.load(self.head) } else { 0 };
         let mut records = Vec::new();
         for number in head..head.saturating_add(self.slots) {
             let slot = self.slot(number);
             let mut words = image.load_words(slot);
             image.work(Work::Record, 1);
-            if self.faults.torn_bit_in_first_word_only {
+            if !self.rules.every_word_has_torn_bit {
                 words = torn::as_the_first(words);
             }
             let Some(record) = Record::parse(words, self.torn(number)) else { break };
@@ -125,12 +120,12 @@ impl Area {
     }
 }
 
-/// Where a record was appended.
+/// Place of a record that was appended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Appended {
-    /// Its number, over all passes.
+    /// Number of the record, over all passes.
     pub number: u64,
-    /// It takes the slot of an older one.
+    /// True if it takes the slot of an older one.
     pub over_older: bool,
 }
 
@@ -149,7 +144,7 @@ impl Log {
         Log { area, next: 0, truncated: 0 }
     }
 
-    /// Whether there is a slot for another record.
+    /// Returns true if there is a slot for another record.
     pub fn has_room(&self) -> bool {
         self.next - self.truncated < self.area.slots
     }

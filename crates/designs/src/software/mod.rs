@@ -9,6 +9,7 @@
 //! | file | what |
 //! |---|---|
 //! | `mod` | parameters, what both have in common |
+//! | `rules` | the rules of both ways of logging, and the mutants that break them |
 //! | `undo`, `redo` | the two ways of logging, with their recovery |
 //! | `log` | a thread's log: its bytes, and the code that writes it |
 //! | `write_set` | the table in DRAM of the words that a transaction has stored to |
@@ -61,17 +62,21 @@
 mod event;
 mod log;
 pub mod redo;
+mod rules;
 pub mod undo;
 mod write_set;
 
 use graven_base::config::{Config, ConfigError, Size};
-use graven_base::ids::ThreadId;
+use graven_base::cost::NOTHING;
 use graven_base::memory::LineAddr;
 use graven_base::section;
+use graven_base::stats::CounterSet;
+use graven_base::surviving::SurvivingImage;
 use graven_machine::config::{DramConfig, L1Config};
-use graven_machine::design::{Code, DesignContext, Step};
+use graven_machine::design::{Code, DesignContext, DesignInfo, Guarantee, Leaves, Step};
 
-use log::{Area, Log};
+use event::Counters;
+use log::{Area, Log, LogRules};
 use write_set::WriteSet;
 
 section! {
@@ -100,12 +105,33 @@ section! {
     }
 }
 
+/// Entry in the registry, as far as both ways of logging share it.
+const SOFTWARE: DesignInfo = DesignInfo {
+    paper: "FWB §II, §VI",
+    guarantee: |_| Guarantee::Durable,
+    section: Some(|| Box::new(SoftwareLogConfig::default())),
+    counters: Counters::declarations,
+    stress: &[
+        ("software_log.log_bytes_per_thread", &["2 KB", "2112", "3 KB"]),
+        ("software_log.write_set_words", &["128", "256"]),
+        ("core.write_combining_lines", &["1", "2", "4", "6"]),
+    ],
+    leaves: |_| Leaves::Clean,
+    cost: NOTHING,
+    ..DesignInfo::DEFAULT
+};
+
+/// Clears all logs.
+fn format(context: &DesignContext, rules: LogRules, image: &mut SurvivingImage) {
+    Area::all(context, rules).for_each(|area| area.format(image));
+}
+
 /// A load that hits the L1, as those of the write set's entries at the end of a transaction.
 fn load_hit(config: &Config) -> Step {
     Step::Access(config.get::<L1Config>().latency_cycles.into())
 }
 
-/// Whether what is stored is forced to PM.
+/// Ways in which stored data reaches PM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Forcing {
     /// By write-backs and fences.
@@ -128,12 +154,12 @@ impl Logging {
     fn new(
         context: &DesignContext,
         forcing: Forcing,
-        area: fn(&DesignContext, ThreadId) -> Area,
+        rules: LogRules,
     ) -> Result<(Logging, Vec<(Log, WriteSet)>), ConfigError> {
         let config = context.config.get::<SoftwareLogConfig>().clone();
         let bytes = config.log_bytes_per_thread.0;
         context.check_thread_areas("software_log.log_bytes_per_thread", bytes)?;
-        let logs = (0..context.threads).map(|thread| Log::new(area(context, thread)));
+        let logs = Area::all(context, rules).map(Log::new);
         let threads = logs.zip(write_sets(context, &config)?).collect();
         Ok((Logging { config, forcing }, threads))
     }

@@ -13,68 +13,29 @@
 //! words back. So committed transactions that recovery finds in different logs have no words in common, and need no
 //! common order; in one log they lie in theirs. (Tests hand words over by signals, which count as locks.)
 //!
-//! **Recovery** reads each log from the head on and writes the words of transactions whose commit record is there,
+//! **Recovery** reads each log from the head on and writes the words of transactions whose commit record is durable,
 //! oldest first.
 
-use super::event::{COVER_POINTS, Counters, Event};
-use super::log::{Area, Log, Record};
+use super::event::{COVER_POINTS, Event};
+use super::log::{Area, Log, LogRules, Record};
+use super::rules::redo::Rules;
 use super::write_set::{Found, WriteSet};
-use super::{Forcing, Logging, SoftwareLogConfig, load_hit};
+use super::{Forcing, Logging, SOFTWARE, SoftwareLogConfig, format, load_hit};
+
 use graven_base::config::{Config, ConfigError};
-use graven_base::cost::NOTHING;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, WORD_BYTES};
-use graven_base::stats::CounterSet;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    self, Acknowledgement, Code, Design, DesignContext, DesignInfo, Guarantee, Leaves, Mutants,
-    OpAction, RecoveryReport, SoftwareDesign, Step, Unused, plug,
+    self, Acknowledgement, Code, Design, DesignContext, DesignInfo, Guarantee, OpAction,
+    RecoveryReport, SoftwareDesign, Step, Unused, plug,
 };
-use graven_machine::mutants;
 use graven_machine::program::{Disturbance, Op};
-
-mutants! {
-    /// Stores in place do not wait for the log.
-    LogNotAwaited = "log-not-awaited";
-    /// A commit leaves no record.
-    CommitRecordMissing = "commit-record-missing";
-    /// Lines are not written back.
-    WriteBackMissing = "write-back-missing";
-    /// Truncation does not wait for the write-backs.
-    WriteBacksNotAwaited = "write-backs-not-awaited";
-    /// Slots are used again when the new head is on its way.
-    SlotsUsedBeforeHead = "slots-used-before-head";
-    /// Slots are used again, and the head stays.
-    HeadStays = "head-stays";
-    /// A lock is let go before the log is truncated.
-    NotTruncatedForLock = "not-truncated-for-lock";
-    /// A lock is let go when the new head is on its way.
-    HeadNotAwaitedForLock = "head-not-awaited-for-lock";
-    /// Loads do not look into the write set.
-    WriteSetIgnored = "write-set-ignored";
-    /// A second store to a word does not change its entry in the write set.
-    OldestValueStored = "oldest-value-stored";
-    /// Recovery writes the newest record first.
-    RedoNewestFirst = "redo-newest-first";
-    /// Recovery writes words without a commit record, too.
-    UncommittedRedone = "uncommitted-redone";
-    /// Recovery begins at the first slot instead of the head.
-    HeadIgnored = "head-ignored";
-    /// Only the first word of a record has a torn bit.
-    TornBitInFirstWordOnly = "torn-bit-in-first-word-only";
-    /// The torn bit is the same in all passes.
-    TornBitNeverFlips = "torn-bit-never-flips";
-    /// The log is put to use as it is found.
-    LogNotCleared = "log-not-cleared";
-}
 
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "redo-clwb",
     summary: "software redo logging: write set in DRAM, uncacheable log, stores in place and clwb after it",
-    paper: "FWB §II, §VI",
-    guarantee: |_: &Config| Guarantee::Durable,
-    section: Some(|| Box::new(SoftwareLogConfig::default())),
     build: |context| Ok(plug(Redo::new(context, Forcing::Forced)?).with_software().into()),
     acknowledgement: Acknowledgement {
         source: "FWB §II-B: \"we must use memory barriers to complete the redo log of A before any stores of A reach NVRAM\": one fence \
@@ -92,19 +53,11 @@ pub const INFO: DesignInfo = DesignInfo {
             vec![Step::Both(executed, fenced.into())]
         },
     },
-    format,
+    format: |context, image| format(context, log_rules(context), image),
     recover,
-    mutants: Mutant::NAMED,
-    counters: Counters::declarations,
+    mutants: Rules::MUTANTS,
     cover_points: COVER_POINTS,
-    stress: &[
-        ("software_log.log_bytes_per_thread", &["2 KB", "2112", "3 KB"]),
-        ("software_log.write_set_words", &["128", "256"]),
-        ("core.write_combining_lines", &["1", "2", "4", "6"]),
-    ],
-    leaves: |_| Leaves::Clean,
-    cost: NOTHING,
-    ..DesignInfo::DEFAULT
+    ..SOFTWARE
 };
 
 /// Without write-backs and fences.
@@ -145,7 +98,7 @@ struct Thread {
     number: u64,
     /// Records before this are of transactions that have stored in place.
     committed: u64,
-    /// Of these, some are not truncated.
+    /// True if some of these are not truncated.
     owes: bool,
 }
 
@@ -153,12 +106,12 @@ struct Thread {
 struct Redo {
     logging: Logging,
     threads: Vec<Thread>,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Redo {
     fn new(context: &DesignContext, forcing: Forcing) -> Result<Redo, ConfigError> {
-        let (logging, threads) = Logging::new(context, forcing, area)?;
+        let (logging, threads) = Logging::new(context, forcing, log_rules(context))?;
         let thread = |(log, words)| Thread {
             log,
             words,
@@ -168,16 +121,17 @@ impl Redo {
             owes: false,
         };
         let threads = threads.into_iter().map(thread).collect();
-        Ok(Redo { logging, threads, mutants: context.mutants() })
+        Ok(Redo { logging, threads, rules: Rules::of(context) })
     }
 
-    /// What the thread has committed leaves the log: its lines are durable, then the head moves past it.
+    /// Truncates the log: the lines that the thread has committed are durable, then the head moves
+    /// past their records.
     fn truncate(&mut self, port: &mut Port<'_>, thread: usize, awaited: bool, code: &mut Code) {
-        if !self.mutants.has(Mutant::WriteBacksNotAwaited) {
+        if self.rules.write_backs_are_awaited() {
             self.logging.fence(code);
         }
         let t = &self.threads[thread];
-        if !self.mutants.has(Mutant::HeadStays) {
+        if self.rules.head_moves() {
             port.emit(Event::HeadMoves { thread, to: t.committed });
             t.log.move_head(&self.logging.config, t.committed, code);
         }
@@ -193,8 +147,7 @@ impl Redo {
     fn append(&mut self, port: &mut Port<'_>, thread: usize, record: Record, code: &mut Code) {
         if !self.threads[thread].log.has_room() && self.threads[thread].owes {
             port.emit(Event::TruncatesForRoom);
-            let awaited = !self.mutants.has(Mutant::SlotsUsedBeforeHead);
-            self.truncate(port, thread, awaited, code);
+            self.truncate(port, thread, self.rules.slots_wait_for_head(), code);
         }
         let t = &mut self.threads[thread];
         if !t.log.has_room() {
@@ -213,7 +166,7 @@ impl Redo {
     fn load(&self, port: &mut Port<'_>, thread: usize, home: Addr, code: &mut Code) -> OpAction {
         let t = &self.threads[thread];
         // A transaction that has stored nothing knows it.
-        if t.words.is_empty() || self.mutants.has(Mutant::WriteSetIgnored) {
+        if t.words.is_empty() || !self.rules.write_set_is_searched() {
             return OpAction::Execute;
         }
         match t.words.search(port, &self.logging.config, home, code) {
@@ -236,7 +189,7 @@ impl Redo {
             return OpAction::Execute;
         }
         match t.words.search(port, &self.logging.config, home, code) {
-            Found::Entry(_) if self.mutants.has(Mutant::OldestValueStored) => {}
+            Found::Entry(_) if !self.rules.newest_value_is_stored() => {}
             Found::Entry(entry) => t.words.update(entry, value, code),
             Found::Empty(_) if t.words.is_full() => port.fail(format!(
                 "transaction {} of thread {thread} stores to more words than \
@@ -261,10 +214,10 @@ impl Redo {
             return;
         }
         code.end();
-        if !self.mutants.has(Mutant::CommitRecordMissing) {
+        if self.rules.commit_leaves_record() {
             self.append(port, thread, Record::Commit(number), code);
         }
-        if !self.mutants.has(Mutant::LogNotAwaited) {
+        if self.rules.log_is_awaited() {
             self.logging.fence(code);
         }
         let t = &mut self.threads[thread];
@@ -274,7 +227,7 @@ impl Redo {
             code.compute(self.logging.config.home_instructions);
             code.store(home, value);
         }
-        if self.logging.is_forced() && !self.mutants.has(Mutant::WriteBackMissing) {
+        if self.logging.is_forced() && self.rules.lines_are_written_back() {
             self.logging.write_back(&t.words, code);
         }
         t.committed = t.log.next;
@@ -284,12 +237,11 @@ impl Redo {
     /// Before the thread lets go of what others may store to.
     fn let_go(&mut self, port: &mut Port<'_>, thread: usize, code: &mut Code) {
         let t = &self.threads[thread];
-        if !t.owes || t.in_transaction || self.mutants.has(Mutant::NotTruncatedForLock) {
+        if !t.owes || t.in_transaction || !self.rules.truncated_for_lock() {
             return;
         }
         port.emit(Event::TruncatesForLock);
-        let awaited = !self.mutants.has(Mutant::HeadNotAwaitedForLock);
-        self.truncate(port, thread, awaited, code);
+        self.truncate(port, thread, self.rules.head_awaited_for_lock(), code);
     }
 }
 
@@ -336,23 +288,15 @@ impl SoftwareDesign for Redo {
     }
 }
 
-/// Where a thread's log lies, and what is wrong with it.
-fn area(context: &DesignContext, thread: ThreadId) -> Area {
-    Area::of(
-        context,
-        thread,
-        [
-            Mutant::TornBitInFirstWordOnly,
-            Mutant::TornBitNeverFlips,
-            Mutant::LogNotCleared,
-            Mutant::HeadIgnored,
-        ],
-    )
-}
-
-/// Clears all logs.
-fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    (0..context.threads).for_each(|thread| area(context, thread).format(image));
+/// Those of its rules that are about the log.
+fn log_rules(context: &DesignContext) -> LogRules {
+    let rules = Rules::of(context);
+    LogRules {
+        every_word_has_torn_bit: rules.every_word_has_torn_bit(),
+        torn_bit_turns: rules.torn_bit_turns(),
+        is_cleared: rules.log_is_cleared(),
+        head_is_respected: rules.head_is_respected(),
+    }
 }
 
 /// Writes the words of each log's committed transactions home, oldest first.
@@ -362,14 +306,14 @@ fn recover(
     image: &mut SurvivingImage,
 ) -> RecoveryReport {
     let mut report = RecoveryReport::default();
-    for thread in 0..context.threads {
-        let mut records = area(context, thread).read(image);
+    for (thread, area) in Area::all(context, log_rules(context)).enumerate() {
+        let mut records = area.read(image);
         report.records_scanned += records.len() as u64 + 1;
-        if !context.mutants().has(Mutant::UncommittedRedone) {
+        if Rules::of(context).only_committed_is_redone() {
             let commit = records.iter().rposition(|r| matches!(r, Record::Commit(_)));
             records.truncate(commit.unwrap_or(0));
         }
-        if context.mutants().has(Mutant::RedoNewestFirst) {
+        if !Rules::of(context).redo_oldest_first() {
             records.reverse();
         }
         for record in records {

@@ -15,68 +15,26 @@
 //! **Recovery** writes the old words of the records from the head on back, newest first. Open transactions have no word
 //! in common, so the order of threads does not matter.
 
-use super::event::{COVER_POINTS, Counters, Event};
-use super::log::{Area, Log, Record};
+use super::event::{COVER_POINTS, Event};
+use super::log::{Area, Log, LogRules, Record};
+use super::rules::undo::Rules;
 use super::write_set::{Found, WriteSet};
-use super::{Forcing, Logging, SoftwareLogConfig, load_hit};
+use super::{Forcing, Logging, SOFTWARE, SoftwareLogConfig, format, load_hit};
+use crate::rules::named;
 use graven_base::config::{Config, ConfigError};
-use graven_base::cost::NOTHING;
 use graven_base::ids::ThreadId;
 use graven_base::memory::Addr;
-use graven_base::stats::CounterSet;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    self, Acknowledgement, Code, Design, DesignContext, DesignInfo, Guarantee, Leaves, Mutants,
-    OpAction, RecoveryReport, SoftwareDesign, Step, Unused, plug,
+    self, Acknowledgement, Code, Design, DesignContext, DesignInfo, Guarantee, OpAction,
+    RecoveryReport, SoftwareDesign, Step, Unused, plug,
 };
-use graven_machine::mutants;
 use graven_machine::program::Op;
-
-mutants! {
-    /// A store does not wait for its record.
-    RecordNotAwaited = "record-not-awaited";
-    /// A store has no record.
-    RecordMissing = "record-missing";
-    /// Lines are not written back.
-    WriteBackMissing = "write-back-missing";
-    /// The commit record does not wait for the write-backs.
-    WriteBacksNotAwaited = "write-backs-not-awaited";
-    /// The commit record is sent before the write-backs.
-    CommitBeforeWriteBacks = "commit-before-write-backs";
-    /// A commit is acknowledged when its record is sent.
-    CommitNotAwaited = "commit-not-awaited";
-    /// A commit leaves no record.
-    CommitRecordMissing = "commit-record-missing";
-    /// A word that an earlier transaction has logged is not logged again.
-    WriteSetNotEmptied = "write-set-not-emptied";
-    /// Recovery leaves out the newest record.
-    NewestNotUndone = "newest-not-undone";
-    /// Recovery leaves out the oldest record.
-    OldestNotUndone = "oldest-not-undone";
-    /// Recovery begins at the first slot instead of the head.
-    HeadIgnored = "head-ignored";
-    /// Only the first word of a record has a torn bit.
-    TornBitInFirstWordOnly = "torn-bit-in-first-word-only";
-    /// The torn bit is the same in all passes.
-    TornBitNeverFlips = "torn-bit-never-flips";
-    /// The log is put to use as it is found.
-    LogNotCleared = "log-not-cleared";
-}
-
-/// Under stress.
-const STRESS: &[(&str, &[&str])] = &[
-    ("software_log.log_bytes_per_thread", &["2 KB", "2112", "3 KB"]),
-    ("software_log.write_set_words", &["128", "256"]),
-    ("core.write_combining_lines", &["1", "2", "4", "6"]),
-];
 
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "undo-clwb",
     summary: "software undo logging: uncacheable log, fences, clwb of written lines at the end",
-    paper: "FWB §II, §VI",
-    guarantee: |_: &Config| Guarantee::Durable,
-    section: Some(|| Box::new(SoftwareLogConfig::default())),
     build: |context| Ok(plug(Undo::new(context, Forcing::Forced)?).with_software().into()),
     acknowledgement: Acknowledgement {
         source: "FWB Fig. 1(a), §VI: clwb \"to force cache write-backs after persistent transactions\", a fence, the log's head, a \
@@ -97,16 +55,12 @@ pub const INFO: DesignInfo = DesignInfo {
             ]
         },
     },
-    format,
+    format: |context, image| format(context, log_rules(context), image),
     recover,
-    mutants: Mutant::NAMED,
+    mutants: Rules::MUTANTS,
     // The others are states of a redo log.
-    counters: Counters::declarations,
     cover_points: COVER_POINTS.split_at(3).0,
-    stress: STRESS,
-    leaves: |_| Leaves::Clean,
-    cost: NOTHING,
-    ..DesignInfo::DEFAULT
+    ..SOFTWARE
 };
 
 /// As published: nothing keeps a store's line behind its record.
@@ -114,7 +68,7 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "undo-clwb-literal",
     summary: "undo-clwb as published: no fence between a record and its store",
     default: false,
-    inherent: Mutant::all(&[Mutant::RecordNotAwaited]),
+    inherent: named(Rules::MUTANTS, &["record-not-awaited"]),
     ..INFO
 };
 
@@ -150,15 +104,15 @@ struct Thread {
 struct Undo {
     logging: Logging,
     threads: Vec<Thread>,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Undo {
     fn new(context: &DesignContext, forcing: Forcing) -> Result<Undo, ConfigError> {
-        let (logging, threads) = Logging::new(context, forcing, area)?;
+        let (logging, threads) = Logging::new(context, forcing, log_rules(context))?;
         let thread = |(log, words)| Thread { log, words, in_transaction: false };
         let threads = threads.into_iter().map(thread).collect();
-        Ok(Undo { logging, threads, mutants: context.mutants() })
+        Ok(Undo { logging, threads, rules: Rules::of(context) })
     }
 
     /// Before a transactional store: the old word is logged, unless it is already.
@@ -175,21 +129,21 @@ impl Undo {
             return;
         }
         t.words.insert(&self.logging.config, bucket, home, None, code);
-        if self.mutants.has(Mutant::RecordMissing) {
+        if !self.rules.stores_have_records() {
             return;
         }
         code.load_independent(home);
         let old = port.cached_word(home);
         let appended = t.log.append(&self.logging.config, Record::Word(home, old), code);
         port.emit(Event::OldWordLogged { thread, home, old, appended });
-        if !self.mutants.has(Mutant::RecordNotAwaited) {
+        if self.rules.record_is_awaited() {
             self.logging.fence(code);
         }
     }
 
     /// At the end of a transaction: its lines are written back, then the head moves past its records, which commits it.
     fn commit(&mut self, port: &mut Port<'_>, thread: usize, code: &mut Code) {
-        let early = self.mutants.has(Mutant::CommitBeforeWriteBacks);
+        let early = !self.rules.commit_follows_write_backs();
         let t = &mut self.threads[thread];
         t.in_transaction = false;
         if t.words.is_empty() {
@@ -201,20 +155,20 @@ impl Undo {
             code.end();
             t.log.move_head(&self.logging.config, t.log.next, code);
         }
-        if self.logging.is_forced() && !self.mutants.has(Mutant::WriteBackMissing) {
+        if self.logging.is_forced() && self.rules.lines_are_written_back() {
             self.logging.write_back(&t.words, code);
         }
-        if !self.mutants.has(Mutant::WriteBacksNotAwaited) {
+        if self.rules.write_backs_are_awaited() {
             self.logging.fence(code);
         }
         if !early {
             code.end();
-            if !self.mutants.has(Mutant::CommitRecordMissing) {
+            if self.rules.commit_leaves_record() {
                 port.emit(Event::HeadMoves { thread, to: t.log.next });
                 t.log.move_head(&self.logging.config, t.log.next, code);
             }
         }
-        if !self.mutants.has(Mutant::CommitNotAwaited) {
+        if self.rules.commit_is_awaited() {
             self.logging.fence(code);
         }
     }
@@ -245,7 +199,7 @@ impl SoftwareDesign for Undo {
             Op::TxBegin => {
                 let t = &mut self.threads[thread];
                 t.in_transaction = true;
-                if !self.mutants.has(Mutant::WriteSetNotEmptied) {
+                if self.rules.write_set_is_emptied() {
                     t.words.begin();
                 }
             }
@@ -261,23 +215,15 @@ impl SoftwareDesign for Undo {
     }
 }
 
-/// Where a thread's log lies, and what is wrong with it.
-fn area(context: &DesignContext, thread: ThreadId) -> Area {
-    Area::of(
-        context,
-        thread,
-        [
-            Mutant::TornBitInFirstWordOnly,
-            Mutant::TornBitNeverFlips,
-            Mutant::LogNotCleared,
-            Mutant::HeadIgnored,
-        ],
-    )
-}
-
-/// Clears all logs.
-fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    (0..context.threads).for_each(|thread| area(context, thread).format(image));
+/// Those of its rules that are about the log.
+fn log_rules(context: &DesignContext) -> LogRules {
+    let rules = Rules::of(context);
+    LogRules {
+        every_word_has_torn_bit: rules.every_word_has_torn_bit(),
+        torn_bit_turns: rules.torn_bit_turns(),
+        is_cleared: rules.log_is_cleared(),
+        head_is_respected: rules.head_is_respected(),
+    }
 }
 
 /// Writes the old words of the records from each log's head on back, newest first.
@@ -287,13 +233,13 @@ fn recover(
     image: &mut SurvivingImage,
 ) -> RecoveryReport {
     let mut report = RecoveryReport::default();
-    for thread in 0..context.threads {
-        let mut records = area(context, thread).read(image);
+    for (thread, area) in Area::all(context, log_rules(context)).enumerate() {
+        let mut records = area.read(image);
         report.records_scanned += records.len() as u64 + 1;
-        if context.mutants().has(Mutant::NewestNotUndone) {
+        if !Rules::of(context).newest_is_undone() {
             records.pop();
         }
-        let skipped = usize::from(context.mutants().has(Mutant::OldestNotUndone));
+        let skipped = usize::from(!Rules::of(context).oldest_is_undone());
         for record in records.into_iter().skip(skipped).rev() {
             // Another kind is not written, and is noise.
             let Record::Word(home, old) = record else { continue };

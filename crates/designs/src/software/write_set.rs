@@ -27,11 +27,11 @@ pub(super) struct WriteSet {
     words: Vec<(Addr, u64)>,
     /// Number of the running transaction: what others filled is empty, as is what none has filled (0).
     transaction: u64,
-    /// Where it lies in the design's DRAM.
+    /// Address in the design's DRAM.
     base: Addr,
 }
 
-/// What a search found.
+/// Results of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// The entry of the word.
@@ -41,7 +41,7 @@ pub(super) enum Found {
 }
 
 impl WriteSet {
-    /// An empty one, so many bytes behind the beginning of the design's DRAM.
+    /// Makes an empty write set, `offset` bytes behind the beginning of the design's DRAM.
     pub fn new(words_max: u32, offset: u64) -> WriteSet {
         WriteSet {
             buckets: vec![Bucket::default(); WriteSet::buckets(words_max)],
@@ -56,7 +56,7 @@ impl WriteSet {
         (2 * words_max as usize).next_power_of_two()
     }
 
-    /// Bytes of one of so many words.
+    /// Bytes of a write set of `words_max` words.
     pub fn bytes(words_max: u32) -> u64 {
         WriteSet::buckets(words_max) as u64 * WORD_BYTES + u64::from(words_max) * ENTRY_BYTES
     }

@@ -2,7 +2,7 @@
 
 use super::super::event::Event;
 use super::super::log::{CommitRecord, PAYLOAD_WORDS, Position, Sequence, encode, runs};
-use super::{Lsm, Mutant, Port, Timer, Write};
+use super::{Lsm, Port, Timer, Write};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_machine::design::Stall;
@@ -12,7 +12,7 @@ use graven_machine::request::{self, WriteClass};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Append {
     pub(super) record: CommitRecord,
-    /// Where its commit record goes.
+    /// Address of its commit record.
     at: Addr,
     /// Lines of entries that are not durable yet.
     lines_left: u64,
@@ -73,7 +73,8 @@ impl Lsm {
         self.runs.iter().map(|run| (run.home, run.home.plus(run.words * WORD_BYTES)))
     }
 
-    /// Whether the thread has an open segment with so many lines left, and the index has room for the entries.
+    /// Returns true if the thread has an open segment with `lines` lines left, and the index has
+    /// room for the entries.
     fn has_room(&mut self, port: &mut Port<'_>, thread: usize, lines: u64) -> bool {
         if !self.index.has_room(self.ranges()) {
             port.emit(Event::WaitsForIndex);
@@ -110,7 +111,7 @@ impl Lsm {
         thread.append = Some(Append { record, at, lines_left: lines });
         let (entries, sequence) = (self.runs.len(), record.sequence);
         port.emit(Event::Appends { thread: id, entries, at, sequence });
-        let awaited = !self.mutants.has(Mutant::RecordOvertakesEntries);
+        let awaited = self.rules.record_follows_entries();
         self.send_entries(port, segment, first, awaited.then_some(Write::Entries(id)));
         self.map_entries(port, self.log.position(segment, first));
         if !awaited {
@@ -150,11 +151,11 @@ impl Lsm {
     /// One word makes the transaction a committed one.
     pub(super) fn send_record(&mut self, port: &mut Port<'_>, id: ThreadId) {
         let append = self.threads[id as usize].append.expect("its thread waits for it");
-        if self.mutants.has(Mutant::CommitRecordMissing) {
+        if !self.rules.commit_leaves_record() {
             return self.record_durable(port, id);
         }
         port.emit(Event::RecordSent { thread: id, sequence: append.record.sequence });
-        let awaited = !self.mutants.has(Mutant::RecordNotAwaited);
+        let awaited = self.rules.record_is_awaited();
         let write = request::Write::words(WriteClass::Metadata, append.at, &[append.record.word()]);
         let about = awaited.then_some(Write::Record(id));
         port.write_maybe_reported(write, about, port.bypass_cycles());
@@ -173,7 +174,7 @@ impl Lsm {
         self.appended(port);
     }
 
-    /// Whether a transaction with a lower number is on its way into the log.
+    /// Returns true if a transaction with a lower number is on its way into the log.
     pub(super) fn is_appending_before(&self, limit: Sequence) -> bool {
         let mut appends = self.threads.iter().filter_map(|t| t.append);
         appends.any(|append| append.record.sequence < limit)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::event::Event;
 use super::super::log::{Logged, Sequence};
-use super::{Lsm, Mutant, Port, Read, Write};
+use super::{Lsm, Port, Read, Write};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 use graven_machine::request::{self, WriteClass};
@@ -13,11 +13,11 @@ use graven_machine::request::{self, WriteClass};
 #[derive(Clone, Debug)]
 pub(super) struct Collection {
     stage: Stage,
-    /// It collects transactions with lower numbers.
+    /// Number below which transactions are collected.
     limit: Sequence,
     /// Newest first, each with the lines that it uses.
     segments: Vec<(usize, u64)>,
-    /// What was read of them, line by line.
+    /// Content of their lines, as far as it was read.
     lines: Vec<LineData>,
     /// Lines to be read, in the order of `lines`.
     to_read: Vec<LineAddr>,
@@ -56,7 +56,7 @@ impl Lsm {
         if self.collection.is_some() {
             return;
         }
-        if !self.mutants.has(Mutant::OpenSegmentsLeftOut) {
+        if self.rules.open_segments_are_collected() {
             self.close_open_segments(port);
         }
         let segments: Vec<(usize, u64)> =
@@ -99,7 +99,7 @@ impl Lsm {
     /// A transaction has come into the log, or a collection has begun.
     pub(super) fn appended(&mut self, port: &mut Port<'_>) {
         let Some(collection) = &self.collection else { return };
-        let awaited = !self.mutants.has(Mutant::AppendsNotAwaited);
+        let awaited = self.rules.appends_are_awaited();
         let waits = awaited && self.is_appending_before(collection.limit);
         if collection.stage == Stage::Waiting && !waits {
             self.enter(Stage::Reading);
@@ -118,7 +118,7 @@ impl Lsm {
         (collection.stage, collection.sent, collection.done) = (stage, 0, 0);
     }
 
-    /// Reads lines of the segments, so many at a time.
+    /// Reads lines of the segments, as many at a time as may be on their way.
     fn send_reads(&mut self, port: &mut Port<'_>) {
         let window = self.config.gc_requests as usize;
         let collection = self.under_way();
@@ -146,7 +146,7 @@ impl Lsm {
         self.send_homes(port);
     }
 
-    /// What goes home: of each word the newest version, by home line.
+    /// Chooses what goes home: the newest version of each word, by home line.
     fn choose_newest(&mut self, port: &mut Port<'_>) {
         let newest = self.newest_versions(port);
         let collection = self.under_way();
@@ -155,10 +155,10 @@ impl Lsm {
         }
     }
 
-    /// Of each word that was read the newest version.
+    /// Finds the newest version of each word that was read.
     fn newest_versions(&mut self, port: &mut Port<'_>) -> BTreeMap<Addr, Logged> {
         let (log, head) = (self.log, self.head);
-        let oldest = self.mutants.has(Mutant::OldestMigrated);
+        let oldest = !self.rules.newest_is_migrated();
         let collection = self.collection.as_mut().expect("the caller has it");
         let mut newest: BTreeMap<Addr, Logged> = BTreeMap::new();
         let (mut found, mut first) = (0, 0);
@@ -176,7 +176,7 @@ impl Lsm {
             };
             let (transactions, read_lines) = log.read_segment(head, read, visit);
             assert!(
-                read_lines == lines || self.mutants.any(),
+                read_lines == lines || !self.rules.all_hold(),
                 "segment {segment} has {lines} lines of transactions, and {read_lines} were found"
             );
             collection.transactions += transactions;
@@ -186,10 +186,10 @@ impl Lsm {
         newest
     }
 
-    /// Writes the newest words home, so many lines at a time. The collecting core does so when it hears of what was read,
-    /// or is durable.
+    /// Writes the newest words home, as many lines at a time as may be on their way. The collecting
+    /// core does so when it hears of what was read, or is durable.
     fn send_homes(&mut self, port: &mut Port<'_>) {
-        let awaited = !self.mutants.has(Mutant::HomesNotAwaited);
+        let awaited = self.rules.homes_are_awaited();
         let window = if awaited { self.config.gc_requests as usize } else { usize::MAX };
         let about = awaited.then_some(Write::Home);
         let collection = self.under_way();
@@ -221,13 +221,13 @@ impl Lsm {
     fn move_head(&mut self, port: &mut Port<'_>) {
         self.enter(Stage::MovingHead);
         let limit = self.under_way().limit;
-        if self.mutants.has(Mutant::HeadStays) {
+        if !self.rules.head_moves() {
             return self.head_durable(port);
         }
         port.emit(Event::HeadMoves { to: limit });
         let write = request::Write::words(WriteClass::Metadata, self.log.head(), &[limit]);
         port.write_reported(write, Write::Head, 2 * port.bypass_cycles());
-        if self.mutants.has(Mutant::FreedBeforeHead) {
+        if !self.rules.freed_after_head() {
             self.free_segments(port);
         }
     }
@@ -241,11 +241,11 @@ impl Lsm {
         self.wake(port);
     }
 
-    /// What pointed into the collected segments is at home.
+    /// Frees the collected segments: all that pointed into them is at home.
     fn free_segments(&mut self, port: &mut Port<'_>) {
         let (log, segments) = (self.log, &self.segments);
-        let emptied = self.mutants.has(Mutant::IndexEmptied);
-        if !self.mutants.has(Mutant::IndexStays) {
+        let emptied = !self.rules.newer_versions_stay_indexed();
+        if self.rules.index_is_updated() {
             let stays = |position| !emptied && !segments.is_collected(log.segment_of(position));
             self.index.retain(stays);
         }
@@ -258,7 +258,7 @@ impl Lsm {
         if self.index.len() > 0 && collection.homes.iter().any(newer) {
             port.emit(Event::NewerVersionStays);
         }
-        let whoever_reads = self.mutants.has(Mutant::ReadsNotAwaited);
+        let whoever_reads = !self.rules.reads_are_awaited();
         for (segment, _) in collection.segments.drain(..) {
             if self.segments.release(segment, whoever_reads) {
                 port.emit(Event::FreedWhileRead);

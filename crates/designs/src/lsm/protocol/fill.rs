@@ -1,12 +1,12 @@
 //! Misses: the newest words of a line, from the log, the write sets and the line's home.
 
 use super::super::event::Event;
-use super::{Lsm, Mutant, Port, Read};
+use super::{Lsm, Port, Read};
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::time::Cycle;
 use graven_machine::design::Fill;
 
-/// Where the newest version of a word is.
+/// Sources of the newest version of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Home,
@@ -68,7 +68,8 @@ impl Lsm {
         Fill::Design
     }
 
-    /// Where the words of a line are: with the transaction that has stored them, in the log, or at home.
+    /// Finds the sources of the words of a line: the transaction that has stored them, the log, or
+    /// home.
     fn sources(&self, line: LineAddr) -> [Source; WORDS_PER_LINE] {
         let mut sources = [Source::Home; WORDS_PER_LINE];
         let (start, end) = (line.addr(), line.addr().plus(LINE_BYTES));
@@ -81,7 +82,7 @@ impl Lsm {
                 }
             }
         }
-        if self.mutants.has(Mutant::OpenWordsForgotten) {
+        if !self.rules.open_words_are_found() {
             return sources;
         }
         for (thread, t) in self.threads.iter().enumerate() {

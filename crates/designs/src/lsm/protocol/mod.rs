@@ -11,8 +11,8 @@ use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData};
 use graven_base::time::{Cycle, cycles};
 use graven_machine::config::{CoreConfig, DramConfig};
 use graven_machine::design::{
-    self, AbsorbingDesign, Code, Design, DesignContext, Fill, Mutants, OpAction, SoftwareDesign,
-    Stall, Store, WritebackAction,
+    self, AbsorbingDesign, Code, Design, DesignContext, Fill, OpAction, SoftwareDesign, Stall,
+    Store, WritebackAction,
 };
 use graven_machine::program::Op;
 
@@ -20,7 +20,7 @@ use super::event::Event;
 use super::index::{Index, LEVELS_MAX};
 use super::log::{Log, Run, SEQUENCE, Sequence};
 use super::segments::Segments;
-use super::{LsmConfig, Mutant, Promotion};
+use super::{LsmConfig, Promotion, Rules};
 use append::Append;
 use collect::Collection;
 use fill::Reading;
@@ -30,7 +30,7 @@ type Port<'a> = design::Port<'a, Lsm>;
 /// Bytes of a slot of the write set: home address and word.
 pub const SLOT_BYTES: u64 = 16;
 
-/// What a write to memory is.
+/// Writes to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// A line of entries of this thread.
@@ -43,7 +43,7 @@ pub enum Write {
     Head,
 }
 
-/// What a read of memory is for.
+/// Purposes of reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     /// A miss, by its slot among those that are being read.
@@ -52,7 +52,7 @@ pub enum Read {
     Collected(usize),
 }
 
-/// What a timer is set for.
+/// Purposes of timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// The next periodic collection.
@@ -71,11 +71,11 @@ struct Thread {
     in_transaction: bool,
     /// The segment that it appends to.
     open: Option<usize>,
-    /// Its transaction that is on its way into the log.
+    /// The transaction that is on its way into the log.
     append: Option<Append>,
     /// Since when it waits for a collection.
     waits_since: Option<Cycle>,
-    /// It has not been told yet that one is over.
+    /// True until it is told that a collection is over.
     waits: bool,
 }
 
@@ -86,20 +86,20 @@ pub struct Lsm {
     index: Index,
     segments: Segments,
     threads: Vec<Thread>,
-    /// Of the next transaction that commits.
+    /// Number of the next transaction that commits.
     next_sequence: Sequence,
     /// The head, as it is in PM.
     head: Sequence,
     readings: slab::Slab<Reading>,
     collection: Option<Collection>,
     period: Cycle,
-    /// Where the write sets lie, each in its place.
+    /// Address of the write sets, each in its place.
     write_sets: Addr,
     sequence_counter: Addr,
     /// Kept for their memory.
     runs: Vec<Run>,
     payload: Vec<u64>,
-    mutants: Mutants<Mutant>,
+    rules: Rules,
 }
 
 impl Lsm {
@@ -151,7 +151,7 @@ impl Lsm {
             sequence_counter: Addr(0),
             runs: Vec::new(),
             payload: Vec::new(),
-            mutants: context.mutants(),
+            rules: Rules::of(context),
             log,
             config,
         })

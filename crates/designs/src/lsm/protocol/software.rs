@@ -1,4 +1,4 @@
-//! What threads execute: the write set, lookups before loads, the append and the update of the index at the end.
+//! Code that threads execute: the write set, lookups before loads, the append and the update of the index at the end.
 
 use super::super::Lookups;
 use super::super::event::Event;
@@ -10,7 +10,7 @@ use graven_machine::design::Code;
 use graven_machine::program::Op;
 
 impl Lsm {
-    /// What a thread executes before, or in addition to, an operation of its program.
+    /// Adds the code that a thread executes before, or in addition to, an operation of its program.
     pub(super) fn execute(
         &mut self,
         port: &mut Port<'_>,
