@@ -73,12 +73,12 @@ fn has_l2(config: &Config) -> bool {
     config.get::<L2Config>().bytes.0 > 0
 }
 
-/// A field of so many bits.
+/// Width of a field of `width` bits.
 pub fn bits(name: &str, width: u32) -> Formula {
     Formula::constant(name, width.into())
 }
 
-/// A line of so many bytes.
+/// Bytes of a line.
 pub fn line() -> Formula {
     Formula::constant("line", LINE_BYTES)
 }

@@ -6,18 +6,62 @@
 //! thread touches a word that another's unfinished transaction has stored (isolation).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Debug;
 
 use graven_base::config::{ConfigError, OtherTable, Size};
 use graven_base::memory::{Addr, Image, LINE_BYTES};
 use graven_machine::program::{LockId, Op, Program};
 use graven_machine::registry::{Preset, Registry};
 use graven_machine::workload::{
-    Distribution, ElementKind, Request, Sharing, Workload, WorkloadConfig,
+    Checked, Distribution, ElementKind, Request, Sharing, Workload, WorkloadConfig,
 };
+
+/// An image, and the check of the structures in it.
+pub struct Check<'a, C> {
+    image: &'a mut Image,
+    check: C,
+}
+
+impl<'a, T: Debug, C: Fn(&Image) -> Checked<T>> Check<'a, C> {
+    pub fn of(image: &'a mut Image, check: C) -> Self {
+        Check { image, check }
+    }
+
+    /// Replaces one word, expects the check to complain in words that contain `expected`, and puts the word back.
+    pub fn finds(&mut self, at: Addr, value: u64, expected: &str) {
+        let old = self.image.store(at, value);
+        let found = (self.check)(self.image).expect_err("a corrupted word is seen").what;
+        assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
+        self.image.store(at, old);
+        (self.check)(self.image).expect("the word was put back");
+    }
+
+    /// Replaces words in turn by values that a crash could leave there, among them `pointers`, and expects the check to
+    /// end; returns the numbers of corruptions that were seen, and that were made.
+    pub fn ends_on_any_word(
+        &mut self,
+        places: impl Iterator<Item = u64>,
+        pointers: &[u64],
+    ) -> (usize, usize) {
+        let (mut seen, mut tried) = (0, 0);
+        for at in places.map(Addr) {
+            let old = self.image.load(at);
+            let values = [0, old ^ 1, old ^ 64, u64::MAX, u64::MAX - 7];
+            for &value in values.iter().chain(pointers).filter(|&&value| value != old) {
+                self.image.store(at, value);
+                tried += 1;
+                seen += usize::from((self.check)(self.image).is_err());
+            }
+            self.image.store(at, old);
+        }
+        (self.check)(self.image).expect("the words were put back");
+        (seen, tried)
+    }
+}
 
 pub type Build = fn(&Request) -> Result<Box<dyn Workload>, ConfigError>;
 
-/// How often what was issued.
+/// Number of operations of each kind that were issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub transactions: u64,
@@ -252,26 +296,17 @@ pub fn lost_words_are_seen(build: Build) {
     assert!(f64::from(seen) > 0.6 * f64::from(lost), "{seen} of {lost} losses were seen");
 }
 
-/// Replaces every so many-th word of a range in turn, if it is not 0, and expects the check to end; returns how many of
-/// the corruptions were seen, of how many.
+/// Replaces every `step`-th word of a range in turn, if it is not 0, and expects the check to end;
+/// returns the numbers of corruptions that were seen, and that were made.
 pub fn corrupt_each_word(
     workload: &dyn Workload,
     image: &mut Image,
     (range, step): (std::ops::Range<u64>, usize),
-) -> (u32, u32) {
-    let (mut seen, mut tried) = (0, 0);
-    for at in range.clone().step_by(8 * step).map(Addr) {
-        let old = image.load(at);
-        for value in [0, old ^ 1, old ^ 64, range.start, u64::MAX] {
-            if value != old && old != 0 {
-                image.store(at, value);
-                tried += 1;
-                seen += u32::from(workload.check(image).is_err());
-            }
-        }
-        image.store(at, old);
-    }
-    (seen, tried)
+) -> (usize, usize) {
+    let start = range.start;
+    let words = range.step_by(8 * step).filter(|&at| image.load(Addr(at)) != 0);
+    let words: Vec<u64> = words.collect();
+    Check::of(image, |image| workload.check(image)).ends_on_any_word(words.into_iter(), &[start])
 }
 
 fn operations(build: Build, request: &Request) -> Vec<Op> {
@@ -473,8 +508,8 @@ macro_rules! contract {
 }
 pub(super) use contract;
 
-/// What one transaction issues at the defaults, 8 threads: loads, stores, stores that change their
-/// word, other instructions. Pinned, since every result on these workloads depends on them.
+/// Operations of one transaction at the defaults, 8 threads: loads, stores, stores that change
+/// their word, other instructions. Pinned, since every result on these workloads depends on them.
 #[test]
 fn the_size_of_a_transaction_is_as_documented() {
     let expected = [

@@ -8,6 +8,7 @@ use crate::database::testing::{next, one, with};
 use crate::structures::keys::generator;
 use crate::testing;
 use crate::testing::{corrupt_each_word, origins, populated, run};
+use graven_base::memory::Image;
 use graven_machine::program::{Direct, Load};
 
 const SMALL: [(&str, &str); 2] =

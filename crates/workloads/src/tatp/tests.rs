@@ -35,7 +35,7 @@ fn database(subscribers: u32) -> (Tatp, Arena, Image) {
     one(assemble(&request).expect("it fits"))
 }
 
-/// What the tables should hold.
+/// Expected content of the tables.
 struct Model {
     profiles: Vec<Profile>,
     /// By s_id: words of the subscriber's row that are updated.

@@ -8,7 +8,7 @@ use super::terminal::{Deck, Kind, STANDARD, last_date};
 use super::*;
 use crate::testing;
 use crate::testing::{
-    Counts, lose_each_word, origins, populated, request as request_of_defaults, run,
+    Check, Counts, lose_each_word, origins, populated, request as request_of_defaults, run,
 };
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_machine::program::{Direct, Load, Memory, Ptr};
@@ -288,26 +288,11 @@ fn each_consistency_condition_violates() {
 #[test]
 fn the_check_ends_on_any_word() {
     let (request, db, mut image) = used();
-    let (mut seen, mut tried) = (0, 0);
-    let mut at = request.start;
-    let words = |image: &Image, at: Addr| (image.load(at) != 0).then_some(at);
-    let mut all = Vec::new();
-    while at < request.start.plus(2 << 20) {
-        all.extend(words(&image, at));
-        at = at.plus(WORD_BYTES);
-    }
-    for at in all.into_iter().step_by(23) {
-        let old = image.load(at);
-        for value in [0, old ^ 1, old ^ 64, request.start.0, u64::MAX] {
-            if value != old {
-                image.store(at, value);
-                tried += 1;
-                seen += u32::from(check(&db, &image, last_date(&request)).is_err());
-            }
-        }
-        image.store(at, old);
-    }
-    println!("{seen} of {tried}");
+    let start = request.start.0;
+    let words = (start..start + (2 << 20)).step_by(8).filter(|&at| image.load(Addr(at)) != 0);
+    let words: Vec<u64> = words.step_by(23).collect();
+    let (seen, tried) = Check::of(&mut image, |image| check(&db, image, last_date(&request)))
+        .ends_on_any_word(words.into_iter(), &[start]);
     assert!(tried > 2000 && seen > tried * 8 / 10, "{seen} of {tried}");
 }
 
