@@ -183,6 +183,7 @@ impl Operations for Run {
         locks.extend([a, b].map(|i| (i % u64::from(STRIPES)) as LockId));
     }
 
+    #[inline(always)]
     fn perform(&self, thread: &mut Thread<'_>, pair: (u64, u64)) {
         self.array.swap(thread, pair);
     }

@@ -134,6 +134,7 @@ impl<S: Keyed> Operations for Run<S> {
         locks.push(self.structure.lock_of(action.key()));
     }
 
+    #[inline(always)]
     fn perform(&self, thread: &mut Thread<'_>, action: Action) {
         match action {
             Action::Insert(key) => self.structure.insert(thread, &self.arena, key),

@@ -194,6 +194,7 @@ impl Operations for Run {
         locks.extend(self.graph.locks_of(edge));
     }
 
+    #[inline(always)]
     fn perform(&self, thread: &mut Thread<'_>, (action, edge): (Action, Edge)) {
         match action {
             Action::Toggle => self.graph.toggle(thread, &self.arena, edge),

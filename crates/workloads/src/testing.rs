@@ -263,7 +263,7 @@ pub fn sharing_threads_are_isolated(build: Build) {
 }
 
 /// Shows the image after a transaction, of whose changed words one, in turn each, was lost.
-pub fn lose_each_word(before: &Image, writes: &[(Addr, u64)], mut lost: impl FnMut(Addr, &Image)) {
+fn lose_each_word(before: &Image, writes: &[(Addr, u64)], mut lost: impl FnMut(Addr, &Image)) {
     let last: BTreeMap<Addr, u64> = writes.iter().copied().collect();
     let mut after = before.clone();
     let changes: Vec<(Addr, u64, u64)> = last
@@ -285,15 +285,31 @@ pub fn lost_words_are_seen(build: Build) {
     let config = WorkloadConfig { insert_percent: 45, remove_percent: 45, ..small() };
     let request = request(config, 1, 60);
     let (workload, image) = populated(build, &request);
-    let (mut lost, mut seen) = (0, 0);
-    run(workload.as_ref(), &request, image, |_, before, writes| {
-        lose_each_word(before, writes, |_, image| {
-            lost += 1;
-            seen += u32::from(workload.check(image).is_err());
-        });
-    });
+    let (lost, unseen) = losses(workload.as_ref(), &request, image, |_| true);
     assert!(lost > 100, "{lost} words were lost");
-    assert!(f64::from(seen) > 0.6 * f64::from(lost), "{seen} of {lost} losses were seen");
+    assert!(unseen.len() * 10 < lost * 4, "{} of {lost} losses were not seen", unseen.len());
+}
+
+/// Runs the programs, and loses each word that a transaction has changed whose stores are `of_interest`. Returns the
+/// number of losses, and the addresses of those that the check does not see.
+pub fn losses(
+    workload: &dyn Workload,
+    request: &Request,
+    image: Image,
+    of_interest: impl Fn(&[(Addr, u64)]) -> bool,
+) -> (usize, Vec<Addr>) {
+    let (mut lost, mut unseen) = (0, Vec::new());
+    run(workload, request, image, |_, before, writes| {
+        if of_interest(writes) {
+            lose_each_word(before, writes, |at, image| {
+                lost += 1;
+                if workload.check(image).is_ok() {
+                    unseen.push(at);
+                }
+            });
+        }
+    });
+    (lost, unseen)
 }
 
 /// Replaces every `step`-th word of a range in turn, if it is not 0, and expects the check to end;
@@ -383,12 +399,24 @@ pub fn origins(build: Build, follows: impl Fn(u64, Addr) -> bool) -> (u64, u64) 
     (known, chased)
 }
 
-pub fn parameters_that_do_not_fit_are_refused(build: Build) {
-    let refused = |request: &Request| match build(request) {
+/// Key, value and reason of the refusal of parameters that do not fit.
+pub fn refusal(build: Build, request: &Request) -> (String, String, String) {
+    match build(request) {
         Err(ConfigError::Inconsistent { key, value, why, .. }) => (key, value, why),
         Err(other) => panic!("an unexpected refusal: {other}"),
         Ok(_) => panic!("not refused: {request:?}"),
-    };
+    }
+}
+
+/// Expects that of `of` independent draws `count` are of an event of this probability, to four standard deviations.
+pub fn is_near(count: u32, of: u32, probability: f64, what: &str) {
+    let deviation = (f64::from(of) * probability * (1.0 - probability)).sqrt();
+    let off = (f64::from(count) - f64::from(of) * probability).abs();
+    assert!(off <= 4.0 * deviation, "{what}: {count} of {of}, not {probability}");
+}
+
+pub fn parameters_that_do_not_fit_are_refused(build: Build) {
+    let refused = |request: &Request| refusal(build, request);
     let large = WorkloadConfig { element_bytes: Size::kb(64), ..small() };
     let (key, value, why) = refused(&request(large, 8, 100));
     assert_eq!((key.as_str(), value.as_str()), ("workload.footprint_bytes", "64 KB"));

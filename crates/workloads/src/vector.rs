@@ -212,6 +212,7 @@ impl Operations for Run {
         });
     }
 
+    #[inline(always)]
     fn perform(&self, thread: &mut Thread<'_>, action: Action) {
         match action {
             Action::Append => self.vector.append(thread),

@@ -31,6 +31,18 @@ pub struct Declaration {
     pub description: &'static str,
 }
 
+impl Declaration {
+    /// Declares a statistic.
+    pub const fn new(
+        name: &'static str,
+        unit: &'static str,
+        kind: Kind,
+        description: &'static str,
+    ) -> Declaration {
+        Declaration { name, unit, kind, description }
+    }
+}
+
 /// Declares statistics in a table: name, kind of number, unit, and what each means.
 ///
 /// ```

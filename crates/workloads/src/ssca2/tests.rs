@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{
-    corrupt_each_word, every_commit_is_sound, extremes_of, lose_each_word, origins, populated,
-    request, run, small,
+    corrupt_each_word, every_commit_is_sound, extremes_of, losses, origins, populated, request,
+    run, small,
 };
 use graven_base::config::Size;
 
@@ -112,15 +112,7 @@ fn threads_wait_for_each_other_between_kernels() {
 fn a_lost_word_of_any_kernel_is_seen() {
     let request = request(tiny(), 1, 200);
     let (workload, image) = populated(build, &request);
-    let (mut lost, mut unseen) = (0, Vec::new());
-    run(workload.as_ref(), &request, image, |_, before, writes| {
-        lose_each_word(before, writes, |at, image| {
-            lost += 1;
-            if workload.check(image).is_ok() {
-                unseen.push(at);
-            }
-        });
-    });
+    let (lost, unseen) = losses(workload.as_ref(), &request, image, |_| true);
     assert!(lost > 2000, "{lost} words were lost");
     // To classify a vertex again changes nothing but the count, and to follow edges to vertices that
     // have been reached nothing but the place.

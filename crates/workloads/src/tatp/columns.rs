@@ -232,10 +232,8 @@ mod tests {
     #[test]
     fn the_population_is_as_described() {
         let profiles: Vec<Profile> = (1..=20_000).map(|s_id| Profile::drawn(3, s_id)).collect();
-        let near = |count: usize, of: usize, share: f64, what: &str| {
-            let deviation = (of as f64 * share * (1.0 - share)).sqrt();
-            let off = (count as f64 - of as f64 * share).abs();
-            assert!(off < 4.0 * deviation, "{what}: {count} of {of}, not {share}");
+        let near = |count: usize, of: usize, share, what: &str| {
+            crate::testing::is_near(count as u32, of as u32, share, what);
         };
         let count = |rows: fn(&Profile) -> usize, number| {
             profiles.iter().filter(|p| rows(p) == number).count()

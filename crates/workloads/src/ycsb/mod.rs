@@ -219,6 +219,7 @@ impl<S: Store> Operations for Run<S> {
         self.store.locks_of(self.threads, operation, locks);
     }
 
+    #[inline(always)]
     fn perform(&self, thread: &mut Thread<'_>, operation: Operation) {
         let Run { store, arena, .. } = self;
         match operation {
