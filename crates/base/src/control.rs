@@ -1,4 +1,4 @@
-//! What a long computation shares with whoever watches it from another thread.
+//! State that a long computation shares with a thread that watches it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,12 +13,13 @@ pub struct Control {
     done: AtomicU64,
     checked: AtomicU64,
     minimising: AtomicBool,
-    /// Of the computation that this one is part of.
+    /// Control of the computation that this one is part of.
     parent: Option<Arc<Control>>,
 }
 
 impl Control {
-    /// Of a part of a computation: it has progress of its own, and stops when the whole does.
+    /// Makes the control of a part of a computation: it has progress of its own, and stops when the
+    /// whole does.
     pub fn under(parent: &Arc<Control>) -> Control {
         Control { parent: Some(Arc::clone(parent)), ..Control::default() }
     }
@@ -48,8 +49,8 @@ impl Control {
         self.checked.store(failures, Ordering::Relaxed);
     }
 
-    /// Whether a violation was found, and its program is being minimised. A run that is cancelled then gives the program
-    /// that is reached; schedules give nothing.
+    /// Returns true if a violation was found, and its program is being minimised. A run that is
+    /// cancelled then gives the program that is reached; schedules give nothing.
     pub fn is_minimising(&self) -> bool {
         self.minimising.load(Ordering::Relaxed)
     }
@@ -72,7 +73,7 @@ impl Control {
     }
 }
 
-/// What a panic that was caught has said.
+/// Message of a panic that was caught.
 pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<String>()
@@ -81,7 +82,8 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no message")
 }
 
-/// What a panic that ended a computation has to say: that the host has refused memory, or what is wrong with the engine.
+/// Message of a panic that ended a computation: the host has refused memory, or the engine has a
+/// defect.
 pub fn ended_text(panic: &(dyn Any + Send)) -> String {
     match panic.downcast_ref::<host::OutOfMemory>() {
         Some(refused) => refused.to_string(),

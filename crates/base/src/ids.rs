@@ -8,6 +8,6 @@ pub type ThreadId = u32;
 pub struct Tx {
     /// The thread that runs it.
     pub thread: ThreadId,
-    /// Its number among the thread's transactions, from 0. Hardware ids are its low bits.
+    /// Number among the thread's transactions, from 0. Hardware ids are its low bits.
     pub number: u64,
 }

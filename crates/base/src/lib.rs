@@ -12,6 +12,7 @@
 //! | `codecs` | log data compression and cell expansion |
 //! | `bits` | sets of small numbers |
 //! | `control` | watching and cancelling what runs |
+//! | `slots` | linked lists of slots by index |
 //! | `host` | what happens when the host has no memory left |
 
 pub mod bits;
@@ -23,6 +24,7 @@ pub mod host;
 pub mod ids;
 pub mod memory;
 pub mod recovery_steps;
+pub mod slots;
 pub mod stats;
 pub mod surviving;
 pub mod thread_set;

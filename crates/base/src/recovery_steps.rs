@@ -1,4 +1,4 @@
-//! What each thread of a recovery does, step by step: the program that a machine executes to find out how long the
+//! Steps of each thread of a recovery: the program that a machine executes to find out how long the
 //! recovery takes. Steps are kept only if they are asked for ([`SurvivingImage::keep_steps`]).
 //!
 //! [`SurvivingImage::keep_steps`]: crate::surviving::SurvivingImage::keep_steps
@@ -23,7 +23,7 @@ pub enum Step {
     Loads {
         /// The first.
         start: Addr,
-        /// How many.
+        /// Number of words.
         words: u32,
         /// The load whose data gave the address, counted backwards from the first of these: 1 is the one right before it.
         /// 0: the address was known without a load.
@@ -31,23 +31,23 @@ pub enum Step {
     },
     /// A word is stored.
     Store {
-        /// Which.
+        /// Address of the word.
         addr: Addr,
-        /// What it holds then.
+        /// New value of the word.
         value: u64,
-        /// It goes past the caches.
+        /// True if the store bypasses the caches.
         bypassing: bool,
     },
     /// Computation.
     Work {
-        /// What.
+        /// Kind of computation.
         kind: Work,
-        /// How many operations.
+        /// Number of operations.
         count: u32,
     },
     /// The thread's later stores wait until its earlier ones are durable.
     Fence,
-    /// No thread goes on before all have come to their barrier of this number.
+    /// Waits until all threads have come to their barrier of this number.
     Barrier,
 }
 
@@ -113,7 +113,7 @@ impl ThreadSteps {
         }
     }
 
-    /// What was stored is to be durable.
+    /// Makes earlier stores durable.
     pub fn fence(&mut self) {
         if !matches!(self.steps.last(), None | Some(Step::Fence)) {
             self.steps.push(Step::Fence);
@@ -149,7 +149,7 @@ impl RecoverySteps {
         &mut self.threads[thread]
     }
 
-    /// What a thread has done besides: it comes after what it did before.
+    /// Appends other steps of a thread to those that it has.
     pub fn append(&mut self, thread: usize, more: ThreadSteps) {
         let thread = self.thread(thread);
         thread.steps.extend(more.steps);

@@ -1,4 +1,4 @@
-//! What a power failure leaves, and what is written to it afterwards.
+//! Content that a power failure leaves, and what is written to it afterwards.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ pub use crate::recovery_steps::Work;
 /// One word that was written: what it held before and holds now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Which word.
+    /// Address of the word.
     pub addr: Addr,
-    /// What it held.
+    /// Former content.
     pub old: u64,
-    /// What was written.
+    /// New content.
     pub new: u64,
 }
 
@@ -30,10 +30,10 @@ impl Written {
     }
 }
 
-/// Words of so many bytes are looked through together.
+/// Bytes of the words that are looked through together.
 const PAGE_BYTES: u64 = 4096;
 
-/// What a [`Reader`] did.
+/// Work of a [`Reader`].
 #[derive(Clone, Debug, Default)]
 pub struct Used {
     words_read: u64,
@@ -67,7 +67,7 @@ impl Reader<'_> {
         0
     }
 
-    /// So many words from an aligned address on, none of them behind the line, as if each was loaded.
+    /// Loads `N` words from an aligned address on, none of them behind the line, as if one by one.
     #[inline]
     pub fn load_words<const N: usize>(&mut self, addr: Addr) -> [u64; N] {
         let is_watched = self.used.steps.is_some() || self.poison.is_some();
@@ -113,19 +113,19 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether steps are kept.
+    /// Returns true if steps are kept.
     pub fn keeps_steps(&self) -> bool {
         self.used.steps.is_some()
     }
 
-    /// What it did.
+    /// Returns the work done.
     pub fn used(self) -> Used {
         self.used
     }
 }
 
-/// Where a thread of so many begins with its batch: each at another share of it, with a line, so that threads do not go
-/// through the banks in step.
+/// Place at which a thread begins with its batch: each of `threads` at another share of it, with a
+/// line, so that threads do not go through the banks in step.
 fn begin(batch: &[(Addr, u64)], thread: usize, threads: usize) -> usize {
     let at = batch.len() * thread / threads;
     let before = at.checked_sub(1).map(|before| batch[before].0.line());
@@ -133,14 +133,14 @@ fn begin(batch: &[(Addr, u64)], thread: usize, threads: usize) -> usize {
     at + same_line.count()
 }
 
-/// Where a word lies, by how many are before it from an address on.
+/// Address of the word that has `before` words before it from an address on.
 #[inline]
 fn word_from(addr: Addr, before: usize) -> Addr {
     addr.plus(before as u64 * WORD_BYTES)
 }
 
-/// Calls somebody with each place, `STRIDE` words one after the other, of whose first `WORDS` words one has one of these bits;
-/// with the last, in any case, if there is less than `STRIDE` words of it.
+/// Splits `held` into blocks of `STRIDE` words and calls `each` with the index of every block in
+/// whose first `WORDS` words any of `bits` is set. A shorter last block is always passed.
 fn places_with<const STRIDE: usize, const WORDS: usize>(
     held: &[u64],
     bits: u64,
@@ -157,13 +157,13 @@ fn places_with<const STRIDE: usize, const WORDS: usize>(
     }
 }
 
-/// Where the last of so many words from an address on lies.
+/// Address of the last of `N` words from an address on.
 #[inline]
 fn last_of<const N: usize>(addr: Addr) -> Addr {
     word_from(addr, N - 1)
 }
 
-/// Whether an address is that of a word of a PM that ends there (0: nowhere).
+/// Returns true if an address is that of a word of a PM that ends at `end` (0: of no PM).
 #[inline]
 fn is_word(addr: Addr, end: Addr) -> bool {
     addr.is_word_aligned() && (end.0 == 0 || addr < end)
@@ -187,13 +187,13 @@ pub struct SurvivingImage {
     out_of_bounds: Option<Addr>,
     /// A word with an uncorrectable error.
     poison: Option<Addr>,
-    /// It was read: the machine has reported the error.
+    /// True if it was read: the machine has reported the error.
     met_poison: bool,
-    /// What is to be said of the writes, each before the write of this number; if it is wanted.
+    /// Notes on the writes, each before the write of this number; none if they are not wanted.
     notes: Option<Vec<(usize, String)>>,
-    /// What recovery does, if it is wanted.
+    /// Steps of the recovery, if they are wanted.
     steps: Option<Box<RecoverySteps>>,
-    /// Whether somebody asks what is read and written: there is a word with an error, or steps are kept.
+    /// True if reads and writes are followed: a word has an error, or steps are kept.
     is_watched: bool,
     /// Stores go past the caches.
     bypassing: bool,
@@ -209,7 +209,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Of so many slots of so many bytes; the first word of the first slot lies there.
+    /// Describes `count` slots of `bytes` bytes each, from `first` on.
     pub fn new(first: Addr, bytes: u64, count: u64) -> Slots {
         Slots { first, bytes, count, next: 0 }
     }
@@ -274,8 +274,8 @@ impl SurvivingImage {
         self.image.load(addr)
     }
 
-    /// Passes over words that are zero, `stride` bytes apart from an aligned address on, `most` at most, as if each was
-    /// loaded. Returns how many: none where somebody asks what is loaded.
+    /// Passes over words that are zero, `stride` bytes apart from an aligned address on, `most` at
+    /// most, as if each was loaded. Returns their number; 0 where loads are followed.
     #[inline]
     pub fn pass_zeros(&mut self, first: Addr, stride: u64, most: u64) -> u64 {
         if self.is_watched || most == 0 || !is_word(first.plus((most - 1) * stride), self.end) {
@@ -294,7 +294,7 @@ impl SurvivingImage {
         self.met_poison |= self.poison == Some(addr);
     }
 
-    /// Whether power lasts for a write, which those who watch hear of then.
+    /// Returns true if power lasts for a write, and tells those who watch of it then.
     #[cold]
     fn may_store(&mut self, addr: Addr, new: u64) -> bool {
         if let Some(left) = &mut self.power {
@@ -320,7 +320,7 @@ impl SurvivingImage {
         (self.poison, self.met_poison, self.is_watched) = (Some(addr), false, true);
     }
 
-    /// Whether an uncorrectable error was reported, because the word was read.
+    /// Returns true if an uncorrectable error was reported, because the word was read.
     pub fn met_poison(&self) -> bool {
         self.met_poison
     }
@@ -330,7 +330,7 @@ impl SurvivingImage {
         self.poison
     }
 
-    /// So many words from an aligned address on, none of them behind the line, as if each was loaded.
+    /// Loads `N` words from an aligned address on, none of them behind the line, as if one by one.
     #[inline(always)]
     pub fn load_words<const N: usize>(&mut self, addr: Addr) -> [u64; N] {
         if self.is_watched || !is_word(last_of::<N>(addr), self.end) {
@@ -345,9 +345,10 @@ impl SurvivingImage {
         std::array::from_fn(|word| self.load(word_from(addr, word)))
     }
 
-    /// So many words from an aligned address on, wherever lines end, for somebody who reports to
-    /// [`SurvivingImage::count_loads`] how many of them he would have loaded one by one; none if that would not be the
-    /// same: somebody watches, not all are words of PM, or they lie where nothing has been written.
+    /// Returns `N` words from an aligned address on, wherever lines end. The caller reports to
+    /// [`SurvivingImage::count_loads`] how many of them it would have loaded one by one. Returns
+    /// `None` if that would not be the same: loads are followed, not all are words of PM, or they
+    /// lie where nothing has been written.
     #[inline]
     pub fn unwatched<const N: usize>(&self, addr: Addr) -> Option<&[u64; N]> {
         if self.is_watched || !is_word(last_of::<N>(addr), self.end) {
@@ -366,14 +367,15 @@ impl SurvivingImage {
         self.image.written_words(addr, words)
     }
 
-    /// So many loads were made of [`SurvivingImage::unwatched`] words.
+    /// Counts `words` loads of [`SurvivingImage::unwatched`] words.
     #[inline]
     pub fn count_loads(&mut self, words: u64) {
         self.words_read += words;
     }
 
-    /// The words that have one of these bits, of the first `words` of each of so many places, which begin `stride` words one
-    /// after the other and lie in lines; all of them count as loaded. None if somebody watches, or not all are words of PM.
+    /// Finds the words that have any of these bits, among the first `words` of each of a number of
+    /// places, which begin `stride` words one after the other and lie in lines; all of them count
+    /// as loaded. Returns `None` if loads are followed, or not all are words of PM.
     ///
     /// # Panics
     /// Words of a place lie in several lines.
@@ -433,7 +435,8 @@ impl SurvivingImage {
         Some(marked)
     }
 
-    /// Loads words, so many at most, from an aligned address on until one is refused; returns how many were accepted.
+    /// Loads words, `most` at most, from an aligned address on until one is refused; returns the
+    /// number of those that were accepted.
     #[inline]
     pub fn load_while(
         &mut self,
@@ -520,7 +523,7 @@ impl SurvivingImage {
         }
     }
 
-    /// Whether somebody wants to know of each word that is stored, or may have to prevent it.
+    /// Returns true if each stored word is followed, or may have to be prevented.
     #[inline]
     fn stores_one_by_one(&self) -> bool {
         self.is_watched || self.power.is_some() || self.forgets
@@ -590,7 +593,7 @@ impl SurvivingImage {
         self.steps.take().map(|steps| steps.into_threads()).unwrap_or_default()
     }
 
-    /// Whether steps are kept.
+    /// Returns true if steps are kept.
     pub fn keeps_steps(&self) -> bool {
         self.steps.is_some()
     }
@@ -611,7 +614,7 @@ impl SurvivingImage {
         }
     }
 
-    /// Recovery computes: so many operations of a kind.
+    /// Counts `count` operations of a kind that recovery computes.
     #[inline]
     pub fn work(&mut self, kind: Work, count: u64) {
         if let Some(steps) = &mut self.steps {
@@ -619,13 +622,13 @@ impl SurvivingImage {
         }
     }
 
-    /// Recovery sorts so many items: ⌈log2 n⌉ comparisons for each.
+    /// Counts the sort of `items` items: ⌈log2 n⌉ comparisons for each.
     pub fn work_of_sort(&mut self, items: usize) {
         let items = items as u64;
         self.work(Work::Comparison, items * u64::from(items.next_power_of_two().trailing_zeros()));
     }
 
-    /// What was stored is durable before anything that is stored later (a fence).
+    /// Makes earlier stores durable before anything that is stored later (a fence).
     #[inline]
     pub fn fence(&mut self) {
         if let Some(steps) = &mut self.steps {
@@ -755,7 +758,7 @@ impl SurvivingImage {
         self.journal.truncate(keep);
     }
 
-    /// Power lasts for so many more writes; the others are lost. `None`: for ever.
+    /// Lets power last for `writes` more writes; the others are lost. `None`: for ever.
     pub fn set_power(&mut self, writes: Option<u64>) {
         self.power = writes;
     }
@@ -778,7 +781,7 @@ impl SurvivingImage {
         }
     }
 
-    /// What designs had to say, each with the number of writes before it.
+    /// Notes of designs, each with the number of writes before it.
     pub fn notes(&self) -> &[(usize, String)] {
         self.notes.as_deref().unwrap_or_default()
     }
@@ -802,7 +805,7 @@ mod tests {
     use super::*;
     use crate::recovery_steps::Step;
 
-    /// What remains after words were loaded together, or one by one.
+    /// Rest of the work after words were loaded together, or one by one.
     fn after_loads(
         surviving: &mut SurvivingImage,
         addr: Addr,

@@ -3,7 +3,7 @@
 /// A set of threads; bit `i` is thread `i`.
 pub type ThreadSet = u128;
 
-/// Its members, in order.
+/// Members of a set, in order.
 pub fn threads_in(mut set: ThreadSet) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let thread = (set != 0).then(|| set.trailing_zeros() as usize)?;

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use graven_base::time::{Cycle, NEVER};
 
-/// What happens at a time of its own.
+/// Events at a time of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A PM or DRAM channel may be able to issue a request.
@@ -24,7 +24,7 @@ pub enum Event {
     StoreDrain(u32),
     /// A line comes out of a buffer of the design's (slot of the fill).
     BufferedFill(u32),
-    /// A thread that the design held goes on.
+    /// Resumes a thread that the design held.
     Release(u32),
     /// A core hears that the last write that a thread's fence waits for is durable.
     Fence(u32),
@@ -84,8 +84,9 @@ impl Ord for Later {
 
 /// Events ordered by time, then by the order in which they were set.
 ///
-/// Those of the next `BUCKETS` cycles lie in a bucket for each cycle, those behind in a heap. Whenever time goes on, what
-/// comes within reach moves from the heap into its bucket: before anything else can be set for that cycle, and so before it.
+/// Events of the next `BUCKETS` cycles lie in a bucket for each cycle, later ones in a heap.
+/// Whenever time advances, those that come within reach move from the heap into their bucket:
+/// before anything else can be set for that cycle, and so before it.
 #[derive(Debug)]
 pub struct EventQueue {
     buckets: Box<[Bucket; BUCKETS]>,
@@ -213,7 +214,7 @@ impl EventQueue {
         self.later_at = self.later_at.min(at);
     }
 
-    /// What has come within reach of the buckets moves there.
+    /// Moves events that have come within reach into their buckets.
     #[cold]
     fn reach(&mut self) {
         while self.later_at - self.start < BUCKETS as Cycle {

@@ -26,9 +26,9 @@ pub struct Machine {
     pub memory: MemorySystem,
     /// All caches.
     pub caches: Hierarchy,
-    /// What loads return at this instant.
+    /// Architectural memory: the content that loads return at this instant.
     arch: Image,
-    /// What is durable, if somebody follows it.
+    /// Durable content, if it is followed.
     domain: Option<Domain>,
     path: Cycle,
     /// Some of the following are to be looked at: released threads, delivered lines, interrupts, a failure.
@@ -40,9 +40,9 @@ pub struct Machine {
     interrupted: VecDeque<(ThreadId, Cycle)>,
     failure: Option<String>,
     cover_points: [u64; COVER_POINTS_MAX],
-    /// What happened since somebody asked, if anybody wants to know.
+    /// Events since the last call, if a trace is kept.
     trace: Option<Vec<(Cycle, TraceEvent)>>,
-    /// Whether what the design has to say is wanted, too.
+    /// True if notes of the design are kept, too.
     has_notes: bool,
 }
 
@@ -85,7 +85,7 @@ impl Machine {
         self.path
     }
 
-    /// After how many cycles a core has the answer of the controller, which takes so many.
+    /// Cycles after which a core has the answer of the controller, which takes `cycles`.
     pub(crate) fn answered_after(&self, cycles: Cycle) -> Cycle {
         2 * self.path + cycles
     }
@@ -184,7 +184,7 @@ impl Machine {
         self.domain = Some(Domain::new(shared.media.share(), start, end));
     }
 
-    /// What is durable at this instant, if it is followed.
+    /// Durable content at this instant, if it is followed.
     pub(crate) fn domain(&mut self) -> Option<(&mut Domain, &Image)> {
         self.follow_durable_writes();
         self.domain.as_mut().map(|domain| (domain, &self.arch))
@@ -225,13 +225,13 @@ impl Machine {
         self.memory.shared.durability.changes += 1;
     }
 
-    /// Ends the run with an error: the design cannot go on as configured (an oversize transaction).
+    /// Ends the run with an error: the design cannot work as configured (an oversize transaction).
     pub fn fail(&mut self, why: String) {
         self.has_messages = true;
         self.failure.get_or_insert(why);
     }
 
-    /// Why the design cannot go on, if it has said so: the run is about to end.
+    /// Reason of the design's failure, if it has declared one: the run is about to end.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
@@ -273,13 +273,13 @@ impl Machine {
         self.memory.shared.events.push(at, Event::Timer(token));
     }
 
-    /// Whether anything waits to be delivered.
+    /// Returns true if anything waits to be delivered.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.has_messages || !self.memory.shared.notices.is_empty() || self.caches.has_evictions()
     }
 
-    /// Whether some of what is delivered may be a message.
+    /// Returns true if some of what is delivered may be a message.
     #[inline]
     pub(crate) fn has_messages(&self) -> bool {
         self.has_messages
@@ -300,13 +300,13 @@ impl Machine {
         self.has_notes = true;
     }
 
-    /// Whether the design's notes are kept.
+    /// Returns true if the design's notes are kept.
     #[inline]
     pub(crate) fn keeps_notes(&self) -> bool {
         self.has_notes
     }
 
-    /// What happened since the last call.
+    /// Events since the last call.
     pub(crate) fn take_trace(&mut self) -> Vec<(Cycle, TraceEvent)> {
         self.trace.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -346,13 +346,13 @@ impl Machine {
         self.cover_points[index] += 1;
     }
 
-    /// How often the design's cover points were reached.
+    /// Number of times that each of the design's cover points was reached.
     pub fn cover_points(&self) -> &[u64] {
         &self.cover_points
     }
 
-    /// Hands over a line that the design has read for a miss ([`crate::design::Fill::Design`]); it leaves the
-    /// controller after so many cycles.
+    /// Hands over a line that the design has read for a miss ([`crate::design::Fill::Design`]); it
+    /// leaves the controller after `delay` cycles.
     pub fn deliver(&mut self, line: LineAddr, content: LineData, after: Cycle) {
         let at = self.now() + after;
         self.has_messages = true;
@@ -363,8 +363,8 @@ impl Machine {
         self.delivered.pop_front()
     }
 
-    /// Makes a thread's core do something else for so many cycles (an inter-processor interrupt), after what
-    /// it is doing at this instant.
+    /// Occupies a thread's core for `cycles` cycles (an inter-processor interrupt), after what it
+    /// is doing at this instant.
     pub fn interrupt(&mut self, thread: ThreadId, cycles: Cycle) {
         self.has_messages = true;
         self.interrupted.push_back((thread, cycles));
@@ -374,7 +374,7 @@ impl Machine {
         self.interrupted.pop_front()
     }
 
-    /// Lets a thread go on that a hook made wait.
+    /// Releases a thread that a hook made wait.
     pub fn release(&mut self, thread: ThreadId) {
         self.has_messages = true;
         self.released.push_back(thread);

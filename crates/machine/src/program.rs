@@ -1,4 +1,4 @@
-//! What a simulated thread does: a stream of operations on words, transactions and locks.
+//! Program of a simulated thread: a stream of operations on words, transactions and locks.
 //!
 //! A [`Program`] is pulled by a core, one [`Op`] at a time, and is handed the value of each load when
 //! the core has it. Workloads are written as ordinary Rust over the [`Memory`] trait; [`spawn`] turns
@@ -42,7 +42,7 @@ impl Ptr {
         Ptr { addr, origin: 0 }
     }
 
-    /// Whether the address is zero.
+    /// Returns true if the address is zero.
     pub const fn is_null(self) -> bool {
         self.addr.0 == 0
     }
@@ -66,12 +66,12 @@ impl Eq for Ptr {}
 pub enum Op {
     /// Load the word at `at`; the program receives its value.
     Load {
-        /// Where.
+        /// Address.
         at: Ptr,
     },
     /// Store `value` to the word at `at`.
     Store {
-        /// Where.
+        /// Address.
         at: Ptr,
         /// The new word.
         value: u64,
@@ -79,28 +79,28 @@ pub enum Op {
     /// The same, with the hint that the word will not be used again soon (movnti): where the design has a way
     /// for such stores, it bypasses the caches.
     StoreNonTemporal {
-        /// Where.
+        /// Address.
         at: Ptr,
         /// The new word.
         value: u64,
     },
     /// `instructions` instructions that touch no memory.
     Compute {
-        /// How many.
+        /// Number of instructions.
         instructions: u32,
     },
     /// A failure-atomic region begins.
     TxBegin,
-    /// It ends: the thread goes on when the design has acknowledged the commit.
+    /// The transaction ends: the thread proceeds when the design has acknowledged the commit.
     TxEnd,
     /// Acquire a lock, waiting for it if need be (first come, first served).
     Lock {
-        /// Which.
+        /// The lock.
         lock: LockId,
     },
     /// Release it.
     Unlock {
-        /// Which.
+        /// The lock.
         lock: LockId,
     },
     /// One of x86's persistence instructions. Programs have none: the code of designs that are software does.
@@ -126,16 +126,16 @@ pub enum Persist {
     /// A store of a word of PM that no cache holds, through the core's write-combining buffer (movnti to
     /// write-combining memory).
     StoreUncached {
-        /// Where.
+        /// Address.
         addr: Addr,
         /// The new word.
         value: u64,
-        /// What for.
+        /// Class of the writes.
         class: WriteClass,
     },
 }
 
-/// What a directed test does to the machine at some point of a thread, when everything that the thread did
+/// Intervention of a directed test at some point of a thread, when everything that the thread did
 /// before has been performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
@@ -147,9 +147,9 @@ pub enum Disturbance {
     Maintenance,
     /// The thread waits until memory, and the design's work for finished transactions, are idle.
     Settle,
-    /// Power fails, for those who watch; the thread goes on.
+    /// Marks a crash step for those who crash the run; the thread proceeds.
     Crash(u32),
-    /// Threads that wait for this number go on.
+    /// Releases threads that wait for this number.
     Signal(u32),
     /// The thread waits until this number was signalled.
     Await(u32),

@@ -1,7 +1,9 @@
-//! What there is to simulate: designs, workloads and machines by name, and the sections of parameters that they bring.
+//! Registry of what can be simulated: designs, workloads and machines by name, and the sections of
+//! parameters that they bring.
 //!
-//! A registry is a value. Whoever puts a program together makes one and registers what it has: the crate `graven` all
-//! that ships, somebody else's program that and more. Nothing below it knows a design or a workload by name.
+//! A registry is a value. A program makes one and registers what it has: the crate `graven` all
+//! that ships, another program that and more. Nothing below it knows a design or a workload by
+//! name.
 
 use graven_base::config::toml::Table;
 use graven_base::config::{Config, ConfigError, OtherTable, Section, suggestion};
@@ -13,11 +15,11 @@ use crate::{config, design, stats, workload};
 
 /// Another name: for one design, or in comparisons for the better of several.
 pub struct Alias {
-    /// What users call it.
+    /// Name for users.
     pub name: &'static str,
     /// One line about it.
     pub summary: &'static str,
-    /// Where the name is from.
+    /// Source of the name.
     pub paper: &'static str,
     /// The designs that it stands for. Of several, a comparison shows the one with the highest throughput, workload by
     /// workload.
@@ -27,13 +29,13 @@ pub struct Alias {
 /// A machine that can be named.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// What users call it.
+    /// Name for users.
     pub name: &'static str,
     /// One line about it.
     pub title: &'static str,
     /// The file in its repository.
     pub file: &'static str,
-    /// Its text.
+    /// Text of the file.
     pub text: &'static str,
 }
 
@@ -49,7 +51,7 @@ pub struct Registry {
     presets: Vec<&'static Preset>,
     /// Those that designs declare, each as the first does that has it.
     design_statistics: Vec<&'static Declaration>,
-    /// Of workloads, then of designs.
+    /// Sections of workloads, then of designs.
     workload_sections: Vec<MakeSection>,
     design_sections: Vec<MakeSection>,
     other_tables: Vec<OtherTable>,

@@ -9,7 +9,7 @@ use graven_base::memory::{
 use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 
-/// What a write is for; statistics are kept by it.
+/// Purpose of a write, by which statistics are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WriteClass {
     /// Evicted or written-back lines, in-place updates.
@@ -44,7 +44,7 @@ impl WriteOrder {
         self.0
     }
 
-    /// Whether it is no place.
+    /// Returns true if it stands for no place.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -59,21 +59,21 @@ impl std::fmt::Display for WriteOrder {
 /// A write of up to one line.
 #[derive(Clone, Copy, Debug)]
 pub struct Write {
-    /// What for.
+    /// Class of the write.
     pub class: WriteClass,
-    /// Where.
+    /// The line.
     pub line: LineAddr,
-    /// Which words are written.
+    /// Words that are written.
     pub mask: WordMask,
     /// Their new content; words outside the mask are ignored.
     pub data: LineData,
-    /// How log data is to be coded, if the module knows DLDC.
+    /// Codings of log data, if the module knows DLDC.
     pub codings: Codings,
     /// Reported to the design's `on_durable` when the write is durable.
     pub(crate) token: Token,
-    /// Its place among ordered writes, from [`super::MemorySystem::order`]; 0 if none waits for it.
+    /// Place among ordered writes, from [`super::MemorySystem::order`]; 0 if none waits for it.
     pub(crate) order: OrderSeq,
-    /// It may become durable only after every ordered write up to this one; 0: at any time.
+    /// Ordered write up to which all must be durable before it may be; 0: none.
     pub(crate) after: OrderSeq,
     /// When it reached its controller, which notes it.
     pub(crate) arrived: Cycle,
@@ -99,7 +99,7 @@ impl Write {
         }
     }
 
-    /// Of it these words only.
+    /// Restricts the write to these words.
     #[must_use]
     #[inline]
     pub const fn masked(mut self, mask: WordMask) -> Write {
@@ -107,7 +107,7 @@ impl Write {
         self
     }
 
-    /// It, with log data to be coded in these ways.
+    /// Returns the write, with log data to be coded in these ways.
     #[must_use]
     #[inline]
     pub const fn coded(mut self, codings: Codings) -> Write {
@@ -115,7 +115,7 @@ impl Write {
         self
     }
 
-    /// It, with a place among the ordered writes.
+    /// Returns the write, with a place among the ordered writes.
     #[must_use]
     #[inline]
     pub const fn ordered(mut self, order: WriteOrder) -> Write {
@@ -123,7 +123,7 @@ impl Write {
         self
     }
 
-    /// It, durable only after every ordered write up to this one.
+    /// Returns the write, durable only after every ordered write up to this one.
     #[must_use]
     #[inline]
     pub const fn after(mut self, after: WriteOrder) -> Write {
@@ -159,7 +159,7 @@ pub enum ReadPurpose {
 /// A read of one line, on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// Where.
+    /// The line.
     pub line: LineAddr,
     /// Who wants it.
     pub purpose: ReadPurpose,
@@ -167,18 +167,18 @@ pub struct Read {
     pub arrived: Cycle,
 }
 
-/// Where a line lies in the device.
+/// Place of a line in the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Which channel.
+    /// Number of the channel.
     pub channel: u32,
-    /// Which of the channel's banks, over all ranks.
+    /// Number of the bank in its channel, over all ranks.
     pub bank: u32,
-    /// Which row of the bank.
+    /// Row of the bank.
     pub row: u64,
 }
 
-/// How addresses are spread over channels and banks.
+/// Mapping of addresses to channels and banks.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {
     /// Consecutive bytes that stay together.
@@ -192,7 +192,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// How a configuration's PM is mapped.
+    /// Mapping of a configuration's PM.
     pub fn of(config: &Config) -> Mapping {
         let (controller, pm) = (config.get::<ControllerConfig>(), config.get::<PmConfig>());
         Mapping {
@@ -231,7 +231,7 @@ impl Mapping {
         line.0 / lines / self.channels / self.banks * lines + line.0 % lines
     }
 
-    /// Where a line lies: units go round the channels, then round the banks of a channel.
+    /// Place of a line: units go round the channels, then round the banks of a channel.
     #[inline]
     pub fn place(&self, line: LineAddr) -> Place {
         let bytes = line.addr().0;
@@ -248,7 +248,7 @@ impl Mapping {
 pub struct Order {
     /// Every ordered write up to this one is durable.
     prefix: OrderSeq,
-    /// Whether the writes after the prefix are.
+    /// Flags of the writes after the prefix: true for a durable one.
     beyond: std::collections::VecDeque<bool>,
 }
 
@@ -276,7 +276,7 @@ impl Order {
         self.prefix > before
     }
 
-    /// Whether everything up to `seq` is durable.
+    /// Returns true if everything up to `seq` is durable.
     #[inline]
     pub fn reached(&self, seq: OrderSeq) -> bool {
         self.prefix >= seq

@@ -8,7 +8,7 @@ use graven_base::memory::{Addr, LineAddr, LineData, WordMask};
 pub enum TraceEvent {
     /// A transaction began; `busy`: the design still worked for finished ones.
     Begin {
-        /// Which.
+        /// The transaction.
         tx: Tx,
         /// Maintenance work was unfinished.
         busy: bool,
@@ -17,41 +17,41 @@ pub enum TraceEvent {
     Store {
         /// By whom.
         tx: Tx,
-        /// Where.
+        /// Address of the word.
         addr: Addr,
-        /// What the word held.
+        /// Former content of the word.
         old: u64,
-        /// What it holds.
+        /// New content of the word.
         new: u64,
     },
     /// A store outside transactions was performed.
     StoreOutside {
         /// By whom.
         thread: ThreadId,
-        /// Where.
+        /// Address of the word.
         addr: Addr,
-        /// What the word held.
+        /// Former content of the word.
         old: u64,
-        /// What it holds.
+        /// New content of the word.
         new: u64,
     },
     /// A transaction reached its end.
     Ending(Tx),
-    /// Its commit was acknowledged.
+    /// Acknowledgement of a transaction's commit.
     Acknowledged(Tx),
     /// A dirty line's content left the caches: evicted, or written back.
     Evicted(LineAddr),
     /// A write became durable.
     Durable {
-        /// Which line.
+        /// The line.
         line: LineAddr,
-        /// Which words.
+        /// Words that were written.
         mask: WordMask,
-        /// What they held.
+        /// Former content.
         old: LineData,
-        /// What they hold.
+        /// New content.
         new: LineData,
     },
-    /// What the design has to say.
+    /// Note of the design.
     Note(String),
 }

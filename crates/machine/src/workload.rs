@@ -70,7 +70,7 @@ section! {
     }
 }
 
-/// What a run asks of a workload.
+/// Request for a workload: the parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The shared parameters.
@@ -102,14 +102,17 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{structure}: {what}")]
 pub struct BrokenInvariant {
-    /// Which structure, with its place.
+    /// Name and place of the structure.
     pub structure: String,
-    /// What is wrong with it.
+    /// Description of the violation.
     pub what: String,
 }
 
-/// How much of PM a workload uses, from which the host memory of a simulation is estimated before it runs
-/// ([`crate::sim::HostMemory`]).
+/// Result of a check of structures: the first violation that it meets.
+pub type Checked<T = ()> = Result<T, BrokenInvariant>;
+
+/// Amount of PM that a workload uses, from which the host memory of a simulation is estimated
+/// before it runs ([`crate::sim::HostMemory`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Bytes that populating writes to, apart from blocks.
@@ -118,10 +121,11 @@ pub struct Extent {
     pub block_bytes: u64,
     /// Places from which blocks are handed out upwards.
     pub arenas: u64,
-    /// Which share of the blocks that transactions may allocate they do allocate, at most, in percent.
+    /// Share of the blocks that transactions may allocate which they do allocate, at most, in
+    /// percent.
     pub allocated_percent: u32,
-    /// How much of an element an operation stores, if transactions update elements and do nothing else; otherwise all of
-    /// it may be stored.
+    /// Bytes of an element that an operation stores, if transactions update elements and do nothing
+    /// else; otherwise all of it may be stored.
     pub updated_bytes: Option<u64>,
 }
 
@@ -131,7 +135,7 @@ pub trait Workload {
     /// begin alike only the first one may ask for it ([`crate::sim::Beginning`]).
     fn populate(&self, image: &mut Image);
 
-    /// What thread `thread` does. Called once per thread.
+    /// Program of thread `thread`. Called once per thread.
     fn program(&self, thread: u32) -> Box<dyn Program>;
 
     /// Walks the structures of an image and checks order, balance, counts, reachability and
@@ -141,13 +145,15 @@ pub trait Workload {
     /// The first violation found.
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant>;
 
-    /// Whether its programs may begin again on structures that they have left in any committed state, and
-    /// [`Workload::check`] holds after that, too: they know from PM alone what is there.
+    /// Returns true if its programs may begin again on structures that they have left in any
+    /// committed state, and [`Workload::check`] holds after that, too: they know from PM alone what
+    /// it holds.
     fn begins_again(&self) -> bool {
         true
     }
 
-    /// How much of PM it uses, at most. None: it does not say, and the configured footprint is taken for it.
+    /// Amount of PM that it uses, at most. `None`: unknown, and the configured footprint is taken
+    /// for it.
     fn extent(&self) -> Option<Extent> {
         None
     }
@@ -155,7 +161,7 @@ pub trait Workload {
 
 /// A workload that users can name.
 pub struct WorkloadInfo {
-    /// What users call it.
+    /// Name for users.
     pub name: &'static str,
     /// `micro` or `macro`.
     pub group: &'static str,

@@ -18,16 +18,16 @@
 
 use rand_pcg::Pcg64;
 
-use super::costs;
 use super::layout::{Placed, Plan};
-use super::locking::{self, STRIPES};
+use super::locking::STRIPES;
+use super::operations::{self, Operations};
 use super::structures::Element;
 use super::structures::element::copy_line;
 use super::structures::keys::{Draw, generator};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, WORD_BYTES, mix};
-use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Extent, Request, Workload};
+use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread};
+use graven_machine::workload::{BrokenInvariant, Checked, Extent, Request, Workload};
 
 pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
     build_as("array", 2, request)
@@ -101,7 +101,7 @@ impl Array {
     }
 
     /// Every key that was there at the beginning is there once, in a whole element.
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         let broken =
             |what| BrokenInvariant { structure: format!("{} at {}", self.name, self.base), what };
         let mut seen = vec![false; self.elements as usize];
@@ -145,25 +145,12 @@ impl Workload for ArrayWorkload {
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let request = &self.plan.request;
         let array = self.arrays[self.plan.part_of(thread)];
-        let operations = request.config.operations_per_transaction;
-        let mut run = Run {
-            array,
-            random: generator(request.seed, thread),
-            draw: Draw::new(&request.config, array.elements),
-            shared: self.plan.is_shared(),
-            operations,
-            pairs: Vec::with_capacity(operations as usize),
-            locks: Vec::with_capacity(2 * operations as usize),
-        };
-        let transactions = request.transactions_of(thread);
-        spawn(move |thread| {
-            for _ in 0..transactions {
-                run.transaction(thread);
-            }
-        })
+        let random = generator(request.seed, thread);
+        let draw = Draw::new(&request.config, array.elements);
+        operations::program(Run { array, random, draw }, request, thread)
     }
 
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         self.arrays.iter().try_for_each(|array| array.check(image))
     }
 
@@ -172,21 +159,19 @@ impl Workload for ArrayWorkload {
     }
 }
 
-/// What a thread works with.
+/// State of a thread.
 struct Run {
     array: Array,
     random: Pcg64,
     draw: Draw,
-    shared: bool,
-    operations: u32,
-    pairs: Vec<(u64, u64)>,
-    locks: Vec<LockId>,
 }
 
-impl Run {
-    /// Two different elements. An arbitrarily skewed distribution might draw the same one for ever;
-    /// then its neighbour is taken.
-    fn pair(&mut self, thread: &mut Thread<'_>) -> (u64, u64) {
+impl Operations for Run {
+    /// Two different elements.
+    type Operation = (u64, u64);
+
+    /// An arbitrarily skewed distribution might draw the same element for ever; then its neighbour is taken.
+    fn draw(&mut self, thread: &mut Thread<'_>) -> (u64, u64) {
         thread.compute(2 * self.draw.instructions);
         let elements = self.array.elements;
         let a = self.draw.below(elements, &mut self.random);
@@ -194,22 +179,13 @@ impl Run {
         (a, if a == b { (b + 1) % elements } else { b })
     }
 
-    fn transaction(&mut self, thread: &mut Thread<'_>) {
-        self.pairs.clear();
-        self.locks.clear();
-        for _ in 0..self.operations {
-            let pair = self.pair(thread);
-            self.pairs.push(pair);
-            if self.shared {
-                self.locks.extend([pair.0, pair.1].map(|i| (i % u64::from(STRIPES)) as LockId));
-            }
-        }
-        locking::transaction(thread, &mut self.locks, |thread| {
-            for &pair in &self.pairs {
-                thread.compute(costs::OPERATION);
-                self.array.swap(thread, pair);
-            }
-        });
+    fn lock(&self, _: &mut Thread<'_>, (a, b): (u64, u64), locks: &mut Vec<LockId>) {
+        locks.extend([a, b].map(|i| (i % u64::from(STRIPES)) as LockId));
+    }
+
+    #[inline(always)]
+    fn perform(&self, thread: &mut Thread<'_>, pair: (u64, u64)) {
+        self.array.swap(thread, pair);
     }
 }
 

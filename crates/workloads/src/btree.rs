@@ -25,7 +25,7 @@ use graven_machine::workload::{Request, Workload};
 /// 256 B / (15 · 0.69), and a tenth for the inner nodes.
 const NODES_PER_ELEMENT_BYTES: u64 = 27;
 
-/// What one element adds to the footprint.
+/// Bytes that one element adds to the footprint.
 pub(super) fn bytes_per_element(element: Element) -> u64 {
     BTree::element_bytes(element) + NODES_PER_ELEMENT_BYTES
 }

@@ -10,7 +10,7 @@
 /// operation.
 pub const DRAW: u32 = 25;
 
-/// What a Zipf-distributed draw takes besides: one exponential, one logarithm, rejection.
+/// Additional instructions of a Zipf-distributed draw: one exponential, one logarithm, rejection.
 pub const DRAW_ZIPF: u32 = 60;
 
 /// Calling an operation: arguments, saved registers, return, and the loop over operations.

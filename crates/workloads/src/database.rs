@@ -1,9 +1,9 @@
-//! What database benchmarks have in common: a population of owners, clients that draw transactions, and
+//! Common parts of database benchmarks: a population of owners, clients that draw transactions, and
 //! locks by owner.
 //!
-//! An *owner* is what a transaction is about: a subscriber, a customer, numbered from 1. All rows
-//! are somebody's. Threads are clients that issue one transaction after the other. If they share,
-//! there is one database, whose rows are under [`STRIPES`] exclusive locks, by the owner's number;
+//! An *owner* is the subject of a transaction: a subscriber, a customer, numbered from 1. Each row
+//! has an owner. Threads are clients that issue one transaction after the other. If they share,
+//! they have one database, whose rows are under [`STRIPES`] exclusive locks, by the owner's number;
 //! a transaction takes those of all its owners before it begins, and keeps them until it has
 //! committed ([`locking`](super::locking)). If not, each thread has a database of its own with its
 //! share of the owners, and takes no locks.
@@ -28,7 +28,7 @@ use super::structures::{Arena, Census};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, spawn};
-use graven_machine::workload::{BrokenInvariant, Extent, Request, Sharing, Workload};
+use graven_machine::workload::{Checked, Extent, Request, Sharing, Workload};
 
 /// The owners of one transaction at most.
 pub(super) const OWNERS_MAX: usize = 2;
@@ -38,10 +38,10 @@ pub(super) trait Database: Copy + 'static {
     /// A transaction with its parameters.
     type Transaction: Copy;
 
-    /// Where it is, for messages.
+    /// Address, for messages.
     fn root(&self) -> Addr;
 
-    /// How many owners there are.
+    /// Number of owners.
     fn owners(&self) -> u64;
 
     /// Makes all tables empty.
@@ -53,7 +53,7 @@ pub(super) trait Database: Copy + 'static {
     /// Draws the next transaction of a client.
     fn draw(&self, random: &mut Pcg64) -> Self::Transaction;
 
-    /// How many parameters the client draws for a transaction.
+    /// Number of parameters that the client draws for a transaction.
     fn parameters(transaction: &Self::Transaction) -> u32;
 
     /// Those whose rows it reads or writes: the first one, and another if there is one.
@@ -72,21 +72,21 @@ pub(super) trait Database: Copy + 'static {
     ///
     /// # Errors
     /// The first violation. Ends on any image.
-    fn check(&self, image: &Image, census: &mut Census) -> Result<(), BrokenInvariant>;
+    fn check(&self, census: &mut Census<'_>) -> Checked;
 }
 
 /// Who performs a transaction.
 pub(super) struct Client<'a> {
-    /// Where new rows come from, and old ones go.
+    /// Arena that new rows come from, and old ones go to.
     pub(super) arena: &'a Arena,
-    /// Its number among the threads of its database.
+    /// Number among the threads of its database.
     pub(super) number: u64,
 }
 
-/// What one database must hold.
+/// Share of one database.
 pub(super) struct Share {
     pub(super) threads: Range<u32>,
-    /// How many owners.
+    /// Number of owners.
     pub(super) owners: u64,
     /// Locks, and stripes of the tables.
     pub(super) stripes: u32,
@@ -97,7 +97,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Buckets per stripe of a table of so many rows.
+    /// Buckets per stripe of a table of `rows` rows.
     pub(super) fn buckets(&self, rows: u64) -> u64 {
         rows.div_ceil(self.stripes.into()).max(1)
     }
@@ -117,9 +117,10 @@ pub(super) struct DatabaseWorkload<D> {
 }
 
 impl<D: Database> DatabaseWorkload<D> {
-    /// The databases of the workload `name` on so many owners, as the key says, of which each database needs `fewest`;
-    /// `place` lays out its tables, and `blocks` says how many blocks of each size the arena of a thread
-    /// needs for its share of the owners and so many transactions.
+    /// Makes the databases of the workload `name` on `owners` owners, a number that `key` sets, of
+    /// which each database needs `fewest`; `place` lays out its tables, and `blocks` returns the
+    /// number of blocks of each size that the arena of a thread needs for its share of the owners
+    /// and its transactions.
     ///
     /// # Errors
     /// [`ConfigError::Inconsistent`] if they are too few for each thread, or too many for PM.
@@ -216,12 +217,10 @@ impl<D: Database> Workload for DatabaseWorkload<D> {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         for part in &self.parts {
             let name = format!("{} at {}", self.name, part.structure.root());
-            let mut census = Census::begin(name, image, &part.arenas)?;
-            part.structure.check(image, &mut census)?;
-            census.finish()?;
+            Census::audit(name, image, &part.arenas, |census| part.structure.check(census))?;
         }
         Ok(())
     }
@@ -233,7 +232,7 @@ impl<D: Database> Workload for DatabaseWorkload<D> {
 
 #[cfg(test)]
 pub(super) mod testing {
-    //! What the tests of all databases need.
+    //! Helpers of the tests of all databases.
 
     use super::*;
 

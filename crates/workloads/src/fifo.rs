@@ -26,7 +26,7 @@ use super::structures::{Arena, Census, Fifo};
 use graven_base::config::ConfigError;
 use graven_base::memory::Image;
 use graven_machine::program::{Direct, Load, LockId, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Extent, Request, Workload, WorkloadConfig};
+use graven_machine::workload::{Checked, Extent, Request, Workload, WorkloadConfig};
 
 /// The lock of a shared queue.
 const LOCK: LockId = 0;
@@ -110,12 +110,10 @@ impl<Q: Fifo> Workload for FifoWorkload<Q> {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         for Part { queue, arena, .. } in &self.parts {
             let name = format!("{} at {}", self.plan.workload, queue.root());
-            let mut census = Census::begin(name, image, &[*arena])?;
-            queue.walk(image, &mut census, &mut |_| {})?;
-            census.finish()?;
+            Census::audit(name, image, &[*arena], |census| queue.walk(census, &mut |_| {}))?;
         }
         Ok(())
     }
@@ -130,7 +128,7 @@ impl<Q: Fifo> Workload for FifoWorkload<Q> {
     }
 }
 
-/// What a thread works with.
+/// State of a thread.
 struct Run<Q> {
     part: Part<Q>,
     /// The thread's number for the next element that it puts in.

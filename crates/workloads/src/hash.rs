@@ -27,7 +27,7 @@ use graven_machine::workload::{Request, Workload};
 /// Buckets for each element of the population.
 const BUCKETS: u64 = 2;
 
-/// What one element adds to the footprint.
+/// Bytes that one element adds to the footprint.
 pub(super) fn bytes_per_element(element: Element) -> u64 {
     Hash::node_bytes(element) + BUCKETS * WORD_BYTES
 }

@@ -4,19 +4,19 @@
 //! (Table III) on a half-filled key space is 50 % insertions and 50 % removals here.
 //!
 //! Each transaction draws its operations and performs them all, in a shared structure under the
-//! locks they need ([`locking`](super::locking)).
+//! locks they need ([`operations`]).
 
 use std::ops::Range;
 
 use super::costs;
 use super::layout::{Layout, Placed, Plan, Share};
-use super::locking;
+use super::operations::{self, Operations};
 use super::structures::keys::{Action, Numbering};
 use super::structures::{Arena, Census, Keyed, Keys};
 use graven_base::config::ConfigError;
 use graven_base::memory::Image;
-use graven_machine::program::{Direct, Load, LockId, Program, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Extent, Workload};
+use graven_machine::program::{Direct, Load, LockId, Program, Thread};
+use graven_machine::workload::{Checked, Extent, Workload};
 
 /// One structure and the arenas that its blocks come from: one for all threads, or one for each.
 #[derive(Clone, Debug)]
@@ -80,16 +80,12 @@ pub(super) fn populate<S: Keyed>(plan: &Plan, parts: &[Part<S>], image: &mut Ima
 ///
 /// # Errors
 /// The first violation found.
-pub(super) fn check<S: Keyed>(
-    plan: &Plan,
-    parts: &[Part<S>],
-    image: &Image,
-) -> Result<(), BrokenInvariant> {
+pub(super) fn check<S: Keyed>(plan: &Plan, parts: &[Part<S>], image: &Image) -> Checked {
     for part in parts {
         let name = format!("{} at {}", plan.workload, part.structure.root());
-        let mut census = Census::begin(name, image, &part.arenas)?;
-        part.structure.walk(image, &mut census, &mut |_| {})?;
-        census.finish()?;
+        Census::audit(name, image, &part.arenas, |census| {
+            part.structure.walk(census, &mut |_| {})
+        })?;
     }
     Ok(())
 }
@@ -102,31 +98,14 @@ impl<S: Keyed> Workload for KeyedWorkload<S> {
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let request = &self.plan.request;
         let part = &self.parts[self.plan.part_of(thread)];
-        let shared = self.plan.is_shared();
-        let mut run = Run {
-            structure: part.structure,
-            arena: *part.arena_of(thread),
-            keys: Keys::new(
-                &request.config,
-                request.seed,
-                (thread, request.threads),
-                self.plan.population,
-                shared,
-            ),
-            shared,
-            actions: Vec::with_capacity(request.config.operations_per_transaction as usize),
-            locks: Vec::with_capacity(request.config.operations_per_transaction as usize),
-        };
-        let transactions = request.transactions_of(thread);
-        let operations = request.config.operations_per_transaction;
-        spawn(move |thread| {
-            for _ in 0..transactions {
-                run.transaction(thread, operations);
-            }
-        })
+        let (threads, shared) = ((thread, request.threads), self.plan.is_shared());
+        let population = self.plan.population;
+        let keys = Keys::new(&request.config, request.seed, threads, population, shared);
+        let run = Run { structure: part.structure, arena: *part.arena_of(thread), keys };
+        operations::program(run, request, thread)
     }
 
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         check(&self.plan, &self.parts, image)
     }
 
@@ -135,38 +114,32 @@ impl<S: Keyed> Workload for KeyedWorkload<S> {
     }
 }
 
-/// What a thread works with.
+/// State of a thread.
 struct Run<S> {
     structure: S,
     arena: Arena,
     keys: Keys,
-    shared: bool,
-    actions: Vec<Action>,
-    locks: Vec<LockId>,
 }
 
-impl<S: Keyed> Run<S> {
-    fn transaction(&mut self, thread: &mut Thread<'_>, operations: u32) {
-        self.actions.clear();
-        self.locks.clear();
-        for _ in 0..operations {
-            thread.compute(self.keys.instructions());
-            let action = self.keys.draw();
-            self.actions.push(action);
-            if self.shared {
-                thread.compute(costs::HASH);
-                self.locks.push(self.structure.lock_of(action.key()));
-            }
-        }
-        locking::transaction(thread, &mut self.locks, |thread| {
-            for &action in &self.actions {
-                thread.compute(costs::OPERATION);
-                match action {
-                    Action::Insert(key) => self.structure.insert(thread, &self.arena, key),
-                    Action::Update(key) => self.structure.update(thread, key),
-                    Action::Remove(key) => self.structure.remove(thread, &self.arena, key),
-                };
-            }
-        });
+impl<S: Keyed> Operations for Run<S> {
+    type Operation = Action;
+
+    fn draw(&mut self, thread: &mut Thread<'_>) -> Action {
+        thread.compute(self.keys.instructions());
+        self.keys.draw()
+    }
+
+    fn lock(&self, thread: &mut Thread<'_>, action: Action, locks: &mut Vec<LockId>) {
+        thread.compute(costs::HASH);
+        locks.push(self.structure.lock_of(action.key()));
+    }
+
+    #[inline(always)]
+    fn perform(&self, thread: &mut Thread<'_>, action: Action) {
+        match action {
+            Action::Insert(key) => self.structure.insert(thread, &self.arena, key),
+            Action::Update(key) => self.structure.update(thread, key),
+            Action::Remove(key) => self.structure.remove(thread, &self.arena, key),
+        };
     }
 }

@@ -1,4 +1,4 @@
-//! Where the structures of a workload lie in PM, and whether they fit.
+//! Layout of the structures of a workload in PM, and refusal of those that do not fit.
 //!
 //! Each structure takes a partition of its own, which begins on a page: its root, then its arenas.
 //! An arena is sized for the population and for everything that the transactions could insert, so
@@ -41,7 +41,7 @@ pub(super) struct Placed<T> {
     pub(super) extent: Extent,
 }
 
-/// What one partition must hold.
+/// Share of one partition.
 #[derive(Clone, Debug)]
 pub(super) struct Share {
     /// The threads that work on it.
@@ -101,7 +101,7 @@ impl Plan {
         Ok(Plan { workload, request: request.clone(), element, population })
     }
 
-    /// Whether all threads work on one structure.
+    /// Returns true if all threads work on one structure.
     pub(super) fn is_shared(&self) -> bool {
         self.request.config.sharing == Sharing::Shared
     }
@@ -138,8 +138,8 @@ impl Plan {
         })
     }
 
-    /// Which share of the elements that transactions may insert there is more of in the end, at most. Blocks of removed
-    /// elements are used again; by chance insertions come first.
+    /// Share of the elements that transactions may insert by which their number grows, at most.
+    /// Blocks of removed elements are used again; by chance insertions come first.
     fn allocated_percent(&self) -> u32 {
         let config = &self.request.config;
         match (config.insert_percent, config.remove_percent) {
@@ -148,7 +148,7 @@ impl Plan {
         }
     }
 
-    /// How much of an element is stored where keys are updated and none is inserted or removed.
+    /// Bytes of an element that are stored where keys are updated and none is inserted or removed.
     pub(super) fn updated_bytes(&self) -> Option<u64> {
         let config = &self.request.config;
         let only_updates = config.insert_percent == 0 && config.remove_percent == 0;
@@ -232,7 +232,7 @@ impl Layout {
         Layout { first, next: first, block_bytes: 0, arenas: 0 }
     }
 
-    /// How much was handed out. All blocks are allocated, as far as it knows.
+    /// Extent of what was handed out. All blocks are allocated, as far as the layout knows.
     pub(super) fn extent(&self) -> Extent {
         Extent {
             fixed_bytes: (self.next - self.first).saturating_sub(self.block_bytes),

@@ -21,6 +21,7 @@ mod layout;
 mod locking;
 #[cfg(test)]
 mod measured;
+mod operations;
 mod queue;
 mod radix_tree;
 mod rbtree;
@@ -36,212 +37,132 @@ mod tpcc;
 mod vector;
 mod ycsb;
 
-use graven_base::config::Section;
+use graven_base::config::{ConfigError, Section};
 use graven_machine::registry::Registry;
-use graven_machine::workload::WorkloadInfo;
+use graven_machine::workload::{Request, Workload, WorkloadInfo};
 
 /// Registers all workloads, in the order in which they are listed.
 pub fn register(registry: &mut Registry) {
     WORKLOADS.iter().for_each(|entry| registry.workload(entry));
 }
 
-/// The section of YCSB's mixes.
-const YCSB: fn() -> Box<dyn Section> = || Box::new(ycsb::YcsbConfig::default());
+/// Makes a workload, or refuses parameters that do not fit it.
+type Build = fn(&Request) -> Result<Box<dyn Workload>, ConfigError>;
+
+/// A workload that has the shared parameters alone.
+const fn plain(
+    group: &'static str,
+    name: &'static str,
+    summary: &'static str,
+    build: Build,
+) -> WorkloadInfo {
+    WorkloadInfo { name, group, summary, sections: &[], settings: &[], build }
+}
+
+/// One of YCSB's mixes, which these settings stand for.
+const fn mix(
+    name: &'static str,
+    summary: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+) -> WorkloadInfo {
+    let sections: &[fn() -> Box<dyn Section>] = &[|| Box::new(ycsb::YcsbConfig::default())];
+    WorkloadInfo { sections, settings, ..plain("macro", name, summary, ycsb::build) }
+}
 
 /// All workloads, in the order in which they are listed.
 const WORKLOADS: &[WorkloadInfo] = &[
+    plain("micro", "array", "swaps of two random elements of an array", array::build),
+    plain("micro", "btree", "random operations on a B+ tree of fan-out 16", btree::build),
+    plain(
+        "micro",
+        "chain-queue",
+        "random enqueue and dequeue on a chained queue: a head node, a front and a rear",
+        chain_queue::build,
+    ),
+    plain("macro", "ctree", "random operations on a crit-bit tree", ctree::build),
     WorkloadInfo {
-        name: "array",
-        group: "micro",
-        summary: "swaps of two random elements of an array",
-        sections: &[],
-        settings: &[],
-        build: array::build,
-    },
-    WorkloadInfo {
-        name: "btree",
-        group: "micro",
-        summary: "random operations on a B+ tree of fan-out 16",
-        sections: &[],
-        settings: &[],
-        build: btree::build,
-    },
-    WorkloadInfo {
-        name: "chain-queue",
-        group: "micro",
-        summary: "random enqueue and dequeue on a chained queue: a head node, a front and a rear",
-        sections: &[],
-        settings: &[],
-        build: chain_queue::build,
-    },
-    WorkloadInfo {
-        name: "ctree",
-        group: "macro",
-        summary: "random operations on a crit-bit tree",
-        sections: &[],
-        settings: &[],
-        build: ctree::build,
-    },
-    WorkloadInfo {
-        name: "echo",
-        group: "macro",
-        summary: "batches of puts merged into a versioned key-value store",
         sections: &[|| Box::new(echo::EchoConfig::default())],
-        settings: &[],
-        build: echo::build,
+        ..plain(
+            "macro",
+            "echo",
+            "batches of puts merged into a versioned key-value store",
+            echo::build,
+        )
     },
+    plain("micro", "hash", "random operations on an open-chaining hash table", hash::build),
+    plain("micro", "queue", "random enqueue and dequeue on a linked-list queue", queue::build),
+    plain("macro", "radix-tree", "random operations on a radix tree", radix_tree::build),
+    plain("micro", "rbtree", "random operations on a red-black tree", rbtree::build),
+    plain(
+        "micro",
+        "sdg",
+        "random edges inserted into and removed from a sparse directed graph",
+        sdg::build,
+    ),
     WorkloadInfo {
-        name: "hash",
-        group: "micro",
-        summary: "random operations on an open-chaining hash table",
-        sections: &[],
-        settings: &[],
-        build: hash::build,
-    },
-    WorkloadInfo {
-        name: "queue",
-        group: "micro",
-        summary: "random enqueue and dequeue on a linked-list queue",
-        sections: &[],
-        settings: &[],
-        build: queue::build,
-    },
-    WorkloadInfo {
-        name: "radix-tree",
-        group: "macro",
-        summary: "random operations on a radix tree",
-        sections: &[],
-        settings: &[],
-        build: radix_tree::build,
-    },
-    WorkloadInfo {
-        name: "rbtree",
-        group: "micro",
-        summary: "random operations on a red-black tree",
-        sections: &[],
-        settings: &[],
-        build: rbtree::build,
-    },
-    WorkloadInfo {
-        name: "sdg",
-        group: "micro",
-        summary: "random edges inserted into and removed from a sparse directed graph",
-        sections: &[],
-        settings: &[],
-        build: sdg::build,
-    },
-    WorkloadInfo {
-        name: "smallbank",
-        group: "macro",
-        summary: "SmallBank: six transactions on the accounts of a bank's customers",
         sections: &[|| Box::new(smallbank::SmallBankConfig::default())],
-        settings: &[],
-        build: smallbank::build,
+        ..plain(
+            "macro",
+            "smallbank",
+            "SmallBank: six transactions on the accounts of a bank's customers",
+            smallbank::build,
+        )
     },
+    plain("micro", "sps", "swaps of two random entries of a vector that begin alike", sps::build),
+    plain(
+        "micro",
+        "ssca2",
+        "a scale-free graph built edge by edge, its heaviest edges found, and searched from them",
+        ssca2::build,
+    ),
     WorkloadInfo {
-        name: "sps",
-        group: "micro",
-        summary: "swaps of two random entries of a vector that begin alike",
-        sections: &[],
-        settings: &[],
-        build: sps::build,
-    },
-    WorkloadInfo {
-        name: "ssca2",
-        group: "micro",
-        summary: "a scale-free graph built edge by edge, its heaviest edges found, and searched from them",
-        sections: &[],
-        settings: &[],
-        build: ssca2::build,
-    },
-    WorkloadInfo {
-        name: "tatp",
-        group: "macro",
-        summary: "TATP: seven transactions of a telephone network on its subscribers",
         sections: &[|| Box::new(tatp::TatpConfig::default())],
-        settings: &[],
-        build: tatp::build,
+        ..plain(
+            "macro",
+            "tatp",
+            "TATP: seven transactions of a telephone network on its subscribers",
+            tatp::build,
+        )
     },
     WorkloadInfo {
-        name: "tpcc",
-        group: "macro",
-        summary: "TPC-C: the standard mix of its five transactions on nine tables",
         sections: &[|| Box::new(tpcc::TpccConfig::default())],
-        settings: &[],
-        build: tpcc::build,
+        ..plain(
+            "macro",
+            "tpcc",
+            "TPC-C: the standard mix of its five transactions on nine tables",
+            tpcc::build,
+        )
     },
     WorkloadInfo {
-        name: "tpcc-new-order",
-        group: "macro",
-        summary: "TPC-C: New-Orders alone",
         sections: &[|| Box::new(tpcc::TpccConfig::default())],
         settings: &[("tpcc.mix", "new-order")],
-        build: tpcc::build,
+        ..plain("macro", "tpcc-new-order", "TPC-C: New-Orders alone", tpcc::build)
     },
-    WorkloadInfo {
-        name: "vector",
-        group: "micro",
-        summary: "entries appended to a vector, and random ones updated",
-        sections: &[],
-        settings: &[],
-        build: vector::build,
-    },
-    WorkloadInfo {
-        name: "ycsb",
-        group: "macro",
-        summary: "YCSB as the papers run it: 20 % reads and 80 % updates of a shared key-value store",
-        sections: &[YCSB],
-        settings: &[],
-        build: ycsb::build,
-    },
-    WorkloadInfo {
-        name: "ycsb-a",
-        group: "macro",
-        summary: "YCSB's workload A: half reads, half updates",
-        sections: &[YCSB],
-        settings: &[("ycsb.mix", "a")],
-        build: ycsb::build,
-    },
-    WorkloadInfo {
-        name: "ycsb-b",
-        group: "macro",
-        summary: "YCSB's workload B: 95 % reads, 5 % updates",
-        sections: &[YCSB],
-        settings: &[("ycsb.mix", "b")],
-        build: ycsb::build,
-    },
-    WorkloadInfo {
-        name: "ycsb-c",
-        group: "macro",
-        summary: "YCSB's workload C: reads only",
-        sections: &[YCSB],
-        settings: &[("ycsb.mix", "c")],
-        build: ycsb::build,
-    },
-    WorkloadInfo {
-        name: "ycsb-d",
-        group: "macro",
-        summary: "YCSB's workload D: 95 % reads of the latest records, 5 % insertions",
-        sections: &[YCSB],
-        settings: &[("ycsb.mix", "d")],
-        build: ycsb::build,
-    },
-    WorkloadInfo {
-        name: "ycsb-e",
-        group: "macro",
-        summary: "YCSB's workload E: 95 % short scans, 5 % insertions, in a B+ tree",
-        sections: &[YCSB],
-        settings: &[("ycsb.mix", "e"), ("ycsb.index", "btree")],
-        build: ycsb::build,
-    },
-    WorkloadInfo {
-        name: "ycsb-f",
-        group: "macro",
-        summary: "YCSB's workload F: half reads, half read-modify-writes",
-        sections: &[YCSB],
-        settings: &[("ycsb.mix", "f")],
-        build: ycsb::build,
-    },
+    plain(
+        "micro",
+        "vector",
+        "entries appended to a vector, and random ones updated",
+        vector::build,
+    ),
+    mix(
+        "ycsb",
+        "YCSB as the papers run it: 20 % reads and 80 % updates of a shared key-value store",
+        &[],
+    ),
+    mix("ycsb-a", "YCSB's workload A: half reads, half updates", &[("ycsb.mix", "a")]),
+    mix("ycsb-b", "YCSB's workload B: 95 % reads, 5 % updates", &[("ycsb.mix", "b")]),
+    mix("ycsb-c", "YCSB's workload C: reads only", &[("ycsb.mix", "c")]),
+    mix(
+        "ycsb-d",
+        "YCSB's workload D: 95 % reads of the latest records, 5 % insertions",
+        &[("ycsb.mix", "d")],
+    ),
+    mix(
+        "ycsb-e",
+        "YCSB's workload E: 95 % short scans, 5 % insertions, in a B+ tree",
+        &[("ycsb.mix", "e"), ("ycsb.index", "btree")],
+    ),
+    mix("ycsb-f", "YCSB's workload F: half reads, half read-modify-writes", &[("ycsb.mix", "f")]),
 ];
 
 /// The README, whose example is a test.

@@ -1,6 +1,7 @@
-//! What the workloads do on HOOP's machine, beside what its paper says of its benchmarks: stores per
-//! transaction (Table III) and how much of what is stored is stored again (Table IV). And how much a transaction
-//! stores again itself, beside what MorLog (§II-B) says of the programs of WHISPER.
+//! Measurements of the workloads on HOOP's machine, beside what its paper prints of its benchmarks:
+//! stores per transaction (Table III) and the share of stored words that is stored again (Table
+//! IV). And the share that a transaction stores again itself, beside MorLog's numbers (§II-B) for
+//! the programs of WHISPER.
 //!
 //! Measured on the programs alone: no machine, no time.
 
@@ -61,7 +62,7 @@ const TABLE_III: [(&str, &str, std::ops::RangeInclusive<usize>); 5] = [
     ("hoop-wl-btree", "btree", 2..=12),
 ];
 
-/// What the rows come to here, with items of 64 B and of 1 KB.
+/// Values of the rows here, with items of 64 B and of 1 KB.
 const STORES: [[(usize, f64, usize); 2]; 5] = [
     [(8, 8.5, 9), (8, 69.5, 129)],
     [(8, 10.5, 13), (8, 71.5, 133)],
@@ -89,7 +90,7 @@ fn stores_per_transaction_are_as_documented() {
     }
 }
 
-/// Of the words that 10, 100, 1,000 and 10,000 transactions store, those that they store again, in
+/// Share of the words that 10, 100, 1,000 and 10,000 transactions store which they store again, in
 /// percent: items of 64 B and of 1 KB, then of 64 B with Zipf.
 const STORED_AGAIN: [(&str, [[f64; 4]; 3]); 5] = [
     ("vector", [[0.5, 5.0, 5.9, 6.1], [0.0, 0.6, 0.8, 1.1], [0.6, 6.2, 12.7, 21.0]]),
@@ -118,8 +119,8 @@ fn what_is_stored_again_is_as_documented() {
     }
 }
 
-/// Of the words that a transaction stores, those that it stores more than once, in percent, and of its stores those
-/// that are 32 or more after the one before to the same word.
+/// Share of the words of a transaction that it stores more than once, in percent, and of its stores
+/// the share that are 32 or more after the one before to the same word.
 fn stored_again_within(transactions: &[Vec<Addr>]) -> [f64; 2] {
     let (mut words, mut again, mut stores, mut far) = (0, 0, 0, 0);
     for transaction in transactions {

@@ -29,18 +29,19 @@ use rand_pcg::Pcg64;
 use super::costs;
 use super::keyed::Part;
 use super::layout::{Placed, Plan};
-use super::locking::{self, STRIPES};
+use super::locking::STRIPES;
+use super::operations::{self, Operations};
 use super::structures::keys::{Draw, POPULATION, generator};
 use super::structures::{Arena, Census, Edge, Graph};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Image, mix};
-use graven_machine::program::{Direct, Load, LockId, Program, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Extent, Request, Workload, WorkloadConfig};
+use graven_machine::program::{Direct, Load, LockId, Program, Thread};
+use graven_machine::workload::{Checked, Extent, Request, Workload, WorkloadConfig};
 
 /// Possible successors of a vertex.
 const SUCCESSORS: u64 = 16;
 
-/// Possible edges for each that is there.
+/// Possible edges for each existing one.
 const POSSIBLE: u64 = 2;
 
 pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
@@ -82,8 +83,8 @@ impl Possible {
         self.vertices * self.successors
     }
 
-    /// The edge from `source` to its possible successor `index`: one vertex out of each of so many
-    /// equal stretches of the others, so that all differ.
+    /// The edge from `source` to its possible successor `index`: one vertex out of each of
+    /// `successors` equal stretches of the others, so that all differ.
     fn edge(&self, source: u64, index: u64) -> Edge {
         let bound = |index: u64| index * (self.vertices - 1) / self.successors;
         let (start, end) = (bound(index), bound(index + 1));
@@ -101,7 +102,7 @@ struct Sdg {
     extent: Extent,
 }
 
-/// What is done to an edge.
+/// Operations on an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Toggle,
@@ -110,7 +111,7 @@ enum Action {
     Update,
 }
 
-/// What the operation that draws `percent` (below 100) does.
+/// Returns the action of an operation that draws `percent` (below 100).
 fn action(config: &WorkloadConfig, percent: u32) -> Action {
     match (config.insert_percent, config.remove_percent) {
         (100, 0) => Action::Toggle,
@@ -142,32 +143,22 @@ impl Workload for Sdg {
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let request = &self.plan.request;
         let part = &self.parts[self.plan.part_of(thread)];
-        let operations = request.config.operations_per_transaction as usize;
-        let mut run = Run {
+        let run = Run {
             graph: part.structure,
             arena: *part.arena_of(thread),
             possible: self.possible,
             config: request.config.clone(),
             random: generator(request.seed, thread),
             draw: Draw::new(&request.config, self.possible.vertices),
-            shared: self.plan.is_shared(),
-            actions: Vec::with_capacity(operations),
-            locks: Vec::with_capacity(2 * operations),
         };
-        let transactions = request.transactions_of(thread);
-        spawn(move |thread| {
-            for _ in 0..transactions {
-                run.transaction(thread);
-            }
-        })
+        operations::program(run, request, thread)
     }
 
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         for part in &self.parts {
             let name = format!("sdg at {}", part.structure.root());
-            let mut census = Census::begin(name, image, &part.arenas)?;
-            part.structure.walk(image, &mut census, &mut |_| {})?;
-            census.finish()?;
+            let walk = |census: &mut Census<'_>| part.structure.walk(census, &mut |_| {});
+            Census::audit(name, image, &part.arenas, walk)?;
         }
         Ok(())
     }
@@ -177,7 +168,7 @@ impl Workload for Sdg {
     }
 }
 
-/// What a thread works with.
+/// State of a thread.
 struct Run {
     graph: Graph,
     arena: Arena,
@@ -185,42 +176,32 @@ struct Run {
     config: WorkloadConfig,
     random: Pcg64,
     draw: Draw,
-    shared: bool,
-    actions: Vec<(Action, Edge)>,
-    locks: Vec<LockId>,
 }
 
-impl Run {
-    fn draw(&mut self) -> (Action, Edge) {
+impl Operations for Run {
+    type Operation = (Action, Edge);
+
+    fn draw(&mut self, thread: &mut Thread<'_>) -> (Action, Edge) {
+        // The source, and which of its successors.
+        thread.compute(self.draw.instructions + costs::DRAW);
         let action = action(&self.config, self.random.random_range(0..100));
         let source = self.draw.below(self.possible.vertices, &mut self.random);
         let index = self.random.random_range(0..self.possible.successors);
         (action, self.possible.edge(source, index))
     }
 
-    fn transaction(&mut self, thread: &mut Thread<'_>) {
-        self.actions.clear();
-        self.locks.clear();
-        for _ in 0..self.config.operations_per_transaction {
-            // The source, and which of its successors.
-            thread.compute(self.draw.instructions + costs::DRAW);
-            let (action, edge) = self.draw();
-            self.actions.push((action, edge));
-            if self.shared {
-                self.locks.extend(self.graph.locks_of(edge));
-            }
-        }
-        locking::transaction(thread, &mut self.locks, |thread| {
-            for &(action, edge) in &self.actions {
-                thread.compute(costs::OPERATION);
-                match action {
-                    Action::Toggle => self.graph.toggle(thread, &self.arena, edge),
-                    Action::Insert => self.graph.insert(thread, &self.arena, edge),
-                    Action::Remove => self.graph.remove(thread, &self.arena, edge),
-                    Action::Update => self.graph.update(thread, edge),
-                };
-            }
-        });
+    fn lock(&self, _: &mut Thread<'_>, (_, edge): (Action, Edge), locks: &mut Vec<LockId>) {
+        locks.extend(self.graph.locks_of(edge));
+    }
+
+    #[inline(always)]
+    fn perform(&self, thread: &mut Thread<'_>, (action, edge): (Action, Edge)) {
+        match action {
+            Action::Toggle => self.graph.toggle(thread, &self.arena, edge),
+            Action::Insert => self.graph.insert(thread, &self.arena, edge),
+            Action::Remove => self.graph.remove(thread, &self.arena, edge),
+            Action::Update => self.graph.update(thread, edge),
+        };
     }
 }
 

@@ -6,18 +6,62 @@
 //! thread touches a word that another's unfinished transaction has stored (isolation).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Debug;
 
 use graven_base::config::{ConfigError, OtherTable, Size};
 use graven_base::memory::{Addr, Image, LINE_BYTES};
 use graven_machine::program::{LockId, Op, Program};
 use graven_machine::registry::{Preset, Registry};
 use graven_machine::workload::{
-    Distribution, ElementKind, Request, Sharing, Workload, WorkloadConfig,
+    Checked, Distribution, ElementKind, Request, Sharing, Workload, WorkloadConfig,
 };
+
+/// An image, and the check of the structures in it.
+pub struct Check<'a, C> {
+    image: &'a mut Image,
+    check: C,
+}
+
+impl<'a, T: Debug, C: Fn(&Image) -> Checked<T>> Check<'a, C> {
+    pub fn of(image: &'a mut Image, check: C) -> Self {
+        Check { image, check }
+    }
+
+    /// Replaces one word, expects the check to complain in words that contain `expected`, and puts the word back.
+    pub fn finds(&mut self, at: Addr, value: u64, expected: &str) {
+        let old = self.image.store(at, value);
+        let found = (self.check)(self.image).expect_err("a corrupted word is seen").what;
+        assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
+        self.image.store(at, old);
+        (self.check)(self.image).expect("the word was put back");
+    }
+
+    /// Replaces words in turn by values that a crash could leave there, among them `pointers`, and expects the check to
+    /// end; returns the numbers of corruptions that were seen, and that were made.
+    pub fn ends_on_any_word(
+        &mut self,
+        places: impl Iterator<Item = u64>,
+        pointers: &[u64],
+    ) -> (usize, usize) {
+        let (mut seen, mut tried) = (0, 0);
+        for at in places.map(Addr) {
+            let old = self.image.load(at);
+            let values = [0, old ^ 1, old ^ 64, u64::MAX, u64::MAX - 7];
+            for &value in values.iter().chain(pointers).filter(|&&value| value != old) {
+                self.image.store(at, value);
+                tried += 1;
+                seen += usize::from((self.check)(self.image).is_err());
+            }
+            self.image.store(at, old);
+        }
+        (self.check)(self.image).expect("the words were put back");
+        (seen, tried)
+    }
+}
 
 pub type Build = fn(&Request) -> Result<Box<dyn Workload>, ConfigError>;
 
-/// How often what was issued.
+/// Number of operations of each kind that were issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub transactions: u64,
@@ -219,7 +263,7 @@ pub fn sharing_threads_are_isolated(build: Build) {
 }
 
 /// Shows the image after a transaction, of whose changed words one, in turn each, was lost.
-pub fn lose_each_word(before: &Image, writes: &[(Addr, u64)], mut lost: impl FnMut(Addr, &Image)) {
+fn lose_each_word(before: &Image, writes: &[(Addr, u64)], mut lost: impl FnMut(Addr, &Image)) {
     let last: BTreeMap<Addr, u64> = writes.iter().copied().collect();
     let mut after = before.clone();
     let changes: Vec<(Addr, u64, u64)> = last
@@ -241,37 +285,44 @@ pub fn lost_words_are_seen(build: Build) {
     let config = WorkloadConfig { insert_percent: 45, remove_percent: 45, ..small() };
     let request = request(config, 1, 60);
     let (workload, image) = populated(build, &request);
-    let (mut lost, mut seen) = (0, 0);
-    run(workload.as_ref(), &request, image, |_, before, writes| {
-        lose_each_word(before, writes, |_, image| {
-            lost += 1;
-            seen += u32::from(workload.check(image).is_err());
-        });
-    });
+    let (lost, unseen) = losses(workload.as_ref(), &request, image, |_| true);
     assert!(lost > 100, "{lost} words were lost");
-    assert!(f64::from(seen) > 0.6 * f64::from(lost), "{seen} of {lost} losses were seen");
+    assert!(unseen.len() * 10 < lost * 4, "{} of {lost} losses were not seen", unseen.len());
 }
 
-/// Replaces every so many-th word of a range in turn, if it is not 0, and expects the check to end; returns how many of
-/// the corruptions were seen, of how many.
+/// Runs the programs, and loses each word that a transaction has changed whose stores are `of_interest`. Returns the
+/// number of losses, and the addresses of those that the check does not see.
+pub fn losses(
+    workload: &dyn Workload,
+    request: &Request,
+    image: Image,
+    of_interest: impl Fn(&[(Addr, u64)]) -> bool,
+) -> (usize, Vec<Addr>) {
+    let (mut lost, mut unseen) = (0, Vec::new());
+    run(workload, request, image, |_, before, writes| {
+        if of_interest(writes) {
+            lose_each_word(before, writes, |at, image| {
+                lost += 1;
+                if workload.check(image).is_ok() {
+                    unseen.push(at);
+                }
+            });
+        }
+    });
+    (lost, unseen)
+}
+
+/// Replaces every `step`-th word of a range in turn, if it is not 0, and expects the check to end;
+/// returns the numbers of corruptions that were seen, and that were made.
 pub fn corrupt_each_word(
     workload: &dyn Workload,
     image: &mut Image,
     (range, step): (std::ops::Range<u64>, usize),
-) -> (u32, u32) {
-    let (mut seen, mut tried) = (0, 0);
-    for at in range.clone().step_by(8 * step).map(Addr) {
-        let old = image.load(at);
-        for value in [0, old ^ 1, old ^ 64, range.start, u64::MAX] {
-            if value != old && old != 0 {
-                image.store(at, value);
-                tried += 1;
-                seen += u32::from(workload.check(image).is_err());
-            }
-        }
-        image.store(at, old);
-    }
-    (seen, tried)
+) -> (usize, usize) {
+    let start = range.start;
+    let words = range.step_by(8 * step).filter(|&at| image.load(Addr(at)) != 0);
+    let words: Vec<u64> = words.collect();
+    Check::of(image, |image| workload.check(image)).ends_on_any_word(words.into_iter(), &[start])
 }
 
 fn operations(build: Build, request: &Request) -> Vec<Op> {
@@ -348,12 +399,24 @@ pub fn origins(build: Build, follows: impl Fn(u64, Addr) -> bool) -> (u64, u64) 
     (known, chased)
 }
 
-pub fn parameters_that_do_not_fit_are_refused(build: Build) {
-    let refused = |request: &Request| match build(request) {
+/// Key, value and reason of the refusal of parameters that do not fit.
+pub fn refusal(build: Build, request: &Request) -> (String, String, String) {
+    match build(request) {
         Err(ConfigError::Inconsistent { key, value, why, .. }) => (key, value, why),
         Err(other) => panic!("an unexpected refusal: {other}"),
         Ok(_) => panic!("not refused: {request:?}"),
-    };
+    }
+}
+
+/// Expects that of `of` independent draws `count` are of an event of this probability, to four standard deviations.
+pub fn is_near(count: u32, of: u32, probability: f64, what: &str) {
+    let deviation = (f64::from(of) * probability * (1.0 - probability)).sqrt();
+    let off = (f64::from(count) - f64::from(of) * probability).abs();
+    assert!(off <= 4.0 * deviation, "{what}: {count} of {of}, not {probability}");
+}
+
+pub fn parameters_that_do_not_fit_are_refused(build: Build) {
+    let refused = |request: &Request| refusal(build, request);
     let large = WorkloadConfig { element_bytes: Size::kb(64), ..small() };
     let (key, value, why) = refused(&request(large, 8, 100));
     assert_eq!((key.as_str(), value.as_str()), ("workload.footprint_bytes", "64 KB"));
@@ -473,8 +536,8 @@ macro_rules! contract {
 }
 pub(super) use contract;
 
-/// What one transaction issues at the defaults, 8 threads: loads, stores, stores that change their
-/// word, other instructions. Pinned, since every result on these workloads depends on them.
+/// Operations of one transaction at the defaults, 8 threads: loads, stores, stores that change
+/// their word, other instructions. Pinned, since every result on these workloads depends on them.
 #[test]
 fn the_size_of_a_transaction_is_as_documented() {
     let expected = [

@@ -25,15 +25,15 @@
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-use super::costs;
 use super::layout::{Placed, Plan};
-use super::locking::{self, STRIPES};
+use super::locking::STRIPES;
+use super::operations::{self, Operations};
 use super::structures::Element;
 use super::structures::keys::{Draw, Numbering, generator};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
-use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Extent, Request, Workload};
+use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread};
+use graven_machine::workload::{BrokenInvariant, Checked, Extent, Request, Workload};
 
 /// The lock of the length and of what has been appended.
 const TAIL_LOCK: LockId = STRIPES;
@@ -111,7 +111,7 @@ impl Vector {
     }
 
     /// Every entry below the length is whole and in its place, and there is nothing behind them.
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         let broken = |what| BrokenInvariant { structure: format!("vector at {}", self.root), what };
         let (length, allowed) = (image.load(self.root), self.population..=self.capacity);
         if !allowed.contains(&length) {
@@ -153,27 +153,18 @@ impl Workload for VectorWorkload {
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let request = &self.plan.request;
         let vector = self.vectors[self.plan.part_of(thread)];
-        let operations = request.config.operations_per_transaction;
-        let mut run = Run {
+        let run = Run {
             vector,
             random: generator(request.seed, thread),
             draw: Draw::new(&request.config, vector.population),
             insert_percent: request.config.insert_percent,
             known: vector.population,
             shared: self.plan.is_shared(),
-            operations,
-            actions: Vec::with_capacity(operations as usize),
-            locks: Vec::with_capacity(operations as usize),
         };
-        let transactions = request.transactions_of(thread);
-        spawn(move |thread| {
-            for _ in 0..transactions {
-                run.transaction(thread);
-            }
-        })
+        operations::program(run, request, thread)
     }
 
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         self.vectors.iter().try_for_each(|vector| vector.check(image))
     }
 
@@ -190,7 +181,7 @@ enum Action {
     Update(u64),
 }
 
-/// What a thread works with.
+/// State of a thread.
 struct Run {
     vector: Vector,
     random: Pcg64,
@@ -199,13 +190,13 @@ struct Run {
     /// Entries that the thread knows to be there, and updates.
     known: u64,
     shared: bool,
-    operations: u32,
-    actions: Vec<Action>,
-    locks: Vec<LockId>,
 }
 
-impl Run {
-    fn draw(&mut self) -> Action {
+impl Operations for Run {
+    type Operation = Action;
+
+    fn draw(&mut self, thread: &mut Thread<'_>) -> Action {
+        thread.compute(self.draw.instructions);
         if self.random.random_range(0..100) < self.insert_percent {
             // Where others append as well, it does not know which entry is its own.
             self.known += u64::from(!self.shared);
@@ -214,36 +205,26 @@ impl Run {
         Action::Update(self.draw.below(self.known, &mut self.random))
     }
 
-    fn transaction(&mut self, thread: &mut Thread<'_>) {
-        self.actions.clear();
-        self.locks.clear();
-        for _ in 0..self.operations {
-            thread.compute(self.draw.instructions);
-            let action = self.draw();
-            self.actions.push(action);
-            if self.shared {
-                self.locks.push(match action {
-                    Action::Append => TAIL_LOCK,
-                    Action::Update(index) => (index % u64::from(STRIPES)) as LockId,
-                });
-            }
-        }
-        locking::transaction(thread, &mut self.locks, |thread| {
-            for &action in &self.actions {
-                thread.compute(costs::OPERATION);
-                match action {
-                    Action::Append => self.vector.append(thread),
-                    Action::Update(index) => self.vector.update(thread, index),
-                }
-            }
+    fn lock(&self, _: &mut Thread<'_>, action: Action, locks: &mut Vec<LockId>) {
+        locks.push(match action {
+            Action::Append => TAIL_LOCK,
+            Action::Update(index) => (index % u64::from(STRIPES)) as LockId,
         });
+    }
+
+    #[inline(always)]
+    fn perform(&self, thread: &mut Thread<'_>, action: Action) {
+        match action {
+            Action::Append => self.vector.append(thread),
+            Action::Update(index) => self.vector.update(thread, index),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{populated, request, run};
+    use crate::testing::{Check, populated, request, run};
     use graven_base::config::Size;
     use graven_machine::workload::{Sharing, WorkloadConfig};
     use proptest::prelude::*;
@@ -336,20 +317,19 @@ mod tests {
         let vector = vector(64);
         let mut image = filled(&vector);
         vector.append(&mut Direct::new(&mut image));
-        let mut check_finds = |at: Ptr, value: u64, expected: &str| {
-            let old = image.store(at.addr, value);
-            let found = vector.check(&image).expect_err("it is seen").what;
-            assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
-            image.store(at.addr, old);
-        };
-        check_finds(vector.length(), 3, "its length is 3, not in 4..=60");
-        check_finds(vector.length(), 61, "its length is 61, not in 4..=60");
-        check_finds(vector.length(), u64::MAX, "not in 4..=60");
+        let mut check = Check::of(&mut image, |image| vector.check(image));
+        check.finds(vector.length().addr, 3, "its length is 3, not in 4..=60");
+        check.finds(vector.length().addr, 61, "its length is 61, not in 4..=60");
+        check.finds(vector.length().addr, u64::MAX, "not in 4..=60");
         // An entry whose length was lost, and a length whose entry was.
-        check_finds(vector.length(), 4, "it has 4 entries, but the word at 0x1140 is set");
-        check_finds(vector.length(), 6, "entry 5: element at 0x1180 is torn: word 1 of key 0");
-        check_finds(vector.entry(2).word(3), 0, "entry 2: element at 0x10c0 is torn: word 3");
-        check_finds(vector.entry(59).word(7), 9, "it has 5 entries, but the word at 0x1f38 is set");
+        check.finds(vector.length().addr, 4, "it has 4 entries, but the word at 0x1140 is set");
+        check.finds(vector.length().addr, 6, "entry 5: element at 0x1180 is torn: word 1 of key 0");
+        check.finds(vector.entry(2).word(3).addr, 0, "entry 2: element at 0x10c0 is torn: word 3");
+        check.finds(
+            vector.entry(59).word(7).addr,
+            9,
+            "it has 5 entries, but the word at 0x1f38 is set",
+        );
         let mut image = filled(&vector);
         let twin = image.load_line(vector.entry(1).addr.line());
         for (i, word) in (0..).zip(twin) {

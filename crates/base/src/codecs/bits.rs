@@ -38,7 +38,7 @@ impl Code {
         self.len
     }
 
-    /// Whether there is nothing to store.
+    /// Returns true if there is nothing to store.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.len == 0
@@ -83,7 +83,7 @@ impl Bits {
         self.len
     }
 
-    /// Whether nothing was pushed.
+    /// Returns true if nothing was pushed.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -168,7 +168,7 @@ impl Reader<'_> {
         value & low(len)
     }
 
-    /// How many bits were read.
+    /// Number of bits that were read.
     #[inline]
     pub const fn position(&self) -> u32 {
         self.at

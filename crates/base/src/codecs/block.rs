@@ -28,7 +28,7 @@ const TAG_SHIFT: u32 = DATA_CELLS % 64;
 const TAGS: [u8; 6] = [0b000, 0b111, 0b001, 0b110, 0b010, 0b101];
 
 choice! {
-    /// Which compressors a memory module has.
+    /// Compressors of a memory module.
     pub enum Codec {
         /// None: data are stored as they are.
         Raw = "none",
@@ -40,12 +40,12 @@ choice! {
 }
 
 impl Codec {
-    /// Whether blocks are compressed.
+    /// Returns true if blocks are compressed.
     pub const fn compresses(self) -> bool {
         !matches!(self, Codec::Raw)
     }
 
-    /// Whether log data may be coded by DLDC.
+    /// Returns true if log data may be coded by DLDC.
     pub const fn has_dldc(self) -> bool {
         matches!(self, Codec::Slde)
     }
@@ -59,12 +59,12 @@ pub struct Block {
     used: u8,
 }
 
-/// What encoding made of a line.
+/// Size of an encoded line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodedSize {
     /// Bits of the codes with their tags; 512 for a raw block.
     pub bits: u32,
-    /// How the cells are used.
+    /// Use of the cells.
     pub level: Level,
 }
 
@@ -72,7 +72,7 @@ impl EncodedSize {
     /// A block that is stored as it is.
     pub const RAW: EncodedSize = EncodedSize { bits: BLOCK_BITS, level: Level::Whole };
 
-    /// Whether the block is stored as it is.
+    /// Returns true if the block is stored as it is.
     pub const fn is_raw(self) -> bool {
         self.bits == BLOCK_BITS
     }
@@ -101,7 +101,7 @@ impl Block {
         mask
     }
 
-    /// What the cells hold after this block was written over another.
+    /// Returns the content of the cells after this block was written over another.
     #[inline]
     pub fn over(&self, old: &Block) -> Block {
         let used = self.used();
@@ -197,7 +197,7 @@ pub fn encode(
     (Block::new(&Bits::of_line(line), Level::Whole, 0), EncodedSize::RAW)
 }
 
-/// What is read back of a line, clean bytes of words that are coded by DLDC being zero.
+/// Returns the line as it is read back: clean bytes of words that are coded by DLDC are zero.
 pub fn decode(block: &Block, codings: &Codings) -> LineData {
     let (planes, level) = block.level();
     let bits = expansion::contract(level.unwrap_or(Level::Whole), &planes);

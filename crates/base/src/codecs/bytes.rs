@@ -8,7 +8,7 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 /// they lie side by side from byte 0 on ("compress" of Hacker's Delight §7-4, on bytes).
 static MOVES: [[u64; 4]; 256] = moves();
 
-/// How many bytes a set has.
+/// Number of bytes in each set.
 static COUNTS: [u8; 256] = counts();
 
 const fn counts() -> [u8; 256] {
@@ -79,8 +79,8 @@ pub(super) fn expand(packed: u64, set: u8) -> u64 {
     word & mask
 }
 
-/// How many bytes the set has; without it a population count takes a dozen instructions on a host for
-/// which the compiler may not assume one.
+/// Counts the bytes of a set by a table: where the compiler may not assume a population count,
+/// computing it takes a dozen instructions.
 #[inline]
 pub(super) fn count(set: u8) -> u32 {
     u32::from(COUNTS[set as usize])
@@ -100,7 +100,8 @@ const fn widths() -> [u8; 64] {
     table
 }
 
-/// Whether a number is 8- (bit 0), 16- (bit 1), 32-bit sign-extended (bit 2).
+/// Returns the widths from which a number can be sign-extended: bit 0 for 8, bit 1 for 16, bit 2
+/// for 32 bits.
 #[inline]
 pub(super) fn signed_widths(word: u64) -> u8 {
     let size = word ^ (word as i64 >> 63) as u64;

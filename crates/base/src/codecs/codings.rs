@@ -3,7 +3,7 @@
 use super::slde::{self, Coding};
 use crate::memory::{WORDS_PER_LINE, WordMask};
 
-/// How each word of a line is coded; by default all by FPC.
+/// Codings of the words of a line; by default all by FPC.
 ///
 /// This is what the encoding type flags and dirty flags of the log entries in a line say, kept beside the
 /// line, so that no codec needs to know where the entries have them.
@@ -11,9 +11,9 @@ use crate::memory::{WORDS_PER_LINE, WordMask};
 pub struct Codings {
     /// Dirty flags of the words that are coded by DLDC; 0 elsewhere.
     dirty: [u8; WORDS_PER_LINE],
-    /// Which words are coded by DLDC.
+    /// Words that are coded by DLDC.
     dldc: WordMask,
-    /// Which of these without a pattern.
+    /// Words of these that have no pattern.
     raw: WordMask,
 }
 
@@ -21,7 +21,7 @@ impl Codings {
     /// All words by FPC.
     pub const FPC: Codings = Codings { dirty: [0; 8], dldc: 0, raw: 0 };
 
-    /// How word `index` (0..8) is coded.
+    /// Coding of word `index` (0..8).
     #[inline]
     pub const fn get(&self, index: usize) -> Coding {
         let dirty = self.dirty[index];
@@ -63,13 +63,13 @@ impl Codings {
         self.dirty[index]
     }
 
-    /// Whether a word is coded by DLDC without a pattern.
+    /// Returns true if a word is coded by DLDC without a pattern.
     #[inline]
     pub(super) const fn is_raw(&self, index: usize) -> bool {
         self.raw >> index & 1 == 1
     }
 
-    /// Which words are coded by DLDC.
+    /// Words that are coded by DLDC.
     #[inline]
     pub const fn dldc(&self) -> WordMask {
         self.dldc

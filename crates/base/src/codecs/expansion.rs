@@ -31,7 +31,7 @@ pub const BLOCK_BITS: u32 = 512;
 /// (MorLog Table III).
 pub const CHEAPEST_FIRST: [u8; 8] = [0b111, 0b000, 0b001, 0b110, 0b010, 0b101, 0b011, 0b100];
 
-/// How many states of a cell are in use.
+/// Number of states of a cell that are in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Level {

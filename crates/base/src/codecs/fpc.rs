@@ -33,7 +33,7 @@ pub const WORST_BITS: u32 = PREFIX_BITS + 64;
 /// Bits whose equality with the bit below them makes both halves 16-bit sign-extended.
 const HALVES: u64 = 0xffff_0000_ffff_0000;
 
-/// What a word looks like; the discriminant is the prefix.
+/// Forms of a word; the discriminant is the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Pattern {
@@ -116,7 +116,7 @@ pub fn code(word: u64) -> Code {
     Code::new(prefix as u64, PREFIX_BITS, payload, PAYLOAD_BITS[prefix])
 }
 
-/// Where a payload comes from: bits of the word shifted down, and of the upper of two halves.
+/// Source of a payload: bits of the word shifted down, and of the upper of two halves.
 struct Source {
     shift: u32,
     low: u64,

@@ -1,5 +1,5 @@
-//! How words and lines are coded for memory cells: MorLog's selective log data encoding (SLDE, ISCA'20
-//! §IV) and what it stands on.
+//! Coding of words and lines for memory cells: MorLog's selective log data encoding (SLDE, ISCA'20
+//! §IV) and its parts.
 //!
 //! | file | what | source |
 //! |---|---|---|

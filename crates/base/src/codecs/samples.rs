@@ -3,8 +3,8 @@
 use super::slde::{Coding, choose, choose_pair};
 use super::{Codings, dldc};
 
-/// What a word of a sampled line is made of: a seed, two bits of shape for each byte, the pattern, the dirty flags of
-/// its bytes, and the way in which its coding is chosen. Any values will do.
+/// Choices that make a word of a sampled line: a seed, two bits of shape for each byte, the
+/// pattern, the dirty flags of its bytes, and the selector of its coding. All values are valid.
 pub type Choice = (u64, u64, u8, u8, u8);
 
 /// A word close to pattern `shape` modulo 16, or any.

@@ -12,7 +12,7 @@
 //! - Of the two words of an entry, the one whose DLDC code makes the total smaller is coded so; if they
 //!   are equal, the redo word (as in Fig. 11).
 //! - The values of the flag: 0 FPC, 1 DLDC, 2 DLDC without a pattern for a redo entry; for an undo+redo
-//!   entry this is said of the redo word, and 3 and 4 are 1 and 2 for the undo word.
+//!   entry this is the flag of the redo word, and 3 and 4 are 1 and 2 for the undo word.
 
 use super::bytes;
 use super::{dldc, fpc};
@@ -25,7 +25,7 @@ pub const PAIR_FLAG_BITS: u32 = 3;
 /// Bits of the encoding type flag of a redo entry (§IV-B).
 pub const REDO_FLAG_BITS: u32 = 2;
 
-/// How a word is coded.
+/// Coding of a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coding {
     /// By FPC: all of it.
@@ -33,18 +33,18 @@ pub enum Coding {
     Fpc,
     /// By a DLDC pattern: its dirty bytes.
     Dldc {
-        /// Which bytes are dirty.
+        /// Dirty bytes.
         dirty: u8,
     },
     /// By DLDC without a pattern: its dirty bytes as they are.
     DldcRaw {
-        /// Which bytes are dirty.
+        /// Dirty bytes.
         dirty: u8,
     },
 }
 
 impl Coding {
-    /// Whether clean bytes are dropped.
+    /// Returns true if clean bytes are dropped.
     #[inline]
     pub const fn is_dldc(self) -> bool {
         !matches!(self, Coding::Fpc)
@@ -105,7 +105,7 @@ pub fn choose_pair(undo: u64, redo: u64, dirty: u8) -> (Coding, Coding) {
     )
 }
 
-/// What is read back of a word: all of it, or its dirty bytes with zeros in the clean ones.
+/// Returns a word as it is read back: all of it, or its dirty bytes with zeros in the clean ones.
 #[inline]
 pub const fn kept(word: u64, coding: Coding) -> u64 {
     match coding {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Config;
 
-/// Where a value came from.
+/// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A paper's table or section.
@@ -40,7 +40,7 @@ pub struct Annotation {
     pub value: String,
     /// Unit of the value; empty for choices, switches and pure numbers. A size carries its own.
     pub unit: &'static str,
-    /// Where the value is from.
+    /// Origin of the value.
     pub source: Source,
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, said so that a person can mend it.
+//! Errors in a configuration, with the remedy.
 
 use thiserror::Error;
 use toml::Value;
@@ -33,17 +33,17 @@ pub enum ConfigError {
         key: String,
         /// The value as given.
         value: String,
-        /// What is accepted.
+        /// Accepted values.
         allowed: String,
     },
     /// Values that are each in range but do not fit each other.
     #[error("{origin}: `{key}` = {value} does not fit: {why}")]
     Inconsistent {
-        /// Where the value is from.
+        /// Origin of the value.
         origin: String,
         /// The key.
         key: String,
-        /// Its value.
+        /// The value.
         value: String,
         /// With what it collides, and what would do.
         why: String,

@@ -1,10 +1,10 @@
 //! Configuration: typed sections, filled from a preset or a file, then from single settings.
 //!
-//! A file is TOML with one table per section. A value may be plain (`count = 8`) or say where it is
-//! from: `count = { value = 8, source = "Silo Table II" }`; what a paper leaves open is
-//! `{ value = 15.0, assumed = "why" }`. Beside the tables a file may have a `title`, and `extends`: the
-//! machine whose values hold where the file says nothing (whoever reads the file resolves it). Tables that hold
-//! no parameters are somebody else's ([`OtherTable`]).
+//! A file is TOML with one table per section. A value may be plain (`count = 8`) or name its
+//! source: `count = { value = 8, source = "Silo Table II" }`; a choice that a paper leaves open is
+//! `{ value = 15.0, assumed = "why" }`. Beside the tables a file may have a `title`, and `extends`:
+//! the machine whose values hold where the file is silent (the reader of the file resolves it).
+//! Tables that hold no parameters belong to others ([`OtherTable`]).
 //!
 //! Everything is checked before anything runs: unknown tables and keys, types and ranges here, and values that
 //! do not fit each other by whoever declares them ([`Config::inconsistent`]).
@@ -46,7 +46,7 @@ pub struct Config {
 #[derive(Debug)]
 struct Values {
     sections: Vec<Box<dyn Section>>,
-    /// Where the section of each type is.
+    /// Places of the sections, by type.
     places: Arc<FxHashMap<TypeId, usize>>,
     settings: BTreeMap<String, Setting>,
     next_order: usize,
@@ -55,9 +55,9 @@ struct Values {
 /// A table of a machine's file that holds no parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct OtherTable {
-    /// Its name.
+    /// The table's name.
     pub name: &'static str,
-    /// Its keys, for messages.
+    /// The table's keys, for messages.
     pub keys: &'static [&'static str],
 }
 
@@ -105,8 +105,8 @@ impl Config {
         Ok(())
     }
 
-    /// Takes what the tables of a file say over what is there; `file` is its name, for messages, and `others` are
-    /// tables that it may have beside those of parameters.
+    /// Overlays the values with those of the tables of a file; `file` is its name, for messages,
+    /// and `others` are tables that it may have beside those of parameters.
     ///
     /// # Errors
     /// Names the file, the key, the value and what is allowed.
@@ -318,7 +318,7 @@ impl Config {
         self.values.sections.iter().map(AsRef::as_ref)
     }
 
-    /// Where the value of `section.key` is from; `None` if there is no such key.
+    /// Returns the origin of the value of `section.key`; `None` if the key does not exist.
     pub fn source(&self, path: &str) -> Option<&Source> {
         let (section, key) = path.split_once('.')?;
         self.sections().find(|s| s.name() == section)?.get(key)?;

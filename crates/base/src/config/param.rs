@@ -6,12 +6,12 @@ use std::ops::RangeInclusive;
 
 use toml::Value;
 
-/// What one parameter is, for documentation and for the record of a result.
+/// Description of a parameter, for documentation and for the record of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Name within its section.
     pub key: &'static str,
-    /// What it means.
+    /// Meaning of the parameter.
     pub doc: &'static str,
     /// Unit of the value; empty for choices and switches.
     pub unit: &'static str,
@@ -34,9 +34,9 @@ pub enum Refusal {
 pub trait Section: Any + Debug + Send + Sync {
     /// The table's name.
     fn name(&self) -> &'static str;
-    /// What the group is about.
+    /// Subject of the group.
     fn doc(&self) -> &'static str;
-    /// Its parameters in the order of declaration.
+    /// Parameters of the group in the order of declaration.
     fn fields(&self) -> Vec<Field>;
     /// The current value of a parameter.
     fn get(&self, key: &str) -> Option<Value>;
@@ -53,7 +53,7 @@ pub trait Section: Any + Debug + Send + Sync {
 
 /// A type that can be a parameter's value.
 pub trait Param: Sized {
-    /// What restricts the values further than the type does.
+    /// Restriction of the values, beyond that of the type.
     type Limits;
     /// Takes a value from a file or an argument; `None` if it is not of this type or out of limits.
     fn accept(value: &Value, limits: &Self::Limits) -> Option<Self>;

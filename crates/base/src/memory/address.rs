@@ -11,7 +11,7 @@ pub const WORDS_PER_LINE: usize = (LINE_BYTES / WORD_BYTES) as usize;
 /// Bytes of one media line, the unit in which a PM device reads and programs its cells.
 pub const MEDIA_LINE_BYTES: u64 = 256;
 
-/// Which of the eight words of a line are meant: bit `i` is word `i`.
+/// Set of words of a line: bit `i` is word `i`.
 pub type WordMask = u8;
 
 /// The words of a mask, in order.
@@ -84,13 +84,13 @@ impl Addr {
         1 << self.word_in_line()
     }
 
-    /// Whether a word may be loaded or stored here.
+    /// Returns true if a word may be loaded or stored here.
     #[inline]
     pub const fn is_word_aligned(self) -> bool {
         self.0.is_multiple_of(WORD_BYTES)
     }
 
-    /// Whether so many words may be loaded or stored here that all lie in one line.
+    /// Returns true if `count` words from here on may be loaded or stored, and all lie in one line.
     #[inline]
     pub const fn has_words_in_line(self, count: usize) -> bool {
         self.is_word_aligned() && self.0 % LINE_BYTES + count as u64 * WORD_BYTES <= LINE_BYTES

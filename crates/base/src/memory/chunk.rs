@@ -43,7 +43,7 @@ impl HostMemory {
         HostMemory::Mapped(map)
     }
 
-    /// Where its words are.
+    /// Returns the place of its words.
     fn words(&mut self) -> NonNull<[u64]> {
         let (first, words) = match self {
             HostMemory::Heap(words) => (words.as_mut_ptr(), words.len()),
@@ -77,12 +77,12 @@ unsafe impl Send for Chunk {}
 #[allow(unsafe_code)]
 unsafe impl Sync for Chunk {}
 
-/// What a chunk takes when it is first written to.
+/// Memory that a chunk takes when it is first written to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
-    /// Its words.
+    /// Number of words.
     pub(super) words: usize,
-    /// Whether it is about to be written from end to end.
+    /// True if it is about to be written from end to end.
     pub(super) dense: bool,
 }
 
@@ -99,12 +99,12 @@ impl Chunk {
         Chunk { words: memory.words(), owned: true, memory: Some(Arc::new(memory)) }
     }
 
-    /// Whether it was ever written.
+    /// Returns true if it was ever written.
     pub(super) fn is_present(&self) -> bool {
         self.memory.is_some()
     }
 
-    /// Its words; none if it was never written.
+    /// Words of the chunk; none if it was never written.
     #[inline]
     pub(super) fn words(&self) -> &[u64] {
         // SAFETY: `memory` keeps the words for as long as the chunk exists, or they are an empty slice. Whoever writes to
@@ -115,7 +115,7 @@ impl Chunk {
         }
     }
 
-    /// Its words, to be written: it has memory of its own afterwards.
+    /// Words of the chunk, to be written: it has memory of its own afterwards.
     #[inline]
     pub(super) fn words_mut(&mut self, demand: Demand) -> &mut [u64] {
         if !self.owned {

@@ -21,7 +21,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Of so many bits, from bit `shift` of the word on.
+    /// Makes a field of `bits` bits, from bit `shift` of the word on.
     ///
     /// # Panics
     /// It has no bits, or does not end within 64.
@@ -38,7 +38,7 @@ impl Field {
         Field::new(name, bits, self.end())
     }
 
-    /// How many bits it has.
+    /// Number of bits.
     pub const fn bits(self) -> u32 {
         self.bits
     }
@@ -77,7 +77,7 @@ impl Field {
         word >> self.shift & self.max()
     }
 
-    /// Whether a word has its only bit set.
+    /// Returns true if a word has the only bit of this field set.
     #[inline]
     pub const fn is_set(self, word: u64) -> bool {
         assert!(self.bits == 1, "a flag has one bit");

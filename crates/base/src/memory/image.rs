@@ -15,7 +15,7 @@ const CHUNK_BITS: u32 = 21;
 /// The same of a small image, which may be made and copied thousands of times a second.
 const SMALL_CHUNK_BITS: u32 = 12;
 
-/// Images of so many bytes are small.
+/// Largest size of a small image.
 const SMALL_BYTES: u64 = 64 << 20;
 
 /// Bytes that a comparison looks at in one step: chunks of any size are multiples of it.
@@ -29,7 +29,7 @@ pub struct Image {
     chunk_bits: u32,
     /// The last word of a chunk.
     last_word: u64,
-    /// Whether chunks that are written are about to be so from end to end.
+    /// True if chunks that are written are about to be so from end to end.
     dense: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Which of them an address lies in.
+    /// Returns the number of the chunk in which an address lies.
     #[inline]
     pub fn of(self, addr: Addr) -> usize {
         (addr.0 >> self.chunk_bits) as usize % self.count
@@ -63,17 +63,17 @@ impl Image {
         Self::default()
     }
 
-    /// The same, for addresses below so many bytes; those above are possible, too.
+    /// Makes an image for addresses below `bytes`; higher ones are possible, too.
     pub fn of_bytes(bytes: u64) -> Self {
         Self::of_chunks(chunk_bits(bytes))
     }
 
-    /// Host memory that an image of so many bytes takes at a time, in bytes.
+    /// Host memory that an image for addresses below `bytes` takes at a time, in bytes.
     pub fn chunk_bytes_of(bytes: u64) -> u64 {
         1 << chunk_bits(bytes)
     }
 
-    /// Host memory that an image takes to list its chunks, for addresses below so many bytes, in bytes.
+    /// Host memory that an image takes to list its chunks, for addresses below `bytes`, in bytes.
     pub fn list_bytes_of(bytes: u64) -> u64 {
         // A list that grows is copied into one of twice the size.
         3 * bytes.div_ceil(Image::chunk_bytes_of(bytes)) * size_of::<Chunk>() as u64
@@ -135,7 +135,7 @@ impl Image {
         self.chunk(chunk).get(word).copied().unwrap_or(0)
     }
 
-    /// Replaces the word at a word-aligned address and returns what was there.
+    /// Replaces the word at a word-aligned address and returns the former one.
     #[inline]
     pub fn store(&mut self, addr: Addr, value: u64) -> u64 {
         assert!(addr.is_word_aligned(), "unaligned store at {addr}");
@@ -148,8 +148,8 @@ impl Image {
         Parts { chunk_bits: self.chunk_bits, count }
     }
 
-    /// Stores words, each batch on a thread of its own, and returns what was there. Batch `i` has the words of
-    /// part `i` ([`Image::parts`]), in the order of their addresses.
+    /// Stores words, each batch on a thread of its own, and returns the former ones. Batch `i` has
+    /// the words of part `i` ([`Image::parts`]), in the order of their addresses.
     pub fn store_parallel(&mut self, batches: &[Vec<(Addr, u64)>]) -> Vec<Vec<u64>> {
         let last = batches.iter().filter_map(|b| b.last()).map(|&(addr, _)| self.locate(addr).0);
         let needed = last.max().map_or(0, |chunk| chunk + 1);
@@ -198,7 +198,7 @@ impl Image {
         stored.into_iter().map(put_back).collect()
     }
 
-    /// So many words from an aligned address on, none of them behind the line.
+    /// Loads `N` words from an aligned address on, none of them behind the line.
     #[inline]
     pub fn load_words<const N: usize>(&self, addr: Addr) -> [u64; N] {
         assert!(addr.has_words_in_line(N), "no {N} words of a line at {addr}");
@@ -207,7 +207,8 @@ impl Image {
         words.copied().unwrap_or([0; N])
     }
 
-    /// How many words, `stride` bytes apart from an aligned address on, are zero before the first that is not; of `most`.
+    /// Counts the words, `stride` bytes apart from an aligned address on, that are zero before the
+    /// first that is not; of `most`.
     pub fn zeros(&self, first: Addr, stride: u64, most: u64) -> u64 {
         assert!(stride > 0 && stride.is_multiple_of(WORD_BYTES), "words are not {stride} B apart");
         let mut zeros = 0;
@@ -226,7 +227,8 @@ impl Image {
         most
     }
 
-    /// So many words from an aligned address on, if they lie in a part of the image that has been written.
+    /// Returns `words` words from an aligned address on, if they lie in a part of the image that
+    /// has been written.
     #[inline]
     pub fn written_words(&self, addr: Addr, words: usize) -> Option<&[u64]> {
         assert!(addr.is_word_aligned(), "unaligned load at {addr}");
@@ -389,7 +391,7 @@ impl Image {
         bits
     }
 
-    /// Which words of the chunk that begins there lie in `[start, end)`.
+    /// Words of the chunk that begins at `base` that lie in `[start, end)`.
     fn words_of_chunk(&self, base: u64, start: Addr, end: Addr) -> Range<usize> {
         let place = |addr: Addr| {
             let inside = addr.0.clamp(base, base + self.chunk_bytes()) - base;
@@ -416,7 +418,7 @@ fn chunk_bits(bytes: u64) -> u32 {
     if bytes <= SMALL_BYTES { SMALL_CHUNK_BITS } else { CHUNK_BITS }
 }
 
-/// What one word contributes to [`Image::digest`]; a zero word contributes nothing.
+/// Contribution of one word to [`Image::digest`]; none of a zero word.
 #[inline]
 pub fn word_digest(addr: Addr, word: u64) -> u64 {
     if word == 0 { 0 } else { spread(word, addr.0) }
@@ -451,7 +453,7 @@ mod tests {
         assert!(small.host_bytes() < large.host_bytes());
     }
 
-    /// What is done to one of several images.
+    /// Steps of a test on one of several images.
     #[derive(Clone, Debug)]
     enum Step {
         Store(Addr, u64),

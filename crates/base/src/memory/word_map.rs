@@ -3,7 +3,7 @@
 use super::{Addr, WORD_BYTES};
 use crate::bits::ones;
 
-/// No piece is there.
+/// Stands for a piece that is absent.
 const NOWHERE: u32 = u32::MAX;
 
 /// Numbers that are close to each other are not, multiplied by this (2^64 over the golden ratio).
@@ -21,19 +21,19 @@ const PIECE_BYTES: u64 = PIECE_WORDS as u64 * WORD_BYTES;
 pub struct WordMap<V> {
     pieces: Vec<Piece>,
     values: Vec<V>,
-    /// Where each piece is, or [`NOWHERE`]: at the first place that is free, from the one on that its number spreads to. The
-    /// table has a power of two of places, twice as many as there are pieces at least.
+    /// Place of each piece, or [`NOWHERE`]: the first free one from that on to which its number
+    /// spreads. The table has a power of two of places, at least twice as many as there are pieces.
     table: Vec<u32>,
-    /// Where the piece is that was asked for last.
+    /// Place of the piece that was asked for last.
     newest: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Piece {
     number: u64,
-    /// Of which words there is a value, as bits.
+    /// Words that have a value, as bits.
     known: u64,
-    /// Where it is, by word; of no account where there is none.
+    /// Place of the value, by word; arbitrary for a word without one.
     places: [u32; PIECE_WORDS],
 }
 
@@ -45,7 +45,7 @@ fn locate(addr: Addr) -> (u64, usize) {
 }
 
 impl<V: Copy> WordMap<V> {
-    /// An empty map that has room for so many words, and for words in so many pieces of memory.
+    /// Makes an empty map that has room for `words` words, in `pieces` pieces of memory.
     pub fn with_capacity(words: usize, pieces: usize) -> WordMap<V> {
         WordMap {
             pieces: Vec::with_capacity(pieces),
@@ -55,7 +55,7 @@ impl<V: Copy> WordMap<V> {
         }
     }
 
-    /// Where a piece is, if it is there.
+    /// Finds the place of a piece.
     #[inline]
     fn find(&self, number: u64) -> Option<usize> {
         match self.pieces.get(self.newest) {
@@ -64,7 +64,7 @@ impl<V: Copy> WordMap<V> {
         }
     }
 
-    /// Where a piece is, or else the place of the table where that belongs.
+    /// Finds the place of a piece, or else the place of the table where it belongs.
     #[inline]
     fn look_up(&self, number: u64) -> Result<usize, usize> {
         let mask = self.table.len() - 1;
@@ -140,12 +140,12 @@ impl<V: Copy> WordMap<V> {
         }
     }
 
-    /// How many words have a value.
+    /// Number of words that have a value.
     pub fn len(&self) -> usize {
         self.pieces.iter().map(|piece| piece.known.count_ones() as usize).sum()
     }
 
-    /// Whether no word has one.
+    /// Returns true if no word has a value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

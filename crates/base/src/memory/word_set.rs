@@ -18,7 +18,7 @@ impl WordSet {
         (Addr(word / bits * WORD_BYTES), 1 << (word % bits))
     }
 
-    /// Whether a word is in it.
+    /// Returns true if a word is in it.
     #[inline]
     pub fn contains(&self, addr: Addr) -> bool {
         let (at, bit) = Self::locate(addr);
@@ -36,7 +36,7 @@ impl WordSet {
         }
     }
 
-    /// Takes a word out; returns whether it was there.
+    /// Removes a word; returns true if it was in the set.
     #[inline]
     pub fn remove(&mut self, addr: Addr) -> bool {
         if self.count == 0 {

@@ -5,7 +5,7 @@ mod distribution;
 pub use crate::of_distribution;
 pub use distribution::{Distribution, Latency};
 
-/// What kind of number a statistic is.
+/// Kinds of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Something counted; adds up over phases.
@@ -21,18 +21,18 @@ pub enum Kind {
 /// Declaration of one statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declaration {
-    /// Its name; `core*.x` stands for one per core, `bank*.x` for one per bank.
+    /// Name; `core*.x` stands for one per core, `bank*.x` for one per bank.
     pub name: &'static str,
     /// Unit.
     pub unit: &'static str,
     /// Kind of number.
     pub kind: Kind,
-    /// What it means.
+    /// Meaning.
     pub description: &'static str,
 }
 
 impl Declaration {
-    /// In a line.
+    /// Declares a statistic.
     pub const fn new(
         name: &'static str,
         unit: &'static str,
@@ -41,6 +41,29 @@ impl Declaration {
     ) -> Declaration {
         Declaration { name, unit, kind, description }
     }
+}
+
+/// Declares statistics in a table: name, kind of number, unit, and what each means.
+///
+/// ```
+/// use graven_base::stats::{Declaration, Kind};
+/// const ALL: &[Declaration] = graven_base::declarations! {
+///     /// Instructions per cycle, summed over cores.
+///     "ipc": Ratio, "instructions/cycle";
+/// };
+/// assert_eq!((ALL[0].name, ALL[0].kind), ("ipc", Kind::Ratio));
+/// assert_eq!(ALL[0].description, "Instructions per cycle, summed over cores.");
+/// ```
+#[macro_export]
+macro_rules! declarations {
+    ($($(#[doc = $doc:literal])+ $name:literal: $kind:ident, $unit:literal;)*) => {
+        &[$($crate::stats::Declaration {
+            name: $name,
+            unit: $unit,
+            kind: $crate::stats::Kind::$kind,
+            description: concat!($($doc),+).trim_ascii(),
+        },)*]
+    };
 }
 
 /// A set of plain counters, as [`counters!`](crate::counters) declares it.
@@ -209,9 +232,9 @@ pub fn ratio(a: u64, b: u64) -> f64 {
 /// A statistic that is derived from counters when a record is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Derived {
-    /// Its declaration.
+    /// Declaration.
     pub declaration: Declaration,
-    /// Its value; the machine's counters are there beside those of its owner.
+    /// Value; the machine's counters are given beside those of its owner.
     pub of: fn(&Counts) -> f64,
 }
 
@@ -236,12 +259,12 @@ impl Energy {
         Energy { femtojoule: (pj * 1000.0).round() as u64 }
     }
 
-    /// So many femtojoule.
+    /// Energy of `femtojoule` fJ.
     pub const fn femtojoule(femtojoule: u64) -> Energy {
         Energy { femtojoule }
     }
 
-    /// So many times as much.
+    /// Returns `n` times the energy.
     #[inline]
     pub const fn times(self, n: u64) -> Energy {
         Energy { femtojoule: self.femtojoule * n }

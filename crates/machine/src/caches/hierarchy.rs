@@ -16,9 +16,10 @@ use graven_base::host;
 use graven_base::memory::LineAddr;
 use graven_base::time::Cycle;
 
-/// How an access went. An access that hits is counted where it does; one that no cache can answer is counted by whoever finds
-/// out whether the line is on its way already: as a miss, which has it fetched ([`Hierarchy::count_miss`]), or as one that joins
-/// a fetch ([`Hierarchy::count_join`]).
+/// Result of an access. An access that hits is counted where it does; one that no cache can answer
+/// is counted by the caller that finds out whether the line is on its way already: as a miss, which
+/// has it fetched ([`Hierarchy::count_miss`]), or as one that joins a fetch
+/// ([`Hierarchy::count_join`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The line is in the core's L1 now; the access took so long.
@@ -27,16 +28,16 @@ pub enum Access {
     Miss(Cycle),
 }
 
-/// A use of a cache's tag port by somebody else than the cores.
+/// Use of a cache's tag port by another user than the cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TagPortUse {
-    /// Which cache.
+    /// Number of the cache.
     pub cache: usize,
     /// From this cycle on.
     pub from: Cycle,
     /// One past its last.
     pub until: Cycle,
-    /// It lets accesses in after every so many cycles; 0: at once.
+    /// Interval, in cycles, at which it lets accesses in; 0: at once.
     pub grain: Cycle,
 }
 
@@ -47,16 +48,16 @@ pub enum Eviction {
     L1 {
         /// Whose.
         core: u32,
-        /// Which line.
+        /// The line.
         line: LineAddr,
-        /// Whether the L1 held changes.
+        /// True if the L1 held changes.
         dirty: bool,
     },
     /// Out of the LLC, hence out of all caches.
     Llc {
-        /// Which line.
+        /// The line.
         line: LineAddr,
-        /// Whether any cache held changes that memory has not.
+        /// True if any cache held changes that memory has not.
         dirty: bool,
     },
 }
@@ -68,10 +69,11 @@ struct Private {
     l2: Option<Cache>,
 }
 
-/// Which cores have the line in each slot of the LLC, by the number of the slot: a bit for each core.
+/// Cores that have the line in each slot of the LLC, by the number of the slot: a bit for each
+/// core.
 #[derive(Clone, Debug)]
 enum Sharers {
-    /// Of up to eight cores: what most machines have takes little of the host's caches.
+    /// For up to eight cores: most machines then take little of the host's caches.
     Few(Vec<u8>),
     Many(Vec<u64>),
 }
@@ -147,12 +149,12 @@ impl Hierarchy {
         }
     }
 
-    /// Somebody uses a cache's tag port, instead of any that was used before.
+    /// Sets the user of a cache's tag port, instead of any before.
     pub fn use_tag_port(&mut self, by: TagPortUse) {
         self.tag_port = by;
     }
 
-    /// How long an access of a core that begins now waits for tag ports on its way.
+    /// Cycles that an access of a core that begins now waits for tag ports on its way.
     #[inline]
     pub fn tag_port_wait(&self, core: u32, access: Access, now: Cycle) -> Cycle {
         if !self.is_tag_port_used(now) {
@@ -172,13 +174,13 @@ impl Hierarchy {
         (grain - (now - from) % grain).min(until - now)
     }
 
-    /// Whether accesses that begin now may have to wait for a tag port.
+    /// Returns true if accesses that begin now may have to wait for a tag port.
     #[inline]
     pub fn is_tag_port_used(&self, now: Cycle) -> bool {
         now < self.tag_port.until
     }
 
-    /// Whether lines that leave an L1 are reported; off by default, for speed.
+    /// Turns reports of lines that leave an L1 on or off; off by default, for speed.
     pub fn report_l1_evictions(&mut self, on: bool) {
         self.report_l1 = on;
     }
@@ -200,7 +202,7 @@ impl Hierarchy {
         if self.evictions.is_empty() { None } else { Some(self.evictions.remove(0)) }
     }
 
-    /// Whether a line has left that nobody has asked about.
+    /// Returns true if a line has left and was not taken ([`Hierarchy::take_eviction`]).
     #[inline]
     pub fn has_evictions(&self) -> bool {
         !self.evictions.is_empty()
@@ -293,7 +295,7 @@ impl Hierarchy {
         access
     }
 
-    /// What an access of a core to a line finds that is known to be in no cache.
+    /// Result of an access of a core to a line that is known to be in no cache.
     pub fn miss(&self) -> Access {
         Access::Miss(self.miss_path_cycles())
     }
@@ -318,7 +320,7 @@ impl Hierarchy {
         counters.llc_joins += 1;
     }
 
-    /// Whether there is a level between L1 and LLC.
+    /// Returns true if there is a level between L1 and LLC.
     #[inline]
     pub fn has_l2(&self) -> bool {
         self.cores[0].l2.is_some()
@@ -413,18 +415,18 @@ impl Hierarchy {
         Some(leaves)
     }
 
-    /// Whether any cache has the line.
+    /// Returns true if any cache has the line.
     pub fn contains(&self, line: LineAddr) -> bool {
         self.llc.find(line).is_some()
     }
 
-    /// Whether a core's L1 has the line.
+    /// Returns true if a core's L1 has the line.
     #[inline]
     pub fn in_l1(&self, core: u32, line: LineAddr) -> bool {
         self.cores[core as usize].l1.find(line).is_some()
     }
 
-    /// Whether private caches of other cores have the line.
+    /// Returns true if private caches of other cores have the line.
     pub fn in_others(&self, core: u32, line: LineAddr) -> bool {
         self.llc.find(line).is_some_and(|slot| self.sharers(slot) & !(1 << core) != 0)
     }
@@ -446,7 +448,7 @@ impl Hierarchy {
         *self.llc.state_mut(slot) |= WRITABLE;
     }
 
-    /// What the directory must hold of a slot: a line that may be written has exactly one owner.
+    /// Checks an invariant of the directory: a line that may be written has exactly one owner.
     #[inline]
     fn check_owner(&self, slot: Slot) {
         let is_writable = self.llc.state(slot) & WRITABLE != 0;
@@ -589,8 +591,8 @@ impl Hierarchy {
         self.check_owner(slot);
     }
 
-    /// Evicts a line from a level and those inside it: 1 the L1s, 2 the L2s, 3 the LLC. Returns whether it
-    /// was there.
+    /// Evicts a line from a level and those inside it: 1 the L1s, 2 the L2s, 3 the LLC. Returns
+    /// true if it was cached.
     pub fn evict(&mut self, line: LineAddr, level: u8) -> bool {
         let Some(slot) = self.llc.find(line) else { return false };
         let mut state = 0;
@@ -617,7 +619,7 @@ impl Hierarchy {
         true
     }
 
-    /// Whether some cache holds changes of a line.
+    /// Returns true if some cache holds changes of a line.
     pub fn is_dirty(&self, line: LineAddr) -> bool {
         let dirty = |cache: &Cache| cache.find(line).is_some_and(|at| cache.state(at) & DIRTY != 0);
         let Some(slot) = self.llc.find(line) else { return false };
@@ -691,7 +693,7 @@ impl Hierarchy {
         }
     }
 
-    /// How many lines there are of which some cache holds changes.
+    /// Number of lines of which some cache holds changes.
     pub fn dirty_count(&self) -> u64 {
         let is_dirty_in = |cache: &Cache, line| {
             cache.find(line).is_some_and(|slot| cache.state(slot) & DIRTY != 0)

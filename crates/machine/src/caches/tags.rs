@@ -25,22 +25,22 @@ pub struct Slot(usize);
 /// A line that had to make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
-    /// Which line.
+    /// The line.
     pub line: LineAddr,
-    /// Its state bits.
+    /// State bits of the line.
     pub state: u8,
-    /// Its way in the next cache.
+    /// Way of the line in the next cache.
     pub below: u8,
 }
 
-/// What is known of the line in a slot, beside its tag.
+/// State of the line in a slot, beside its tag.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(4))]
 struct Known {
     /// When it was used last, by the clock of the set; it need not say so of the newest.
     last_use: u8,
     state: u8,
-    /// Its way in the next cache, which includes this one.
+    /// Way of the line in the next cache, which includes this one.
     below: u8,
 }
 
@@ -148,7 +148,7 @@ impl Cache {
         Some(Slot(base + way))
     }
 
-    /// Whether a line is still in a slot in which it was found.
+    /// Returns true if a line is still in a slot in which it was found.
     #[inline]
     pub fn is_at(&self, line: LineAddr, slot: Slot) -> bool {
         self.tags[slot.0] == self.tag(line)
@@ -227,7 +227,7 @@ impl Cache {
         })
     }
 
-    /// Takes a line out and returns its state bits, if it was there.
+    /// Removes a line and returns its state bits, if the cache has it.
     #[inline]
     pub fn remove(&mut self, line: LineAddr) -> Option<u8> {
         let slot = self.find(line)?;
@@ -318,7 +318,7 @@ fn way_of(tags: &[u32], tag: u32) -> Option<usize> {
     rest.iter().position(|&t| t == tag).map(|way| steps.len() * STEP + way)
 }
 
-/// Which of some tags are this one: a bit for each.
+/// Tags that equal this one: a bit for each.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn equal(tags: &[u32; STEP], tag: u32) -> u32 {

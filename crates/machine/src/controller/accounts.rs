@@ -1,4 +1,4 @@
-//! What is counted of a channel's requests. Of DRAM, only that they were made.
+//! Counters of a channel's requests. Of DRAM, requests alone are counted.
 
 use graven_base::time::Cycle;
 
@@ -15,7 +15,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Of a channel of PM, or of DRAM.
+    /// Makes the accounts of a channel of PM, or of DRAM.
     pub fn new(persistent: bool, first_bank: usize) -> Accounts {
         Accounts { persistent, first_bank }
     }
@@ -34,7 +34,7 @@ impl Accounts {
         stats.counters.controller_reads_forwarded += u64::from(self.persistent);
     }
 
-    /// So many reads are queued.
+    /// Counts `queued` queued reads.
     pub fn reads_queued(self, queued: usize, stats: &mut Stats) {
         if self.persistent {
             let max = &mut stats.counters.read_queue_max;
@@ -113,7 +113,7 @@ impl Accounts {
         stats.counters.writes_served += u64::from(self.persistent);
     }
 
-    /// So many writes are queued.
+    /// Counts `queued` queued writes.
     pub fn writes_queued(self, queued: usize, stats: &mut Stats) {
         if self.persistent {
             let max = &mut stats.counters.write_queue_max;
@@ -121,7 +121,7 @@ impl Accounts {
         }
     }
 
-    /// Draining of the write queue began so many times.
+    /// Counts `times` begins of draining of the write queue.
     pub fn drains(self, times: u64, stats: &mut Stats) {
         if self.persistent {
             stats.counters.write_drains += times;
@@ -136,7 +136,8 @@ impl Accounts {
         }
     }
 
-    /// The same when somebody wants to know: seldom, so that nothing of it lies where requests are issued.
+    /// Notes the work for the timeline, if one is kept: seldom, so that none of this code lies
+    /// where requests are issued.
     #[cold]
     #[inline(never)]
     fn works_now(self, stats: &mut Stats, work: Work) {
@@ -146,7 +147,7 @@ impl Accounts {
         }
     }
 
-    /// A bank has so many requests, queued or being worked on.
+    /// Sets the number of requests of a bank, queued or being worked on.
     pub fn bank_load(self, bank: u32, load: u32, now: Cycle, stats: &mut Stats) {
         if self.persistent {
             stats.bank_loads.set(self.first_bank + bank as usize, load, now);

@@ -8,16 +8,16 @@ use rand_pcg::Pcg64;
 use graven_base::memory::spread;
 use graven_base::time::Cycle;
 
-/// How long what comes late is late, in cycles: longer than anything that the machine does by itself.
+/// Delay of a late write, in cycles: longer than anything that the machine does by itself.
 const LATE_CYCLES: Cycle = 5000;
 
-/// One in so many notices, and operations, is followed by an eviction, if choices are drawn.
+/// Notices and operations of which one is followed by an eviction, if choices are drawn.
 const EVICTIONS_ONE_IN: u32 = 24;
 
-/// Before one in so many operations a thread waits, if choices are drawn.
+/// Operations before one of which a thread waits, if choices are drawn.
 const PAUSES_ONE_IN: u32 = 48;
 
-/// How an adversary makes its choices.
+/// Ways in which an adversary makes its choices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choices {
     /// They are drawn, from a seed.
@@ -45,12 +45,12 @@ pub struct Adversary {
 enum From {
     Seed {
         random: Pcg64,
-        /// Whether threads and evictions are chosen, too.
+        /// True if threads and evictions are chosen, too.
         intervenes: bool,
     },
     List {
         departures: Vec<Departure>,
-        /// How many of them are behind.
+        /// Number of them that are behind.
         departed: usize,
         /// Options of each choice so far.
         options: Vec<u8>,
@@ -72,7 +72,7 @@ impl Adversary {
         Adversary { from }
     }
 
-    /// How much longer a write is on its way: mostly not at all, sometimes long enough for anything to
+    /// Additional delay of a write on its way: mostly none, sometimes long enough for anything to
     /// go past it.
     pub fn delay(&mut self) -> Cycle {
         match &mut self.from {
@@ -85,7 +85,7 @@ impl Adversary {
         }
     }
 
-    /// Whether a write-combining buffer lets its oldest line go before it must.
+    /// Returns true if a write-combining buffer lets its oldest line go before it must.
     pub fn lets_go(&mut self) -> bool {
         match &mut self.from {
             From::List { .. } => self.choose(2) > 0,
@@ -93,7 +93,7 @@ impl Adversary {
         }
     }
 
-    /// One of so many, at least one.
+    /// Chooses one of `n`, at least one.
     pub fn choose(&mut self, n: usize) -> usize {
         match &mut self.from {
             From::Seed { random, .. } => random.random_range(0..n),
@@ -116,7 +116,7 @@ impl Adversary {
         }
     }
 
-    /// Whether it also chooses among threads and evictions.
+    /// Returns true if it also chooses among threads and evictions.
     pub fn intervenes(&self) -> bool {
         match self.from {
             From::List { .. } => true,
@@ -124,7 +124,7 @@ impl Adversary {
         }
     }
 
-    /// How long a thread waits before its next operation, so that others go first.
+    /// Cycles that a thread waits before its next operation, so that others go first.
     pub fn pause(&mut self) -> Cycle {
         match &mut self.from {
             From::List { .. } => LATE_CYCLES * self.choose(2) as Cycle,
@@ -135,7 +135,7 @@ impl Adversary {
         }
     }
 
-    /// Whether a line may be evicted now.
+    /// Returns true if a line may be evicted now.
     pub fn may_evict(&mut self) -> bool {
         match &mut self.from {
             From::List { .. } => true,
@@ -143,7 +143,7 @@ impl Adversary {
         }
     }
 
-    /// How many options each choice so far has had, if they are listed.
+    /// Number of options of each choice so far, if they are listed.
     pub fn options(&self) -> &[u8] {
         match &self.from {
             From::List { options, .. } => options,

@@ -22,24 +22,24 @@ use crate::request::{Mapping, Place, Read, ReadPurpose, Write};
 use crate::stats::conservation::UnderWay;
 use crate::stats::{Work, WorkKind};
 
-/// How a channel is built.
+/// Parameters of a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelSpec {
-    /// Its number, for events.
+    /// Number, for events.
     pub number: u32,
     /// PM, or volatile DRAM.
     pub persistent: bool,
-    /// Its banks.
+    /// Banks.
     pub banks: BankSpec,
-    /// Whether a write occupies the data bus only for the words that it writes.
+    /// True if a write occupies the data bus only for the words that it writes.
     pub short_bursts: bool,
-    /// Where lines lie.
+    /// Mapping of lines.
     pub mapping: Mapping,
     /// Capacity of the read queue.
     pub read_queue: usize,
     /// Capacity of the write queue.
     pub write_queue: usize,
-    /// Which request goes next.
+    /// Policy that chooses the next request.
     pub scheduler: SchedulerKind,
     /// Accesses to an open row after which requests for other rows go first; 0: any number.
     pub row_hit_limit: u32,
@@ -49,7 +49,7 @@ pub struct ChannelSpec {
     pub drain_high: usize,
     /// Occupancy at which it ends, below the high one.
     pub drain_low: usize,
-    /// How long a request holds the data bus.
+    /// Hold time of the data bus by a request.
     pub data_bus: DataBusHeld,
     /// Lines of the on-PM buffer; 0: none.
     pub buffer_lines: u32,
@@ -71,7 +71,7 @@ pub struct Channel {
     bus: DataBus,
     next_wake: Cycle,
     banks: Banks,
-    /// What the unbuffered writes under way program, by their slots.
+    /// Programming effort of the unbuffered writes under way, by their slots.
     efforts: Vec<Option<Effort>>,
     buffer: Option<PmBuffer>,
 }
@@ -100,19 +100,19 @@ impl Channel {
 
     // ---- what others ask -----------------------------------------------------------------------
 
-    /// Whether the write queue has a place. (Writes that wait outside nevertheless wait for ordered ones,
-    /// and others pass them.)
+    /// Returns true if the write queue has a place. (Writes that wait outside nevertheless wait for
+    /// ordered ones, and others pass them.)
     pub fn has_room_for_write(&self) -> bool {
         self.writes.has_room() && self.shared_queue_has_room() && self.scheduler.accepts_writes()
     }
 
-    /// Whether there is room where reads and writes share a queue.
+    /// Returns true if there is room where reads and writes share a queue.
     fn shared_queue_has_room(&self) -> bool {
         !self.scheduler.has_one_queue()
             || self.reads.len() + self.writes.len() < self.spec.write_queue
     }
 
-    /// Whether a read would find a place in the queue.
+    /// Returns true if a read would find a place in the queue.
     pub fn has_room_for_read(&self) -> bool {
         self.reads.has_room() && self.shared_queue_has_room()
     }
@@ -129,7 +129,7 @@ impl Channel {
         self.writes.waiting().len()
     }
 
-    /// Whether a write to the line waits outside the queue, not accepted yet.
+    /// Returns true if a write to the line waits outside the queue, not accepted yet.
     pub fn has_waiting_write(&self, line: LineAddr) -> bool {
         self.writes.waiting().has(line)
     }
@@ -150,7 +150,7 @@ impl Channel {
         self.reads.waiting().for_each(|read| counts[read.place.bank as usize] += 1);
     }
 
-    /// Whether nothing is queued or under way (the on-PM buffer may hold lines).
+    /// Returns true if nothing is queued or under way (the on-PM buffer may hold lines).
     pub fn is_idle(&self) -> bool {
         self.reads.is_empty()
             && self.reads.waiting().next().is_none()
@@ -180,8 +180,8 @@ impl Channel {
         content
     }
 
-    /// What survives a power failure beside the cells, to be laid over them in this order: the row buffers, the
-    /// on-PM buffer, and with ADR the write queue.
+    /// Content that survives a power failure beside the cells, to be laid over them in this order:
+    /// the row buffers, the on-PM buffer, and with ADR the write queue.
     pub fn surviving(&self, adr: bool) -> Vec<(LineAddr, WordMask, LineData)> {
         let buffered = self.buffer.iter().flat_map(PmBuffer::contents);
         let device = self.banks.contents().chain(buffered).map(|(l, m, d)| (l, m, *d));
@@ -195,7 +195,8 @@ impl Channel {
         lists.oldest_first().map(|slot| (lists.get(slot).bank, self.writes.get(slot).arrived))
     }
 
-    /// What the lines of these accepted writes hold below the caches if the writes are lost, by their places in the queue.
+    /// Content of the lines of these accepted writes below the caches if the writes are lost, by
+    /// their places in the queue.
     pub fn without(&self, lost: &[usize], media: &Image) -> Vec<(LineAddr, LineData)> {
         let writes: Vec<&Write> = self.writes.writes().collect();
         let content = |at: &usize| {
@@ -346,7 +347,8 @@ impl Channel {
         }
     }
 
-    /// Whether there is a place for each write outside that arrived from one to another: a full queue is passed by none.
+    /// Returns true if each write outside that arrived from one to another finds a place: a full
+    /// queue is passed by none.
     fn have_place_up_to(&self, from: Arrival, to: Arrival, shared: &Shared) -> bool {
         let mut between = self.writes.waiting().between(from, to);
         self.has_room_for_write()

@@ -1,10 +1,11 @@
 //! The persistence domain, followed byte by byte: what is durable at this instant, wherever it lies.
 //!
-//! The controllers announce each write when it crosses the boundary that the configuration names (write
-//! queue, on-PM buffer, cells). Laid over each other in that order, these writes are what a power failure
-//! leaves, before the design's batteries add theirs. The number of words in which that differs from
-//! architectural memory is kept up to date, so that nobody needs to compare images to know it. A word that is stored to
-//! outside transactions differs if it holds none of the values that it may hold ([`super::outside`]).
+//! The controllers announce each write when it crosses the boundary that the configuration names
+//! (write queue, on-PM buffer, cells). Laid over each other in that order, these writes are what a
+//! power failure leaves, before the design's batteries add theirs. The number of words in which
+//! that differs from architectural memory is kept up to date, so that images need not be compared
+//! to know it. A word that is stored to outside transactions differs if it holds none of the values
+//! that it may hold ([`super::outside`]).
 
 use graven_base::memory::{Addr, Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_base::surviving::{SurvivingImage, Written};
@@ -14,13 +15,13 @@ use super::outside::{Outside, OutsideWords};
 /// One write that became durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Which line.
+    /// The line.
     pub line: LineAddr,
-    /// Which words were written.
+    /// Words that were written.
     pub mask: WordMask,
-    /// What they held.
+    /// Former content.
     pub old: LineData,
-    /// What they hold.
+    /// New content.
     pub new: LineData,
 }
 
@@ -34,11 +35,12 @@ pub struct Domain {
     end: Addr,
     different: u64,
     outside: OutsideWords,
-    /// What the digests of the durable bytes and of architectural memory have changed by, if they are followed.
+    /// Changes of the digests of the durable bytes and of architectural memory, if they are
+    /// followed.
     digests: Option<(u64, u64)>,
-    /// The bytes are with somebody who crashes them.
+    /// True while a crash under way has the bytes.
     taken: bool,
-    /// What writes after a power failure are remembered in, empty; it is kept from one failure to the next.
+    /// Journal of the writes after a power failure, empty; it is kept from one failure to the next.
     journal: Vec<Written>,
 }
 

@@ -10,14 +10,14 @@ use crate::request::{Order, Write};
 /// A write that became durable.
 pub type DurableWrite = (LineAddr, WordMask, LineData);
 
-/// What is durable of ordered writes, and what is counted for those who crash a run.
+/// State of ordered writes, and counts for users who crash a run.
 #[derive(Debug)]
 pub struct Durability {
-    /// Whether write queues survive a power failure.
+    /// True if write queues survive a power failure.
     pub adr: bool,
     /// Durability of ordered writes.
     pub order: Order,
-    /// Set when ordered writes became durable: writes held back for them may go on.
+    /// Set when ordered writes became durable: writes held back for them may proceed.
     pub order_moved: bool,
     /// Counts durable-state changes, so that crash points can be enumerated.
     pub changes: u64,

@@ -9,13 +9,13 @@ use crate::request::Write;
 /// A write on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct InTransit {
-    /// Whether it is still.
+    /// True while it is under way.
     is_under_way: bool,
     /// The request.
     pub write: Write,
     /// When it reaches its controller.
     pub arrives: Cycle,
-    /// How many were sent before it.
+    /// Number of writes sent before it.
     pub sequence: u64,
 }
 
@@ -32,7 +32,7 @@ pub struct WritesInTransit {
 }
 
 impl WritesInTransit {
-    /// Whether none is on its way.
+    /// Returns true if no write is on its way.
     pub fn is_empty(&self) -> bool {
         self.writes.len() == self.free.len()
     }

@@ -11,6 +11,7 @@
 
 use graven_base::bits::ones;
 use graven_base::memory::LineAddr;
+use graven_base::slots::{Links, List, NONE};
 
 use crate::device::{Bank, Banks, LINES_PER_MEDIA_LINE, LineIndex};
 use crate::request::Place;
@@ -18,9 +19,9 @@ use crate::request::Place;
 /// Why a request goes before others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// It wants another row of a bank whose row has been hit as often as it may be.
+    /// Wants another row of a bank whose row has been hit as often as it may be.
     Starved,
-    /// Its row is open, or the on-PM buffer serves it.
+    /// Has its row open, or is served by the on-PM buffer.
     Hit,
     /// Neither.
     Miss,
@@ -29,9 +30,10 @@ pub enum Class {
 /// A request that may go.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// Its class, and behind it how many came to its queue before it: one number, so that it is compared at once.
+    /// Class, and below it the number of requests that came to the queue earlier: one number, so
+    /// that one comparison is enough.
     rank: u64,
-    /// Where it is.
+    /// Slot of the request.
     pub slot: u32,
 }
 
@@ -42,13 +44,13 @@ impl Candidate {
     /// Nothing may go: whatever may goes before it.
     pub const NOTHING: Candidate = Candidate { rank: u64::MAX, slot: NONE };
 
-    /// Which of two of a queue goes first.
+    /// Returns the first of two candidates of a queue.
     #[inline]
     pub fn or_before(self, other: Candidate) -> Candidate {
         if other.rank < self.rank { other } else { self }
     }
 
-    /// It, if it is something.
+    /// Returns the candidate, or `None` for `NOTHING`.
     #[inline]
     pub fn something(self) -> Option<Candidate> {
         (self.slot != NONE).then_some(self)
@@ -66,15 +68,12 @@ impl Candidate {
     }
 }
 
-/// Stands for no slot.
-const NONE: u32 = u32::MAX;
-
-/// What the requests of a queue wait for.
+/// Resources that the requests of a queue wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// One of so many banks, unless the on-PM buffer serves them.
+    /// One of this number of banks, unless the on-PM buffer serves them.
     Banks(usize),
-    /// One of so many banks, those of a line one after the other.
+    /// One of this number of banks, those of a line one after the other.
     BanksInOrder(usize),
     /// The on-PM buffer, all of them: those of which it has the media line are listed, and no others.
     Buffer,
@@ -87,41 +86,32 @@ const NO_GROUP: u32 = u32::MAX;
 /// The group of free slots.
 const FREE: u32 = u32::MAX - 1;
 
-/// Where a request wants to go, and its neighbours in the lists.
+/// Target of a request, and its neighbours in the lists.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Its line.
+    /// Target line.
     pub line: LineAddr,
-    /// Its row of the bank.
+    /// Row of the bank.
     pub row: u64,
-    /// Its bank.
+    /// Bank.
     pub bank: u32,
-    /// Of those of banks and of the on-PM buffer, the list that it is in.
+    /// List of banks or of the on-PM buffer that it is in.
     group: u32,
-    /// How many came before it.
+    /// Number of requests that came before it.
     number: u64,
     /// Among all. The next free slot is the newer of one that is free.
-    of_all: Neighbours,
+    of_all: Links,
     /// In its group.
-    of_group: Neighbours,
+    of_group: Links,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Neighbours {
-    older: u32,
-    newer: u32,
+fn of_all(request: &mut Request) -> &mut Links {
+    &mut request.of_all
 }
 
-/// The ends of a list.
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    oldest: u32,
-    newest: u32,
+fn of_group(request: &mut Request) -> &mut Links {
+    &mut request.of_group
 }
-
-const EMPTY: Ends = Ends { oldest: NONE, newest: NONE };
-
-const ALONE: Neighbours = Neighbours { older: NONE, newer: NONE };
 
 /// The group of those of the on-PM buffer.
 const BUFFER: u32 = u32::MAX - 2;
@@ -129,12 +119,13 @@ const BUFFER: u32 = u32::MAX - 2;
 /// The requests that wait for a bank.
 #[derive(Clone, Copy, Debug)]
 struct OfBank {
-    ends: Ends,
-    /// What goes first, if it is known.
+    list: List,
+    /// First candidate, if it is known.
     first: Candidate,
-    /// How the bank was when that was found out.
+    /// State of the bank when that was found out.
     state: BankState,
-    /// How many want a row of each residue. Mostly none wants the open row, and a count of zero says so without a search.
+    /// Number of requests for a row of each residue. Mostly none wants the open row, and a count of
+    /// zero tells so without a search.
     rows: [u16; ROWS],
 }
 
@@ -143,7 +134,7 @@ const ROWS: usize = 64;
 
 /// Nothing waits for a bank.
 const NO_REQUESTS: OfBank = OfBank {
-    ends: EMPTY,
+    list: List::EMPTY,
     first: Candidate::NOTHING,
     state: BankState { open_row: None, is_worn: false },
     rows: [0; ROWS],
@@ -155,7 +146,7 @@ fn residue(row: u64) -> usize {
     row as usize % ROWS
 }
 
-/// What decides between the requests of a bank.
+/// State of a bank that decides between its requests.
 #[derive(Clone, Copy, Debug)]
 struct BankState {
     open_row: Option<u64>,
@@ -188,11 +179,11 @@ pub struct Lists {
     /// The first free slot.
     free: u32,
     len: usize,
-    /// How many have come.
+    /// Number of requests that have come.
     came: u64,
-    all: Ends,
+    all: List,
     /// Those of the on-PM buffer.
-    of_buffer: Ends,
+    of_buffer: List,
     /// Those that wait for banks, by bank.
     of_banks: Vec<OfBank>,
     /// Banks that some wait for, a bit for each.
@@ -205,7 +196,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// No requests, of so many at most.
+    /// Makes empty lists for at most `entries` requests.
     pub fn new(entries: usize, wait: Wait) -> Lists {
         let banks = match wait {
             Wait::Banks(banks) | Wait::BanksInOrder(banks) => banks,
@@ -218,8 +209,8 @@ impl Lists {
             bank: 0,
             group: FREE,
             number: 0,
-            of_all: Neighbours { older: NONE, newer },
-            of_group: ALONE,
+            of_all: Links { older: NONE, newer },
+            of_group: Links::ALONE,
         };
         let next = (1..entries as u32).chain([NONE]);
         Lists {
@@ -227,8 +218,8 @@ impl Lists {
             free: 0,
             len: 0,
             came: 0,
-            all: EMPTY,
-            of_buffer: EMPTY,
+            all: List::EMPTY,
+            of_buffer: List::EMPTY,
             of_banks: vec![NO_REQUESTS; banks],
             banks: 0,
             known: 0,
@@ -237,13 +228,13 @@ impl Lists {
         }
     }
 
-    /// How many there are.
+    /// Number of requests.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is a slot.
+    /// Returns true if a slot is free.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.free != NONE
@@ -270,7 +261,7 @@ impl Lists {
         Candidate::new(class, self.get(slot).number, slot)
     }
 
-    /// How the one in a slot finds the row of its bank.
+    /// Class of the request in a slot, by the row of its bank.
     pub fn class(&self, slot: u32, state: &Bank, row_hit_limit: u32) -> Class {
         BankState::of(state, row_hit_limit).class(self.get(slot).row)
     }
@@ -295,7 +286,7 @@ impl Lists {
         of_media_line.filter(move |&slot| self.get(slot).line == line)
     }
 
-    /// Whether an older one of the line of a slot is here.
+    /// Returns true if an older request for the line of a slot is queued.
     #[inline]
     pub fn has_older(&self, slot: u32) -> bool {
         let line = self.get(slot).line;
@@ -317,7 +308,7 @@ impl Lists {
         }
     }
 
-    /// Whether there are any of the on-PM buffer.
+    /// Returns true if any request belongs to the on-PM buffer.
     #[inline]
     pub fn has_buffered(&self) -> bool {
         self.of_buffer.oldest != NONE
@@ -331,24 +322,25 @@ impl Lists {
         std::iter::successors(first, move |request| of(request.of_group.newer))
     }
 
-    /// Whether the one in a slot is of the on-PM buffer.
+    /// Returns true if the request in a slot belongs to the on-PM buffer.
     pub fn is_buffered(&self, slot: u32) -> bool {
         self.get(slot).group == BUFFER
     }
 
-    /// Whether the one in a slot was given to its bank.
+    /// Returns true if the request in a slot was given to its bank.
     #[inline]
     pub fn is_issued(&self, slot: u32) -> bool {
         self.get(slot).group == NO_GROUP && self.wait != Wait::Buffer
     }
 
-    /// The ends of a group.
+    /// The list of a group, and the requests.
     #[inline]
-    fn ends(&mut self, group: u32) -> &mut Ends {
-        match group {
+    fn list(&mut self, group: u32) -> (&mut List, &mut [Request]) {
+        let list = match group {
             BUFFER => &mut self.of_buffer,
-            bank => &mut self.of_banks[bank as usize].ends,
-        }
+            bank => &mut self.of_banks[bank as usize].list,
+        };
+        (list, &mut self.requests)
     }
 
     /// One comes, and waits for its bank, or for the on-PM buffer.
@@ -358,7 +350,6 @@ impl Lists {
     #[inline]
     pub fn insert(&mut self, line: LineAddr, place: &Place, buffered: bool) -> u32 {
         let slot = self.free;
-        let older = self.all.newest;
         let group = self.group(place.bank, buffered);
         let request =
             self.requests.get_mut(slot as usize).expect("a request enters where there is a place");
@@ -369,19 +360,15 @@ impl Lists {
             bank: place.bank,
             group,
             number: self.came,
-            of_all: Neighbours { older, newer: NONE },
-            of_group: ALONE,
+            of_all: Links::ALONE,
+            of_group: Links::ALONE,
         };
         self.came += 1;
         self.len += 1;
-        self.all.newest = slot;
-        match older {
-            NONE => self.all.oldest = slot,
-            older => self.requests[older as usize].of_all.newer = slot,
-        }
+        self.all.append(&mut self.requests, of_all, slot);
         self.media_lines.insert(slot, media_line(line));
         if group != NO_GROUP {
-            let newest = self.ends(group).newest;
+            let newest = self.list(group).0.newest;
             self.link(slot, group, newest);
         }
         slot
@@ -405,15 +392,7 @@ impl Lists {
         if request.group != NO_GROUP {
             self.unlink(slot);
         }
-        let Neighbours { older, newer } = request.of_all;
-        match older {
-            NONE => self.all.oldest = newer,
-            older => self.requests[older as usize].of_all.newer = newer,
-        }
-        match newer {
-            NONE => self.all.newest = older,
-            newer => self.requests[newer as usize].of_all.older = older,
-        }
+        self.all.remove(&mut self.requests, of_all, slot);
         self.media_lines.remove(slot);
         if self.is_in_order() && self.of_line(request.line).next().is_some() {
             // The next of its line may go now.
@@ -457,7 +436,7 @@ impl Lists {
         }
         self.requests[slot as usize].group = wanted;
         if wanted != NO_GROUP {
-            let mut older = self.ends(wanted).newest;
+            let mut older = self.list(wanted).0.newest;
             while older != NONE && self.get(older).number > number {
                 older = self.get(older).of_group.older;
             }
@@ -481,7 +460,7 @@ impl Lists {
         self.of_banks[bank as usize].first
     }
 
-    /// Of those that wait for banks that are free, the one that goes first.
+    /// Returns the first of the requests that wait for free banks.
     #[inline(always)]
     pub fn first_of_free(&mut self, banks: &Banks, row_hit_limit: u32) -> Candidate {
         let mut first = Candidate::NOTHING;
@@ -500,7 +479,7 @@ impl Lists {
 
     fn find_first(&self, bank: u32, state: BankState) -> Candidate {
         let of_bank = &self.of_banks[bank as usize];
-        let mut slot = of_bank.ends.oldest;
+        let mut slot = of_bank.list.oldest;
         while slot != NONE && !self.may_go(slot) {
             slot = self.get(slot).of_group.newer;
         }
@@ -524,7 +503,7 @@ impl Lists {
         }
     }
 
-    /// Whether a request for a bank waits for older ones of its line.
+    /// Returns true if a request for a bank waits for older ones of its line.
     #[inline]
     fn is_in_order(&self) -> bool {
         matches!(self.wait, Wait::BanksInOrder(_))
@@ -538,15 +517,8 @@ impl Lists {
     /// Puts one into its group, behind another or first.
     #[inline]
     fn link(&mut self, slot: u32, group: u32, older: u32) {
-        let newer = match older {
-            NONE => std::mem::replace(&mut self.ends(group).oldest, slot),
-            older => std::mem::replace(&mut self.requests[older as usize].of_group.newer, slot),
-        };
-        match newer {
-            NONE => self.ends(group).newest = slot,
-            newer => self.requests[newer as usize].of_group.older = slot,
-        }
-        self.requests[slot as usize].of_group = Neighbours { older, newer };
+        let (list, requests) = self.list(group);
+        list.insert(requests, of_group, slot, older);
         if group != BUFFER {
             self.banks |= 1 << group;
             let row = self.get(slot).row;
@@ -571,19 +543,13 @@ impl Lists {
     /// Takes one out of its group.
     #[inline]
     fn unlink(&mut self, slot: u32) {
-        let Request { group, row, of_group: Neighbours { older, newer }, .. } = *self.get(slot);
-        match older {
-            NONE => self.ends(group).oldest = newer,
-            older => self.requests[older as usize].of_group.newer = newer,
-        }
-        match newer {
-            NONE => self.ends(group).newest = older,
-            newer => self.requests[newer as usize].of_group.older = older,
-        }
+        let Request { group, row, .. } = *self.get(slot);
+        let (list, requests) = self.list(group);
+        list.remove(requests, of_group, slot);
         if group != BUFFER {
             let of_bank = &mut self.of_banks[group as usize];
             of_bank.rows[residue(row)] -= 1;
-            self.banks &= !(u64::from(of_bank.ends.oldest == NONE) << group);
+            self.banks &= !(u64::from(of_bank.list.oldest == NONE) << group);
             self.known &= !(u64::from(of_bank.first.slot == slot) << group);
         }
     }
@@ -652,7 +618,7 @@ mod tests {
         ]
     }
 
-    /// Where a line lies: lines of a media line have the same bank and row.
+    /// Place of a line: lines of a media line have the same bank and row.
     fn place(line: u64) -> Place {
         Place { channel: 0, bank: (line / 4 % u64::from(BANKS)) as u32, row: line / 4 / 3 }
     }

@@ -29,11 +29,11 @@ pub struct RequestRecord {
     pub cycle: Cycle,
     /// A write, or a read.
     pub write: bool,
-    /// Which line.
+    /// The line.
     pub line: LineAddr,
     /// The line's content after the request.
     pub data: LineData,
-    /// Its content before.
+    /// Former content.
     pub old: LineData,
 }
 
@@ -167,7 +167,7 @@ impl MemorySystem {
         self.recorder = None;
     }
 
-    /// Whether an address belongs to the PM (the DRAM follows it).
+    /// Returns true if an address belongs to the PM (the DRAM follows it).
     #[inline]
     pub fn is_pm(&self, addr: Addr) -> bool {
         addr < self.pm_end
@@ -192,7 +192,7 @@ impl MemorySystem {
         }
     }
 
-    /// Where a PM line lies.
+    /// Place of a PM line.
     pub fn place(&self, line: LineAddr) -> Place {
         self.mapping.place(line)
     }
@@ -286,7 +286,7 @@ impl MemorySystem {
         }
     }
 
-    /// Ordered writes became durable: what was held back for them may go on, in any channel.
+    /// Admits writes that were held back for ordered writes which became durable, in any channel.
     #[inline]
     fn admit_ordered(&mut self) {
         if self.shared.durability.order_moved {
@@ -363,7 +363,8 @@ impl MemorySystem {
         content
     }
 
-    /// Whether a write to the line is on its way or waits outside a queue: sent, but not accepted.
+    /// Returns true if a write to the line is on its way or waits outside a queue: sent, but not
+    /// accepted.
     pub fn has_unaccepted_write(&self, line: LineAddr) -> bool {
         self.writes_in_transit.of_line(line).next().is_some()
             || self.channel(line).has_waiting_write(line)
@@ -386,24 +387,24 @@ impl MemorySystem {
         self.channels[..self.pm_channels].iter().map(Channel::writes_waiting).sum()
     }
 
-    /// Whether some PM channel's write queue is full.
+    /// Returns true if some PM channel's write queue is full.
     pub fn has_full_write_queue(&self) -> bool {
         self.channels[..self.pm_channels].iter().any(|c| !c.has_room_for_write())
     }
 
-    /// Whether any write, to PM or DRAM, waits outside a queue.
+    /// Returns true if any write, to PM or DRAM, waits outside a queue.
     pub fn has_writes_waiting(&self) -> bool {
         self.channels.iter().any(|c| c.writes_waiting() > 0)
     }
 
-    /// Whether nothing is queued or on its way.
+    /// Returns true if nothing is queued or on its way.
     pub fn is_idle(&self) -> bool {
         self.reads_in_transit.is_empty()
             && self.writes_in_transit.is_empty()
             && self.channels.iter().all(Channel::is_idle)
     }
 
-    /// What has begun in PM's controllers and not ended.
+    /// Requests that have begun in PM's controllers and not ended.
     pub fn requests_under_way(&self) -> UnderWay {
         let mut sum = UnderWay::default();
         self.channels[..self.pm_channels]
@@ -433,15 +434,16 @@ impl MemorySystem {
         }
     }
 
-    /// What a power failure leaves beside the cells, to be laid over them in this order.
+    /// Content that a power failure leaves beside the cells, to be laid over them in this order.
     pub fn surviving(&self) -> Vec<(LineAddr, graven_base::memory::WordMask, LineData)> {
         let adr = self.shared.durability.adr;
         self.channels[..self.pm_channels].iter().flat_map(|c| c.surviving(adr)).collect()
     }
 
-    /// What else a power failure at this instant may leave: writes that were sent and are not durable, in
-    /// an order that is legal (each line's in theirs, none before the ordered writes that it waits for),
-    /// up to a point that is drawn. Some are torn: a word is the largest unit that is whole or absent.
+    /// Draws further content that a power failure at this instant may leave: writes that were sent
+    /// and are not durable, in an order that is legal (each line's in theirs, none before the
+    /// ordered writes that it waits for), up to a point that is drawn. Some are torn: a word is the
+    /// largest unit that is whole or absent.
     pub fn land_some(&self, random: &mut Pcg64) -> Vec<(LineAddr, WordMask, LineData)> {
         let mut left = self.under_way();
         let (mut order, mut landed) = (self.shared.durability.order.clone(), Vec::new());
@@ -481,13 +483,14 @@ impl MemorySystem {
         waiting.chain(transit.iter().map(|t| &t.write)).collect()
     }
 
-    /// How many there are.
+    /// Number of writes to PM that were sent and are not durable.
     pub fn under_way_count(&self) -> u32 {
         self.under_way().len() as u32
     }
 
-    /// What a power failure finds if of the writes that were sent and are not durable exactly these are there, by their
-    /// places in the order of their arrival. `None`: the order of writes does not allow it.
+    /// Content that a power failure finds if, of the writes that were sent and are not durable,
+    /// exactly these have landed, by their places in the order of their arrival. `None`: the order
+    /// of writes does not allow it.
     pub fn land(&self, set: u64) -> Option<Vec<(LineAddr, WordMask, LineData)>> {
         let all = self.under_way();
         if all.len() < 64 && set >> all.len() != 0 {
@@ -513,8 +516,8 @@ impl MemorySystem {
         Some(landed)
     }
 
-    /// What lines hold if at a power failure the newest so many of the accepted writes to PM are not drained. Without ADR
-    /// there are none.
+    /// Content of lines if at a power failure the `count` newest of the accepted writes to PM are
+    /// not drained. None without ADR.
     pub fn without_newest(&self, count: usize) -> Vec<(LineAddr, LineData)> {
         let mut accepted = self.accepted();
         accepted.sort_by_key(|&(_, place, _, arrived)| (arrived, place));
@@ -522,8 +525,8 @@ impl MemorySystem {
         self.without(&lost.iter().map(|&(channel, place, ..)| (channel, place)).collect::<Vec<_>>())
     }
 
-    /// What lines hold if at a power failure the accepted writes to a bank of PM, by its number over all channels, are not
-    /// drained. Without ADR there are none.
+    /// Content of lines if at a power failure the accepted writes to a bank of PM, by its number
+    /// over all channels, are not drained. None without ADR.
     pub fn without_bank(&self, bank: usize) -> Vec<(LineAddr, LineData)> {
         let banks = self.mapping.banks as usize;
         let of_bank = |&(channel, _, at, _): &(usize, usize, u32, Cycle)| {

@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 
 use graven_base::memory::{Addr, spread};
 
-/// What a word may hold.
+/// Values that a word may hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Outside {
-    /// What was promised for it.
+    /// Value that was promised for it.
     pub promised: u64,
-    /// What was stored to it since, outside transactions.
+    /// Values stored to it since, outside transactions.
     pub stored: BTreeSet<u64>,
 }
 
@@ -25,7 +25,7 @@ impl Outside {
         Outside { promised, stored: BTreeSet::new() }
     }
 
-    /// Whether the word may hold a value.
+    /// Returns true if the word may hold a value.
     pub fn allows(&self, value: u64) -> bool {
         value == self.promised || self.stored.contains(&value)
     }
@@ -36,18 +36,19 @@ impl Outside {
 pub struct OutsideWords(FxHashMap<Addr, Outside>);
 
 impl OutsideWords {
-    /// What a word may hold, if it is one of them.
+    /// Values that a word may hold, if it is one of them.
     pub fn get(&self, addr: Addr) -> Option<&Outside> {
         self.0.get(&addr)
     }
 
-    /// Whether a word holds what it may not; of one that is none of them, what differs from `committed`.
+    /// Returns true if a word holds a value that it may not; for any other word, if it differs from
+    /// `committed`.
     #[inline]
     pub fn differs(&self, addr: Addr, found: u64, committed: u64) -> bool {
         found != committed && (self.0.is_empty() || !self.allows(addr, found))
     }
 
-    /// Whether a word is one of them, and may hold a value.
+    /// Returns true if a word is one of them, and may hold a value.
     fn allows(&self, addr: Addr, found: u64) -> bool {
         self.get(addr).is_some_and(|outside| outside.allows(found))
     }

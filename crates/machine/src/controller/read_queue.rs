@@ -14,7 +14,7 @@ use crate::request::{Place, Read};
 pub struct QueuedRead {
     /// The request.
     pub read: Read,
-    /// Where its line lies.
+    /// Place of its line.
     pub place: Place,
     /// The write queue has it.
     pub forwarded: bool,
@@ -23,7 +23,7 @@ pub struct QueuedRead {
 /// The queue. What the scheduler asks of it is kept up to date at every change.
 #[derive(Debug)]
 pub struct ReadQueue {
-    /// Where each wants to go. Those of the on-PM buffer are those of which it has the whole line.
+    /// Targets of the reads. Those of the on-PM buffer are those of which it has the whole line.
     lists: Lists,
     /// The reads themselves, by slot; a slot that was never taken has none.
     reads: Vec<QueuedRead>,
@@ -31,7 +31,7 @@ pub struct ReadQueue {
 }
 
 impl ReadQueue {
-    /// An empty queue of so many places, before so many banks.
+    /// Makes an empty queue of `entries` places, before `banks` banks.
     pub fn new(entries: usize, banks: usize) -> ReadQueue {
         ReadQueue {
             lists: Lists::new(entries, Wait::Banks(banks)),
@@ -40,19 +40,19 @@ impl ReadQueue {
         }
     }
 
-    /// Whether a read that arrives now would find a place.
+    /// Returns true if a read that arrives now would find a place.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.waiting.is_empty() && self.has_place()
     }
 
-    /// Whether there is a place, for the oldest that waits.
+    /// Returns true if a place is free for the oldest that waits.
     #[inline]
     pub fn has_place(&self) -> bool {
         self.lists.has_room()
     }
 
-    /// Whether the queue is empty; reads may wait outside only while it is full.
+    /// Returns true if the queue is empty; reads may wait outside only while it is full.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -88,7 +88,7 @@ impl ReadQueue {
         self.lists.oldest_buffered()
     }
 
-    /// Whether the on-PM buffer serves any.
+    /// Returns true if the on-PM buffer serves any.
     #[inline]
     pub fn has_buffered(&self) -> bool {
         self.lists.has_buffered()
@@ -134,7 +134,7 @@ impl ReadQueue {
         self.lists.banks_changed(banks);
     }
 
-    /// Whether there are any outside the queue.
+    /// Returns true if any reads wait outside the queue.
     #[inline]
     pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
@@ -175,7 +175,7 @@ impl ReadQueue {
     }
 }
 
-/// Whether the on-PM buffer has all words of a line.
+/// Returns true if the on-PM buffer has all words of a line.
 #[inline]
 pub fn serves(buffer: &PmBuffer, line: LineAddr) -> bool {
     buffer.mask(line) == WordMask::MAX

@@ -1,4 +1,5 @@
-//! What all channels share: the clock, what is counted, the cells, what is durable, and the notices to the machine.
+//! State that all channels share: the clock, statistics, the cells, durability, and the notices to
+//! the machine.
 
 use std::collections::VecDeque;
 
@@ -29,24 +30,24 @@ pub enum Notice {
 pub struct Shared {
     /// The current cycle.
     pub now: Cycle,
-    /// What happens later.
+    /// Future events.
     pub events: EventQueue,
-    /// What is counted.
+    /// Statistics.
     pub stats: Stats,
-    /// What the PM cells hold.
+    /// Content of the PM cells.
     pub media: Image,
     /// The cells themselves.
     pub cells: PmCells,
     /// Notices still to be delivered to the machine, oldest first.
     pub notices: VecDeque<Notice>,
-    /// What is durable.
+    /// Durability of writes.
     pub durability: Durability,
     /// Makes the choices that the rules leave open, if not the scheduler.
     pub adversary: Option<Adversary>,
 }
 
 impl Shared {
-    /// What the devices change.
+    /// State that the devices change.
     pub(super) fn media(&mut self) -> Media<'_> {
         Media { image: &mut self.media, cells: &mut self.cells, stats: &mut self.stats }
     }

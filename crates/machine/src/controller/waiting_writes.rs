@@ -31,7 +31,7 @@ pub type Arrival = u64;
 pub struct WaitingWrite {
     /// The request.
     pub write: Write,
-    /// Where its line lies.
+    /// Place of its line.
     pub place: Place,
     /// There was a place, but ordered writes, or an older write of the line that waits for them, had to
     /// go first.
@@ -50,7 +50,7 @@ struct Waiting {
 struct Line {
     oldest: Arrival,
     newest: Arrival,
-    /// Of each word, how many write it.
+    /// Number of waiting writes to each word.
     writes: [u32; WORDS_PER_LINE],
     /// The newest content of those words.
     content: LineData,
@@ -73,7 +73,8 @@ impl Line {
 /// The writes outside a queue.
 #[derive(Debug)]
 pub struct WaitingWrites {
-    /// In the order of their arrival; those that have left before older ones have left a gap. The first is there.
+    /// Writes in the order of their arrival; those that have left before older ones have left a
+    /// gap. The first is never a gap.
     writes: VecDeque<Option<Waiting>>,
     /// The arrival of the first; of the next to come, if there is none.
     first: Arrival,
@@ -90,7 +91,7 @@ pub struct WaitingWrites {
 }
 
 impl WaitingWrites {
-    /// None, before so many banks.
+    /// Makes an empty list, before `banks` banks.
     pub fn new(banks: usize) -> WaitingWrites {
         WaitingWrites {
             writes: VecDeque::new(),
@@ -105,7 +106,7 @@ impl WaitingWrites {
         }
     }
 
-    /// How many there are.
+    /// Number of waiting writes.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
@@ -127,7 +128,7 @@ impl WaitingWrites {
         self.writes.range(places).flatten().map(|waiting| &waiting.write)
     }
 
-    /// Where a write is that arrived then, or was.
+    /// Place of a write that arrived then, even if it has left.
     #[inline]
     fn place(&self, arrival: Arrival) -> usize {
         (arrival - self.first) as usize
@@ -140,7 +141,7 @@ impl WaitingWrites {
         self.writes[place].as_mut().expect("it waits")
     }
 
-    /// Whether there is one of a line.
+    /// Returns true if a write to a line waits.
     #[inline]
     pub fn has(&self, line: LineAddr) -> bool {
         !self.lines.is_empty() && self.lines.contains_key(&line)
@@ -203,7 +204,8 @@ impl WaitingWrites {
         self.ready.get(self.first_ready(from)).copied()
     }
 
-    /// Where the first is, among those that may enter, that arrived then or later. That is mostly an end.
+    /// Finds the first of the writes that may enter and arrived then or later. That is mostly an
+    /// end.
     #[inline]
     fn first_ready(&self, from: Arrival) -> usize {
         match (self.ready.front(), self.ready.back()) {
@@ -263,11 +265,11 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// A write of words of a line arrives, to wait for so many ordered writes.
+        /// A write of words of a line arrives, to wait for the ordered writes up to this number.
         Arrive(u64, OrderSeq, WordMask),
         /// The next ordered write is durable.
         Durable,
-        /// So many may enter.
+        /// Admits at most this number of writes.
         Admit(usize),
     }
 
@@ -283,7 +285,7 @@ mod tests {
     /// All that wait, in a list, with their numbers.
     type List = Vec<(Arrival, WaitingWrite)>;
 
-    /// What enters, found by looking through the list.
+    /// Writes that enter, found by looking through the list.
     fn admit(list: &mut List, count: usize, order: &Order) -> Vec<Arrival> {
         let (mut at, mut entered) = (0, Vec::new());
         while at < list.len() && entered.len() < count {

@@ -16,9 +16,9 @@ use crate::request::{Place, Write};
 /// The queue. What the scheduler asks of it is kept up to date at every change.
 #[derive(Debug)]
 pub struct WriteQueue {
-    /// Where each wants to go: what the scheduler looks at. The writes themselves lie elsewhere, so that all of this fits into
-    /// few lines of the host's cache. Those of the on-PM buffer are those of which it has the media line: it takes them even
-    /// when it is full.
+    /// Targets of the writes, for the scheduler. The writes themselves lie elsewhere, so that all
+    /// of this fits into few lines of the host's cache. Those of the on-PM buffer are those of
+    /// which it has the media line: it takes them even when it is full.
     lists: Lists,
     /// The writes themselves, by slot; a slot that was never taken has none.
     writes: Vec<Write>,
@@ -28,7 +28,8 @@ pub struct WriteQueue {
 }
 
 impl WriteQueue {
-    /// An empty queue of so many places, before so many banks, or before an on-PM buffer that lies before these.
+    /// Makes an empty queue of `entries` places, before `banks` banks, or before an on-PM buffer
+    /// that lies before these.
     pub fn new(entries: usize, banks: usize, buffered: bool) -> WriteQueue {
         let wait = if buffered { Wait::Buffer } else { Wait::BanksInOrder(banks) };
         WriteQueue {
@@ -39,13 +40,13 @@ impl WriteQueue {
         }
     }
 
-    /// Whether there is a place.
+    /// Returns true if a place is free.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.lists.has_room()
     }
 
-    /// Whether the queue is empty; writes may wait outside.
+    /// Returns true if the queue is empty; writes may wait outside.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -57,7 +58,7 @@ impl WriteQueue {
         self.lists.len()
     }
 
-    /// Where each wants to go, and which were given to their banks.
+    /// Targets of the writes, and which were given to their banks.
     #[inline]
     pub fn lists(&self) -> &Lists {
         &self.lists
@@ -169,7 +170,7 @@ impl WriteQueue {
         &mut self.waiting
     }
 
-    /// Which words of a line are here, in the queue or outside it.
+    /// Words of a line that are in the queue or outside it.
     pub fn words_of(&self, line: LineAddr) -> WordMask {
         self.of_line(line).fold(self.waiting.mask(line), |mask, w| mask | w.mask)
     }

@@ -78,7 +78,7 @@ impl Pipeline {
         self.load_sequence = self.load_sequence.wrapping_add(1);
     }
 
-    /// Whether loads overlap.
+    /// Returns true if loads overlap.
     pub fn is_out_of_order(&self) -> bool {
         self.window.is_some()
     }
@@ -117,7 +117,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// How many of the next instructions find no place until a load retires that has no known time.
+    /// Number of the next instructions that find no place until a load retires that has no known
+    /// time.
     #[inline]
     fn behind_open_loads(&self, instructions: u64) -> u64 {
         let Some(window) = &self.window else { return 0 };
@@ -419,7 +420,7 @@ mod tests {
         assert_eq!(core.load_start(0), Ok(50));
     }
 
-    /// What happens to an out-of-order core.
+    /// Steps of a test on an out-of-order core.
     #[derive(Clone, Debug)]
     enum Step {
         Issue(u64),

@@ -1,9 +1,10 @@
 //! The write-combining buffer of a core: where uncacheable stores gather to lines.
 //!
-//! FWB §II-B: "four to six cache-line sized entry write-combining buffer in x86 processors". A store fills its line's
-//! entry. A line leaves for the controller when all its words are there, when a store to another line needs its
-//! place (the oldest goes), or when the buffer is emptied: by a fence, or by an atomic operation (Intel SDM vol. 3,
-//! buffering of write-combining memory). It is volatile. What it leaves out: interrupts, which empty it, too.
+//! FWB §II-B: "four to six cache-line sized entry write-combining buffer in x86 processors". A
+//! store fills its line's entry. A line leaves for the controller when all its words have come,
+//! when a store to another line needs its place (the oldest goes), or when the buffer is emptied:
+//! by a fence, or by an atomic operation (Intel SDM vol. 3, buffering of write-combining memory).
+//! The buffer is volatile. Left out: interrupts, which empty it, too.
 
 use std::collections::VecDeque;
 
@@ -40,7 +41,7 @@ impl Combined {
 /// Why a line leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// All its words are there.
+    /// All its words have come.
     Full,
     /// Another line needs its place.
     Evicted,
@@ -55,7 +56,7 @@ pub struct WriteCombining {
 }
 
 impl WriteCombining {
-    /// An empty buffer of so many lines.
+    /// Makes an empty buffer of `lines_max` lines.
     pub fn new(lines_max: u32) -> Self {
         assert!(lines_max > 0, "a store has a line to go to");
         Self { lines: VecDeque::new(), lines_max: lines_max as usize }

@@ -1,4 +1,5 @@
-//! The way of an acknowledgement: what lies between the end of a transaction and the instant at which its thread goes on.
+//! Path of an acknowledgement: the steps between the end of a transaction and the instant at which
+//! its thread proceeds.
 //!
 //! The machine prices the steps, the same for every design: a message is [`controller.bypass_cycles`], a fall through the
 //! caches is the latencies of their levels, a write is what the device takes. A design declares which steps its commit has, with the
@@ -19,17 +20,17 @@ pub enum Step {
     Message,
     /// A line falls from the L1 through all levels to the controller, as it is written back.
     Fall,
-    /// An access to what the design has brought along, of so many cycles.
+    /// An access to hardware that the design adds, of this number of cycles.
     Access(Cycle),
     /// A write, from its arrival at the controller until it is durable.
     Write,
     /// Instructions that the thread executes.
     Instructions(u32),
-    /// Two that go on side by side; the next begins when both have ended.
+    /// Two paths side by side; the next step begins when both have ended.
     Both(Vec<Step>, Vec<Step>),
 }
 
-/// How a commit is acknowledged.
+/// Steps by which a commit is acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledgement {
     /// The sentence of the paper, or that it is silent, and which reading this is.
@@ -43,14 +44,14 @@ impl Acknowledgement {
     pub const AT_ONCE: Acknowledgement = Acknowledgement { source: "", steps: |_| Vec::new() };
 }
 
-/// What steps cost on a machine at rest, in cycles.
+/// Costs of the steps on a machine at rest, in cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices {
-    /// Of a message, one way.
+    /// A message, one way.
     pub message: Cycle,
-    /// Of a fall through the caches.
+    /// A fall through the caches.
     pub fall: Cycle,
-    /// Of a write that changes bits, until it is durable.
+    /// A write that changes bits, until it is durable.
     pub write: Cycle,
     /// Instructions per cycle.
     pub issue_width: u32,

@@ -1,5 +1,5 @@
-//! What a design that is partly software has a thread execute: loads, stores, persistence instructions, and
-//! instructions that touch no memory.
+//! Code that a design which is partly software has a thread execute: loads, stores, persistence
+//! instructions, and instructions that touch no memory.
 
 use crate::program::Persist;
 use crate::request::WriteClass;
@@ -28,7 +28,7 @@ pub(crate) enum Instruction {
 #[derive(Clone, Debug, Default)]
 pub struct Code {
     instructions: Vec<Instruction>,
-    /// How many of them have been taken out.
+    /// Number of them that have been taken out.
     taken: usize,
 }
 
@@ -89,7 +89,7 @@ impl Code {
         self.instructions.push(Instruction::Persist(what));
     }
 
-    /// Whether the transaction's end is among it.
+    /// Returns true if it contains the transaction's end.
     pub(crate) fn ends(&self) -> bool {
         self.instructions.contains(&Instruction::End)
     }

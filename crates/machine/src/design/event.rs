@@ -1,4 +1,4 @@
-//! What happens in a design, for those who count, cover and trace it.
+//! Events of a design, for its counters, cover points and traces.
 //!
 //! A design's protocol says what happened, in one line ([`Port::emit`](super::Port::emit)); what is counted of it, which
 //! cover points it reaches and what a timeline says of it stands in one place, [`DesignEvent::observe`].
@@ -9,13 +9,13 @@ use crate::machine::Machine;
 
 /// A cover point of a design: a state worth reaching in a campaign.
 pub trait CoverPoint: Copy {
-    /// Its place in [`DesignInfo::cover_points`](super::DesignInfo::cover_points).
+    /// Place in [`DesignInfo::cover_points`](super::DesignInfo::cover_points).
     fn index(self) -> usize;
 }
 
 /// Something that happens in a design.
 pub trait DesignEvent: Sized {
-    /// What the design counts ([`counters!`](graven_base::counters)).
+    /// Counters of the design ([`counters!`](graven_base::counters)).
     type Counters: CounterSet;
 
     /// The design's cover points.
@@ -25,7 +25,7 @@ pub trait DesignEvent: Sized {
     fn observe(self, to: &mut Observation<'_, Self>);
 }
 
-/// Where an event of a design goes.
+/// Receivers of an event of a design.
 pub struct Observation<'a, E: DesignEvent> {
     machine: &'a mut Machine,
     counters: &'a mut E::Counters,
@@ -42,7 +42,8 @@ impl<'a, E: DesignEvent> Observation<'a, E> {
         self.counters
     }
 
-    /// The design had so many lines written back by a path of its own, without evicting them.
+    /// Counts `lines` lines that the design had written back by a path of its own, without evicting
+    /// them.
     #[inline]
     pub fn count_forced_writebacks(&mut self, lines: u64) {
         self.machine.count().forced_writebacks += lines;
@@ -76,7 +77,7 @@ impl<'a, E: DesignEvent> Observation<'a, E> {
         }
     }
 
-    /// The same when somebody wants to know: seldom, so that nothing of it lies where events are counted.
+    /// Adds the note to the trace: seldom, so that none of this code lies where events are counted.
     #[cold]
     #[inline(never)]
     fn explain_now(&mut self, text: impl FnOnce() -> String) {

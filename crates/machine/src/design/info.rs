@@ -12,7 +12,7 @@ use super::{Acknowledgement, MutantSet, Mutants, PluggedDesign};
 use crate::config::{ControllerConfig, LogAreas, PmConfig};
 use crate::request::Mapping;
 
-/// What a design is built for, and what its recovery may know: configuration, no state.
+/// Context of a design and of its recovery: configuration, no state.
 #[derive(Clone, Debug)]
 pub struct DesignContext {
     /// The whole configuration.
@@ -25,7 +25,7 @@ pub struct DesignContext {
     pub log_end: Addr,
     /// Number of each thread's first transaction.
     pub first_transaction: u64,
-    /// What has been made worse.
+    /// Mutants in force.
     pub mutants: MutantSet,
 }
 
@@ -52,8 +52,8 @@ impl DesignContext {
         self.log_end.0 - self.log_start.0
     }
 
-    /// Where the log area of a thread begins. Areas lie one after the other; `pm.log_areas` says whether they begin in
-    /// different banks, with a page between them, or all in one.
+    /// Start of the log area of a thread. Areas lie one after the other; `pm.log_areas` decides
+    /// whether they begin in different banks, with a page between them, or all in one.
     pub fn thread_area(&self, thread: ThreadId, bytes: u64) -> Addr {
         self.log_start.plus(u64::from(thread) * self.thread_area_stride(bytes))
     }
@@ -93,7 +93,7 @@ impl DesignContext {
     }
 }
 
-/// What a recovery did, from which its time can be derived.
+/// Work of a recovery, from which its time can be derived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
     /// Log entries and records examined.
@@ -104,7 +104,7 @@ pub struct RecoveryReport {
     pub words_undone: u64,
 }
 
-/// What a design guarantees of acknowledged transactions. All guarantee that no other leaves a trace.
+/// Guarantee of a design for acknowledged transactions. All guarantee that no other leaves a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
     /// Nothing: an unsafe reference. It is checked as if it guaranteed durability.
@@ -119,13 +119,13 @@ pub enum Guarantee {
 }
 
 impl Guarantee {
-    /// Whether acknowledged transactions may be lost, from the newest on.
+    /// Returns true if acknowledged transactions may be lost, from the newest on.
     pub fn is_of_order(self) -> bool {
         matches!(self, Guarantee::Prefix { .. })
     }
 }
 
-/// What a design leaves in the caches of the lines that transactions have stored to.
+/// State in which a design leaves the lines in the caches that transactions have stored to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
     /// They are dirty, and only the caches hold what they hold, until they are evicted.
@@ -141,13 +141,14 @@ pub enum Leaves {
 pub struct Rounds {
     /// The counter of the design's that counts it.
     pub counter: &'static str,
-    /// How often it must have come before the region.
+    /// Times that it must have come before the region.
     pub before: u64,
     /// And how often within.
     pub within: u64,
 }
 
-/// What becomes of a design's log region and non-volatile registers between the end of a recovery and the next use.
+/// Treatment of a design's log region and non-volatile registers between the end of a recovery and
+/// the next use.
 #[derive(Clone, Copy, Debug)]
 pub enum Reopening {
     /// The system prepares the region as it does before the first use ([`DesignInfo::format`]), and the registers are as they
@@ -156,12 +157,13 @@ pub enum Reopening {
     Formatted,
     /// The registers are as they are in a new machine. The region is as recovery has left it.
     RegistersReset,
-    /// Nothing: the design goes on with what recovery has left, registers included ([`super::Design::resume`]).
+    /// None: the design continues with the state that recovery has left, registers included
+    /// ([`super::Design::resume`]).
     AsRecovered,
 }
 
-/// What the hardware of a design keeps when power fails, beside what memory keeps. The machine holds the design to it: what
-/// is beyond it is a broken guarantee, whatever recovery makes of it.
+/// Content that the hardware of a design keeps when power fails, beside memory's. The machine holds
+/// the design to it: any more is a broken guarantee, whatever recovery makes of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Battery {
     /// Bytes that are written to PM by energy that is stored for it ([`super::Design::on_power_failure`]), each word counted
@@ -177,7 +179,8 @@ impl Battery {
     /// Nothing is kept.
     pub const NONE: Battery = Battery { bytes: 0, registers: 0, register_bits: 0 };
 
-    /// What is kept beyond it, if anything is: so many words were written, and the registers hold this.
+    /// Describes the excess over it, if any: `words` words were written, and `registers` are the
+    /// registers.
     pub fn exceeded_by(&self, words: usize, registers: &[u64]) -> Option<String> {
         let bytes = words as u64 * WORD_BYTES;
         if bytes > self.bytes {
@@ -208,26 +211,26 @@ const PREPARING: Addr = Addr(8);
 /// A name with one line about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// What users call it.
+    /// Name for users.
     pub name: &'static str,
-    /// What it is.
+    /// Description in a line.
     pub summary: &'static str,
 }
 
 /// A design that users can name.
 pub struct DesignInfo {
-    /// What users call it.
+    /// Name for users.
     pub name: &'static str,
     /// One line about it.
     pub summary: &'static str,
-    /// Where it is from.
+    /// Paper that it is from.
     pub paper: &'static str,
-    /// What it guarantees in a configuration that has its parameter set ([`DesignInfo::guarantee_in`]). Unsafe
-    /// references are marked wherever they are printed.
+    /// Guarantee in a configuration that has its parameter set ([`DesignInfo::guarantee_in`]).
+    /// Unsafe references are marked wherever they are printed.
     pub guarantee: fn(&Config) -> Guarantee,
-    /// Whether comparisons include it by default.
+    /// True if comparisons include it by default.
     pub default: bool,
-    /// Its parameters, if it has any.
+    /// Parameters, if it has any.
     pub section: Option<fn() -> Box<dyn Section>>,
     /// The parameter set that its name stands for, beside those of its section's defaults: what it takes to be
     /// this one of several designs that share a mechanism. A user's own setting goes before.
@@ -237,23 +240,25 @@ pub struct DesignInfo {
     pub pm_buffer_lines: fn(&Config) -> u32,
     /// Makes one, or refuses a configuration that it cannot work in.
     pub build: fn(&DesignContext) -> Result<PluggedDesign, ConfigError>,
-    /// What the system writes to a log region of unknown content before it is put to use.
+    /// Content that the system writes to a log region of unknown content before it is put to use.
     pub format: fn(&DesignContext, &mut SurvivingImage),
-    /// What lies between the end of a transaction and its acknowledgement. A contract test holds the design to it.
+    /// Steps between the end of a transaction and its acknowledgement. A contract test holds the
+    /// design to it.
     pub acknowledgement: Acknowledgement,
     /// Brings the surviving bytes into a committed state, using the registers and nothing else.
     pub recover: fn(&DesignContext, &[u64], &mut SurvivingImage) -> RecoveryReport,
-    /// What its hardware keeps when power fails.
+    /// Content that its hardware keeps when power fails.
     pub battery: fn(&DesignContext) -> Battery,
-    /// What the system does to the log region between the end of a recovery and the next use of the design. Power may fail
-    /// in it, too: then recovery begins again.
+    /// Treatment of the log region by the system between the end of a recovery and the next use of
+    /// the design. Power may fail in it, too: then recovery begins again.
     pub reopening: Reopening,
     /// Single-point changes for the worse, by which the laboratory is tested.
     pub mutants: &'static [Named],
     /// Those that are always in force: the design as published, where that loses data.
     pub inherent: MutantSet,
-    /// What it counts: the declarations of its events' counters ([`DesignEvent::Counters`](super::DesignEvent::Counters)).
-    /// A name that several designs declare means one kind of number in one unit.
+    /// Declarations of its events' counters
+    /// ([`DesignEvent::Counters`](super::DesignEvent::Counters)). A name that several designs
+    /// declare means one kind of number in one unit.
     pub counters: fn() -> Vec<&'static Declaration>,
     /// Statistics that are derived from these.
     pub derived: &'static [Derived],
@@ -262,11 +267,12 @@ pub struct DesignInfo {
     /// Parameters under stress: values from which an adversary draws. Where some do not go with each other,
     /// keys that are joined by `+` get values that are.
     pub stress: &'static [(&'static str, &'static [&'static str])],
-    /// Lines that transactions have stored to, in a configuration, as they are in the caches of a system that goes on.
+    /// State, in a configuration, of lines that transactions have stored to in the caches of a
+    /// system that runs for long.
     pub leaves: fn(&Config) -> Leaves,
     /// Work that it does from time to time in a configuration.
     pub rounds: fn(&Config) -> &'static [Rounds],
-    /// What its hardware costs.
+    /// Hardware cost.
     pub cost: Costs,
     /// Host memory that the simulated design takes for its own tables, at most, in bytes, where that is much. `lines`: lines
     /// that the programs store to, at most.
@@ -319,7 +325,7 @@ impl DesignInfo {
         })
     }
 
-    /// What is in force under the name of a mutant of the design's own, or an operator as text.
+    /// Mutation in force under the name of a mutant of the design's own, or an operator as text.
     ///
     /// # Errors
     /// [`ConfigError::UnknownName`] with the mutants that exist; for what looks like an operator, those that are allowed.
@@ -375,17 +381,17 @@ impl DesignInfo {
         config
     }
 
-    /// What it guarantees in a configuration.
+    /// Guarantee in a configuration.
     pub fn guarantee_in(&self, config: &Config) -> Guarantee {
         (self.guarantee)(&self.configured(config.clone()))
     }
 
-    /// Whether it guarantees something in a configuration and is not known to break it.
+    /// Returns true if it guarantees anything in a configuration and is not known to break it.
     pub fn is_sound(&self, config: &Config) -> bool {
         self.is_safe(config) && self.inherent == MutantSet::NONE
     }
 
-    /// Whether it guarantees anything in a configuration.
+    /// Returns true if it guarantees anything in a configuration.
     pub fn is_safe(&self, config: &Config) -> bool {
         self.guarantee_in(config) != Guarantee::None
     }

@@ -18,23 +18,24 @@ pub struct Store {
     pub tx: Tx,
     /// The core whose L1 performs it.
     pub core: u32,
-    /// Which word.
+    /// Address of the word.
     pub addr: Addr,
-    /// What the word holds.
+    /// Content of the word.
     pub old: u64,
-    /// What it will hold.
+    /// New content of the word.
     pub new: u64,
 }
 
-/// What the thread does after a hook.
+/// Answer of a hook: the wait of the thread after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// It goes on at once.
+    /// The thread proceeds at once.
     None,
-    /// It goes on after so many cycles, in which its core is busy with something of its own.
+    /// The thread proceeds after this number of cycles, in which its core is busy with something of
+    /// its own.
     For(Cycle),
-    /// It asks the controller, which takes so many cycles, and goes on when the answer is there: after two messages
-    /// and these cycles.
+    /// The thread asks the controller, which takes this number of cycles, and proceeds when it has
+    /// the answer: after two messages and these cycles.
     Answered(Cycle),
     /// The operation took effect; the thread waits for [`Port::release`](super::Port::release).
     UntilReleased,
@@ -53,10 +54,10 @@ pub enum Place {
     Controller,
 }
 
-/// How a dirty line is written to its home address.
+/// Conditions of the write of a dirty line to its home address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writeback<W> {
-    /// It may become durable only after the ordered writes up to this one.
+    /// Ordered writes after which alone it may become durable: all up to this one.
     pub after: WriteOrder,
     /// Handed to [`Design::on_durable`] when the line is durable, if anything.
     pub report: Option<W>,
@@ -78,31 +79,31 @@ impl<W> Writeback<W> {
     }
 }
 
-/// What becomes of a dirty line that leaves the LLC.
+/// Treatment of a dirty line that leaves the LLC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritebackAction<W> {
-    /// It is written to its home address.
+    /// Written to its home address.
     Send(Writeback<W>),
     /// Nothing is sent: the design has taken the bytes. It sends them itself, or returns them when the
     /// line is read ([`Design::on_llc_miss`]).
     Absorb,
 }
 
-/// Where a line that missed in all caches comes from.
+/// Source of a line that missed in all caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// Its home address.
+    /// The line's home address.
     Home,
-    /// A buffer of the design's in the controller, which delivers it after so many cycles.
+    /// A buffer of the design's in the controller, which delivers it after this number of cycles.
     Buffer(LineData, Cycle),
     /// The design reads it, from wherever its newest words are, and hands it over ([`Port::deliver`]).
     Design,
 }
 
-/// What becomes of an operation of the program when the design's code for it has been executed.
+/// Treatment of an operation of the program when the design's code for it has been executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpAction {
-    /// It is executed.
+    /// Executed.
     Execute,
     /// The code has taken the place of a load, and found this value.
     Return(u64),
@@ -111,19 +112,19 @@ pub enum OpAction {
     Defer,
 }
 
-/// What a design has none of: its requests, or its timers.
+/// Type of requests or timers for a design that has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unused {}
 
 /// A persistence design. Every hook has a default that does nothing.
 pub trait Design: Sized + 'static {
-    /// What a write was sent for: handed back when it is durable.
+    /// Purpose of a write: handed back when it is durable.
     type Write: Copy + Debug + 'static;
-    /// What a read was sent for: handed back with the line.
+    /// Purpose of a read: handed back with the line.
     type Read: Copy + Debug + 'static;
-    /// What a timer was set for.
+    /// Purpose of a timer.
     type Timer: Copy + Debug + 'static;
-    /// What happens in the design that is counted, covered and traced.
+    /// Events of the design that are counted, covered and traced.
     type Event: DesignEvent;
 
     /// Power is back and recovery has ended: the non-volatile registers hold these values, of as many threads as there were
@@ -146,7 +147,7 @@ pub trait Design: Sized + 'static {
     }
 
     /// A transaction ends; all its stores have been performed. The commit is acknowledged when this
-    /// lets the thread go on. ([`Stall::Retry`] is allowed, too.)
+    /// releases the thread. ([`Stall::Retry`] is allowed, too.)
     fn on_tx_end(&mut self, _port: &mut Port<'_, Self>, _tx: Tx) -> Stall {
         Stall::None
     }
@@ -186,7 +187,7 @@ pub trait Design: Sized + 'static {
     /// had come.
     fn start_maintenance(&mut self, _port: &mut Port<'_, Self>) {}
 
-    /// Whether background work of finished transactions is still to be done.
+    /// Returns true if no background work of finished transactions is left to be done.
     fn is_idle(&self) -> bool {
         true
     }
@@ -213,11 +214,13 @@ pub trait L1EvictionDesign: Design {
 /// A design that may keep dirty lines from memory ([`Plugged::absorbing`](super::Plugged::absorbing)). It has no
 /// clwb executed: a line that stays in the caches cannot be absorbed.
 pub trait AbsorbingDesign: Design {
-    /// Whether the design has whatever dirty lines hold, so that they are dropped when they leave the caches.
+    /// True if the design has the content of all dirty lines, so that they are dropped when they
+    /// leave the caches.
     const HAS_DIRTY_WORDS: bool = false;
 
-    /// Whether the design drops lines that it has taken when what transactions stored to them is at home. What was stored
-    /// there outside transactions would be lost, so a program that has both is refused.
+    /// True if the design drops lines that it has taken when what transactions stored to them is at
+    /// home. Content that was stored to them outside transactions would be lost, so a program that
+    /// has both is refused.
     const DROPS_LINES: bool = Self::HAS_DIRTY_WORDS;
 
     /// Takes the place of [`Design::on_llc_eviction`].
@@ -231,20 +234,21 @@ pub trait AbsorbingDesign: Design {
 
 /// A design that takes non-temporal stores ([`Plugged::with_non_temporal_stores`](super::Plugged::with_non_temporal_stores)).
 pub trait NonTemporalDesign: Design {
-    /// Whether a non-temporal store of a transaction to a line may bypass the caches now. If not, it goes
-    /// through them like any other.
+    /// Returns true if a non-temporal store of a transaction to a line may bypass the caches now.
+    /// If not, it is treated like any other store.
     fn accepts_non_temporal(&mut self, port: &mut Port<'_, Self>, tx: Tx, line: LineAddr) -> bool;
 
-    /// It does: no cache has its line. Architectural memory changes right after this returns (unless it
-    /// returns [`Stall::Retry`]), and the design answers for what is read of the line.
+    /// A non-temporal store bypasses the caches, none of which has its line. Architectural memory
+    /// changes right after this returns (unless it returns [`Stall::Retry`]), and the design
+    /// answers for what is read of the line.
     fn on_non_temporal_store(&mut self, port: &mut Port<'_, Self>, store: &Store) -> Stall;
 }
 
 /// A design that is partly software ([`Plugged::with_software`](super::Plugged::with_software)): lookups, appends,
 /// updates of an index in DRAM ([`Port::dram_heap`]).
 pub trait SoftwareDesign: Design {
-    /// What the design has its thread execute before an operation of the program. The code may take the operation's
-    /// place.
+    /// Adds the code that the design has its thread execute before an operation of the program. The
+    /// code may take the operation's place.
     fn before_op(
         &mut self,
         port: &mut Port<'_, Self>,

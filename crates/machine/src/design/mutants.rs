@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-/// Which of a design's mutants are in force; a set.
+/// Set of the design's mutants that are in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MutantSet(u64);
 
@@ -20,7 +20,7 @@ impl MutantSet {
         MutantSet(self.0 | other.0)
     }
 
-    /// Whether one is in force.
+    /// Returns true if a mutant is in force.
     #[inline]
     pub fn has(self, mutant: impl Into<usize>) -> bool {
         self.0 >> mutant.into() & 1 != 0
@@ -48,13 +48,13 @@ impl<M: Into<usize>> Mutants<M> {
         Mutants { set, of: PhantomData }
     }
 
-    /// Whether one is in force.
+    /// Returns true if a mutant is in force.
     #[inline]
     pub fn has(self, mutant: M) -> bool {
         self.set.has(mutant)
     }
 
-    /// Whether any is in force.
+    /// Returns true if any is in force.
     pub fn any(self) -> bool {
         self.set != MutantSet::NONE
     }

@@ -16,10 +16,10 @@ use crate::machine::Machine;
 use crate::program::Op;
 use crate::request::Token;
 
-/// What becomes of a dirty line that leaves the LLC.
+/// Treatment of a dirty line that leaves the LLC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RawAction {
-    /// It is written to its home address.
+    /// Written to its home address.
     Send {
         /// See [`crate::request::Write::after`].
         after: u64,
@@ -30,96 +30,45 @@ pub(crate) enum RawAction {
     Absorb,
 }
 
-/// A design as the simulation sees it: object-safe, with requests and timers as numbers. Designs implement
-/// [`Design`](super::Design), which [`plug`] turns into this.
+/// A design as the simulation sees it: object-safe, with requests and timers as numbers. Designs implement [`Design`] and
+/// the traits of rare abilities, whose hooks have the contracts; [`plug`] turns them into this.
 pub(crate) trait Plug {
-    /// Has something stand between the design and the machine.
+    /// Puts something between the design and the machine.
     fn interfere(&mut self, interference: Interference);
-
-    /// What does.
+    /// Returns that.
     fn interference(&mut self) -> Option<&mut Interference>;
+    /// Returns what the counters of the design hold.
+    fn counts(&self) -> Counts;
 
-    /// The non-volatile registers hold these values since a recovery.
+    // Hooks of every design.
     fn resume(&mut self, registers: &[u64]);
-
-    /// Called once, when the machine is ready and populated.
     fn start(&mut self, m: &mut Machine);
-
-    /// A transaction begins.
     fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall;
-
-    /// A transactional store reaches the L1. Architectural memory changes right after this returns
-    /// (unless it returns [`Stall::Retry`]).
     fn store(&mut self, m: &mut Machine, store: &Store) -> Stall;
-
-    /// Whether a non-temporal store of a transaction to a line may bypass the caches now. If not, it goes
-    /// through them like any other.
-    fn accepts_non_temporal(&mut self, m: &mut Machine, tx: Tx, line: LineAddr) -> bool;
-
-    /// It does: no cache has its line. Architectural memory changes right after this returns (unless it
-    /// returns [`Stall::Retry`]), and the design answers for what is read of the line.
-    fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Stall;
-
-    /// A transaction ends; all its stores have been performed. The commit is acknowledged when this
-    /// lets the thread go on. ([`Stall::Retry`] is allowed, too.)
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall;
-
-    /// Whether [`Design::l1_evict`] is to be called.
-    fn wants_l1_evictions(&self) -> bool;
-
-    /// A line has left a core's L1 (evicted or invalidated). Its content is the architectural one.
-    fn l1_evict(&mut self, m: &mut Machine, core: u32, line: LineAddr, dirty: bool);
-
-    /// A dirty PM line has left the LLC, with this content; or stays, clean, as a clwb instruction writes it back
-    /// (then it cannot be kept from memory).
     fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction;
-
-    /// A PM line is about to be read into the caches; the request reaches the controller after `delay`.
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill;
-
-    /// Whether [`Design::software`] is to be called.
-    fn has_software(&self) -> bool;
-
-    /// What the design has its thread execute before an operation of the program, if part of the design is
-    /// software: lookups, appends, updates of an index in DRAM ([`crate::machine::MemorySystem::dram_heap`]).
-    /// The code may take the operation's place.
-    fn software(&mut self, m: &mut Machine, thread: ThreadId, op: &Op, code: &mut Code)
-    -> OpAction;
-
-    /// A write that carried this token is durable.
     fn on_durable(&mut self, m: &mut Machine, token: Token);
-
-    /// A read that the design issued has delivered a line.
     fn read_done(&mut self, m: &mut Machine, token: Token, line: LineAddr, content: &LineData);
-
-    /// The design's periodic work (a scan, a collection), if it has any, is to begin now, as if its time
-    /// had come.
     fn start_maintenance(&mut self, m: &mut Machine);
-
-    /// A timer of the design fires.
     fn timer(&mut self, m: &mut Machine, token: u64);
-
-    /// Whether the design has whatever dirty lines hold, so that they are dropped when they leave the caches.
-    fn has_dirty_words(&self) -> bool;
-
-    /// Whether the design drops lines that it has taken when what transactions stored to them is at home.
-    fn drops_lines(&self) -> bool;
-
-    /// Whether background work of finished transactions is still to be done.
     fn is_idle(&self) -> bool;
-
-    /// The system shuts down in order: what committed transactions still owe the log goes there now.
     fn shut_down(&mut self, m: &mut Machine);
-
-    /// Power fails. What batteries or ADR save beyond the machine's own domain is written to the
-    /// image here, bounded by the capacity that the design claims; the rest is lost.
     fn power_failure(&self, medium: &mut SurvivingImage);
-
-    /// The design's non-volatile registers, as power leaves them.
     fn registers(&self) -> Vec<u64>;
 
-    /// What the design has counted.
-    fn counts(&self) -> Counts;
+    // Hooks of designs with rare abilities: called only if the design has them.
+    fn accepts_non_temporal(&mut self, m: &mut Machine, tx: Tx, line: LineAddr) -> bool;
+    fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Stall;
+    fn wants_l1_evictions(&self) -> bool;
+    fn l1_evict(&mut self, m: &mut Machine, core: u32, line: LineAddr, dirty: bool);
+    fn has_software(&self) -> bool;
+    fn software(&mut self, m: &mut Machine, thread: ThreadId, op: &Op, code: &mut Code)
+    -> OpAction;
+    /// Returns [`AbsorbingDesign::HAS_DIRTY_WORDS`].
+    fn has_dirty_words(&self) -> bool;
+    /// Returns [`AbsorbingDesign::DROPS_LINES`].
+    fn drops_lines(&self) -> bool;
 }
 
 type SoftwareHook<D> = fn(&mut D, &mut Port<'_, D>, ThreadId, &Op, &mut Code) -> OpAction;
@@ -238,6 +187,24 @@ impl<D: Design> Plugged<D> {
         self.pending.interference.as_ref().map_or(tx, |i| i.seen_transaction(tx))
     }
 
+    /// Tells the design of a store, which the interference may show it otherwise than it is.
+    #[inline(always)]
+    fn tell(
+        &mut self,
+        m: &mut Machine,
+        store: &Store,
+        hook: impl FnOnce(&mut D, &mut Port<'_, D>, &Store) -> Stall,
+    ) -> Stall {
+        let Some(interference) = &mut self.pending.interference else {
+            let (design, mut port) = self.parts(m);
+            return hook(design, &mut port, store);
+        };
+        let seen = interference.seen_store(store);
+        let (design, mut port) = self.parts(m);
+        let stall = hook(design, &mut port, &seen);
+        self.answer(Hook::Store, store.tx, stall)
+    }
+
     #[inline]
     fn answer(&mut self, hook: Hook, tx: Tx, stall: Stall) -> Stall {
         match &mut self.pending.interference {
@@ -273,14 +240,7 @@ impl<D: Design> Plug for Plugged<D> {
     }
 
     fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        if let Some(interference) = &mut self.pending.interference {
-            let seen = interference.seen_store(store);
-            let (design, mut port) = self.parts(m);
-            let stall = design.on_store(&mut port, &seen);
-            return self.answer(Hook::Store, store.tx, stall);
-        }
-        let (design, mut port) = self.parts(m);
-        design.on_store(&mut port, store)
+        self.tell(m, store, D::on_store)
     }
 
     fn accepts_non_temporal(&mut self, m: &mut Machine, tx: Tx, line: LineAddr) -> bool {
@@ -292,14 +252,7 @@ impl<D: Design> Plug for Plugged<D> {
 
     fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let (_, hook) = self.non_temporal.expect("only a design that takes them gets them");
-        if let Some(interference) = &mut self.pending.interference {
-            let seen = interference.seen_store(store);
-            let (design, mut port) = self.parts(m);
-            let stall = hook(design, &mut port, &seen);
-            return self.answer(Hook::Store, store.tx, stall);
-        }
-        let (design, mut port) = self.parts(m);
-        hook(design, &mut port, store)
+        self.tell(m, store, hook)
     }
 
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {

@@ -1,4 +1,4 @@
-//! What a design may do to the machine, and nothing else.
+//! Actions that a design may take on the machine, and no others.
 //!
 //! Requests and timers carry values of the design's own types, which come back with the answer: nothing is packed into
 //! a number, and no answer can be taken for another's. There is no way from here to the event queue, to what programs
@@ -17,13 +17,14 @@ use crate::caches::tags::Cache;
 use crate::machine::Machine;
 use crate::request::{Token, Write, WriteOrder};
 
-/// What a design has under way, by the numbers that the machine knows, and what it has counted.
+/// Requests and timers of a design under way, by the numbers that the machine knows, and its
+/// counters.
 pub(super) struct Pending<D: Design> {
     writes: Slab<D::Write>,
     reads: Slab<D::Read>,
     timers: Slab<(D::Timer, Place)>,
     pub(super) counters: <D::Event as DesignEvent>::Counters,
-    /// What stands between the design and the machine, if anything does.
+    /// Interference between the design and the machine, if any.
     pub(super) interference: Option<Box<Interference>>,
 }
 
@@ -62,7 +63,7 @@ impl<D: Design> Pending<D> {
 pub struct Port<'a, D: Design> {
     machine: &'a mut Machine,
     pending: &'a mut Pending<D>,
-    /// Where the hook that has this port runs.
+    /// Place at which the hook that has this port runs.
     place: Place,
 }
 
@@ -96,15 +97,15 @@ impl<'a, D: Design> Port<'a, D> {
         self.set_timer_at(self.place, at, timer);
     }
 
-    /// Sends a message to the processor that leaves after so many cycles; [`Design::on_timer`] is called with this, there, when
-    /// it has arrived.
+    /// Sends a message to the processor that leaves after `after` cycles; [`Design::on_timer`] is
+    /// called with `timer`, there, when it has arrived.
     pub fn send_to_core(&mut self, after: Cycle, timer: D::Timer) {
         let at = self.now() + after + self.bypass_cycles();
         self.set_timer_at(Place::Processor, at, timer);
     }
 
-    /// Sends a message to the controller that leaves after so many cycles; [`Design::on_timer`] is called with this, there,
-    /// when it has arrived.
+    /// Sends a message to the controller that leaves after `after` cycles; [`Design::on_timer`] is
+    /// called with `timer`, there, when it has arrived.
     pub fn send_to_controller(&mut self, after: Cycle, timer: D::Timer) {
         let at = self.now() + after + self.bypass_cycles();
         self.set_timer_at(Place::Controller, at, timer);
@@ -130,7 +131,7 @@ impl<'a, D: Design> Port<'a, D> {
         self.machine.order()
     }
 
-    /// Whether all ordered writes up to this one are durable.
+    /// Returns true if all ordered writes up to this one are durable.
     #[inline]
     pub fn is_durable(&self, order: WriteOrder) -> bool {
         self.machine.memory.shared.durability.order.reached(order.number())
@@ -179,23 +180,23 @@ impl<'a, D: Design> Port<'a, D> {
         self.read(line, about, delay);
     }
 
-    /// Hands over a line that the design has read for a miss ([`super::Fill::Design`]); it leaves the
-    /// controller after so many cycles.
+    /// Hands over a line that the design has read for a miss ([`super::Fill::Design`]); it leaves
+    /// the controller after `delay` cycles.
     pub fn deliver(&mut self, line: LineAddr, content: LineData, after: Cycle) {
         self.machine.deliver(line, content, after);
     }
 
-    /// Whether the write queue of a line's channel has a place.
+    /// Returns true if the write queue of a line's channel has a place.
     pub fn has_room_for_write(&self, line: LineAddr) -> bool {
         self.machine.memory.channel(line).has_room_for_write()
     }
 
-    /// Whether the write queue of some channel is full.
+    /// Returns true if the write queue of some channel is full.
     pub fn has_full_write_queue(&self) -> bool {
         self.machine.memory.has_full_write_queue()
     }
 
-    /// Whether a write to a line is on its way, not accepted yet.
+    /// Returns true if a write to a line is on its way, not accepted yet.
     pub fn has_unaccepted_write(&self, line: LineAddr) -> bool {
         self.machine.memory.has_unaccepted_write(line)
     }
@@ -205,12 +206,12 @@ impl<'a, D: Design> Port<'a, D> {
         self.machine.memory.add_pending(counts);
     }
 
-    /// What a read of a line of PM would return: the newest bytes on the memory's side.
+    /// Returns what a read of a line of PM would return: the newest bytes on the memory's side.
     pub fn memory_line(&self, line: LineAddr) -> LineData {
         self.machine.memory.content(line)
     }
 
-    /// Whether an address is one of PM.
+    /// Returns true if an address is one of PM.
     #[inline]
     pub fn is_pm(&self, addr: Addr) -> bool {
         self.machine.memory.is_pm(addr)
@@ -228,19 +229,19 @@ impl<'a, D: Design> Port<'a, D> {
 
     // ---- caches --------------------------------------------------------------------------------
 
-    /// What the caches hold of a line: its newest bytes, as coherence keeps them.
+    /// Content of a line in the caches: its newest bytes, as coherence keeps them.
     #[inline]
     pub fn cached_line(&self, line: LineAddr) -> LineData {
         self.machine.line(line)
     }
 
-    /// What the caches hold of a word.
+    /// Content of a word in the caches.
     #[inline]
     pub fn cached_word(&self, addr: Addr) -> u64 {
         self.machine.load(addr)
     }
 
-    /// Whether a cache holds a line that memory has not.
+    /// Returns true if a cache holds changes of a line that memory has not.
     pub fn is_dirty(&self, line: LineAddr) -> bool {
         self.machine.caches.is_dirty(line)
     }
@@ -285,7 +286,7 @@ impl<'a, D: Design> Port<'a, D> {
         self.machine.caches.clean(line)
     }
 
-    /// How many cache arrays there are, over all levels and cores.
+    /// Number of cache arrays, over all levels and cores.
     pub fn cache_count(&self) -> usize {
         self.machine.caches.cache_count()
     }
@@ -309,18 +310,18 @@ impl<'a, D: Design> Port<'a, D> {
 
     // ---- threads -------------------------------------------------------------------------------
 
-    /// Lets a thread go on that a hook made wait for what has happened at the controller: a write is durable, a place is
-    /// free, work in the background is done. Its core learns of it by a message, so it goes on
-    /// [`Port::bypass_cycles`] later, under every design.
+    /// Releases a thread that a hook made wait for an event at the controller: a write is durable,
+    /// a place is free, work in the background is done. Its core learns of it by a message, so it
+    /// resumes [`Port::bypass_cycles`] later, under every design.
     pub fn release(&mut self, thread: ThreadId) {
         if self.is_awaited(thread) {
             self.machine.release_by_message(thread);
         }
     }
 
-    /// Lets a thread go on that a hook made wait for what happens where this is called: a message has arrived, a buffer beside
-    /// the L1 has a place. At the processor it goes on at once; at the controller this is [`Port::release`], so that no
-    /// design can spare the message.
+    /// Releases a thread that a hook made wait for an event where this is called: a message has
+    /// arrived, a buffer beside the L1 has a place. At the processor it resumes at once; at the
+    /// controller this is [`Port::release`], so that no design can spare the message.
     pub fn release_here(&mut self, thread: ThreadId) {
         match self.place {
             Place::Controller => self.release(thread),
@@ -332,18 +333,19 @@ impl<'a, D: Design> Port<'a, D> {
         }
     }
 
-    /// Whether the design's release of a thread counts: an operator may have let it go on before.
+    /// Returns true if the design's release of a thread counts: an operator may have released it
+    /// before.
     fn is_awaited(&mut self, thread: ThreadId) -> bool {
         self.pending.interference.as_mut().is_none_or(|i| i.waits(thread))
     }
 
-    /// Makes a thread's core do something else for so many cycles (an inter-processor interrupt), after what
-    /// it is doing in this cycle.
+    /// Occupies a thread's core for `cycles` cycles (an inter-processor interrupt), after what it
+    /// is doing in this cycle.
     pub fn interrupt(&mut self, thread: ThreadId, cycles: Cycle) {
         self.machine.interrupt(thread, cycles);
     }
 
-    /// Ends the run with an error: the design cannot go on as configured (an oversize transaction).
+    /// Ends the run with an error: the design cannot work as configured (an oversize transaction).
     pub fn fail(&mut self, why: String) {
         self.machine.fail(why);
     }

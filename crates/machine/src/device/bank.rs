@@ -4,7 +4,7 @@ use graven_base::time::Cycle;
 
 use super::timing::Timing;
 
-/// How an access finds the row buffer of its bank.
+/// State in which an access finds the row buffer of its bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// The row is open.
@@ -24,12 +24,12 @@ pub struct Bank {
     pub open_row: Option<u64>,
     /// Accesses since it was opened that found it open.
     pub row_hits: u32,
-    /// Of DRAM: the row cannot be closed before, as what was written to it recovers.
+    /// Cycle before which the row of a DRAM cannot be closed, as what was written to it recovers.
     recovered_at: Cycle,
 }
 
 impl Bank {
-    /// How an access to a row would find the row buffer.
+    /// State in which an access to a row would find the row buffer.
     pub(super) fn find(&self, row: u64) -> Found {
         match self.open_row {
             Some(open) if open == row => Found::Open,
@@ -38,7 +38,8 @@ impl Bank {
         }
     }
 
-    /// The bank works for so many cycles, and this row is open afterwards. Returns when it is done.
+    /// Occupies the bank for `cycles` cycles, after which this row is open. Returns when it is
+    /// done.
     pub(super) fn work(&mut self, row: u64, now: Cycle, cycles: Cycle) -> Cycle {
         assert!(self.free_at <= now, "a busy bank is not given work");
         self.row_hits =
@@ -48,8 +49,8 @@ impl Bank {
         self.free_at
     }
 
-    /// Starts a read after so many cycles of other work; returns when the array has delivered it. The bank can take the
-    /// next access to the row earlier: those of an open row overlap.
+    /// Starts a read after a number of cycles of other work; returns when the array has delivered
+    /// it. The bank can take the next access to the row earlier: those of an open row overlap.
     pub(super) fn read(&mut self, row: u64, now: Cycle, before: Cycle, timing: &Timing) -> Cycle {
         let found = self.find(row);
         self.work(row, now, before + timing.until_open(found) + timing.column);
@@ -78,7 +79,7 @@ impl Bank {
         self.recovered_at += cycles;
     }
 
-    /// How long a row waits for writes to the one that it closes.
+    /// Cycles that a row waits for writes to the one that it closes.
     fn until_recovered(&self, row: u64, now: Cycle) -> Cycle {
         match self.find(row) {
             Found::Conflict => self.recovered_at.saturating_sub(now),

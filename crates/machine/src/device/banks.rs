@@ -31,18 +31,18 @@ use crate::stats::{Counters, Stats};
 /// The most banks that a channel may have: sets of banks are bits of a word.
 const BANKS_MAX: usize = u64::BITS as usize;
 
-/// What the banks of a channel are like.
+/// Parameters of the banks of a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct BankSpec {
-    /// How many there are.
+    /// Number of banks.
     pub banks: usize,
     /// Latencies.
     pub timing: Timing,
     /// Energies.
     pub energy: EnergyModel,
-    /// What a write does to the row buffer.
+    /// Effect of a write on the row buffer.
     pub row_writes: RowWrites,
-    /// Whether an on-PM buffer lies before them, which has counted the energy of taking a write.
+    /// True if an on-PM buffer lies before them, which has counted the energy of taking a write.
     pub buffered: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct BegunWrite {
     pub row_open_at: Cycle,
     /// When the bank is done.
     pub done: Cycle,
-    /// What programming the cells takes; `None` if it changes the row buffer alone.
+    /// Effort of programming the cells; `None` if it changes the row buffer alone.
     pub effort: Option<Effort>,
 }
 
@@ -69,7 +69,8 @@ pub struct Banks {
     worked: u64,
     /// The first of those that are busy is free then.
     busy_until: Cycle,
-    /// What is in the row buffers and not in the cells; nothing where each write programs the cells.
+    /// Content of the row buffers that is not in the cells; empty where each write programs the
+    /// cells.
     rows: Vec<RowContent>,
 }
 
@@ -310,7 +311,7 @@ impl Banks {
         at
     }
 
-    /// Whether row buffers hold what the cells do not have.
+    /// Returns true if row buffers hold what the cells do not have.
     #[inline]
     pub fn keep_rows(&self) -> bool {
         !self.rows.is_empty()

@@ -17,12 +17,12 @@ use crate::stats::Stats;
 /// One 256 B line of the on-PM buffer.
 #[derive(Clone, Debug)]
 struct BufferLine {
-    /// What it has.
+    /// Content.
     content: Content,
     place: Place,
     /// The number of the newest write.
     last_write: u64,
-    /// What is being programmed, if a spill is under way.
+    /// Spill under way, if any.
     spilling: Option<Spill>,
     /// Words written since the spill began.
     again: [WordMask; LINES_PER_MEDIA_LINE],
@@ -40,7 +40,7 @@ struct Content {
 }
 
 impl Content {
-    /// Its lines.
+    /// Returns its lines.
     fn block(&self) -> Block<'_> {
         let first = LineAddr(self.media_line * LINES_PER_MEDIA_LINE as u64);
         let Content { masks, data, codings, class, .. } = self;
@@ -51,9 +51,9 @@ impl Content {
 /// A line is being spilled.
 #[derive(Clone, Debug)]
 struct Spill {
-    /// What programming the cells takes; `None` if it goes to the row buffer alone.
+    /// Effort of programming the cells; `None` if it goes to the row buffer alone.
     effort: Option<Effort>,
-    /// What the line had when the spill began, if it has been written since.
+    /// Content of the line when the spill began, if it has been written since.
     content: Option<Box<Content>>,
 }
 
@@ -109,13 +109,14 @@ impl PmBuffer {
         self.index.oldest_first(media_line).next().map(|slot| slot as usize)
     }
 
-    /// Whether the media line of a line has a slot: then a write to it is taken even when all are taken.
+    /// Returns true if the media line of a line has a slot: then a write to it is taken even when
+    /// all are taken.
     #[inline]
     pub fn holds(&self, line: LineAddr) -> bool {
         self.find(line).is_some()
     }
 
-    /// Whether every slot is taken.
+    /// Returns true if every slot is taken.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.occupied == self.lines.len()
@@ -185,7 +186,7 @@ impl PmBuffer {
         masks[part]
     }
 
-    /// Which words of a line the buffer has.
+    /// Words of a line that the buffer has.
     #[inline]
     pub fn mask(&self, line: LineAddr) -> WordMask {
         let part = line.0 as usize % LINES_PER_MEDIA_LINE;
@@ -237,7 +238,7 @@ impl PmBuffer {
         if self.has_too_much() { banks.earliest(self.waiting.waited_for()) } else { NEVER }
     }
 
-    /// Whether more lines wait than may stay.
+    /// Returns true if more lines wait than may stay.
     #[inline]
     fn has_too_much(&self) -> bool {
         self.occupied - self.spilling > self.clean_target
@@ -285,7 +286,7 @@ struct FreeSlots {
 }
 
 impl FreeSlots {
-    /// So many.
+    /// Makes a set of `slots` free slots.
     fn new(slots: usize) -> FreeSlots {
         let mut words = vec![u64::MAX; slots.div_ceil(64)];
         if let (Some(last), 1..) = (words.last_mut(), slots % 64) {
@@ -294,7 +295,7 @@ impl FreeSlots {
         FreeSlots { words, first: 0 }
     }
 
-    /// Whether a slot is free.
+    /// Returns true if a slot is free.
     fn has(&self, slot: usize) -> bool {
         self.words[slot / 64] >> (slot % 64) & 1 == 1
     }

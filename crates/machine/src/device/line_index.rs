@@ -1,4 +1,7 @@
-//! Which slots have a line, asked at every access: of the queues of the controller, and of the on-PM buffer.
+//! Index of the slots that have a line, used at every access: of the queues of the controller, and
+//! of the on-PM buffer.
+
+use graven_base::slots::{Links, List, NONE};
 
 /// Counters of the summary: a power of two, and several times the places of most lists, so that most counters are zero.
 const COUNTERS: usize = 512;
@@ -33,23 +36,20 @@ impl LineSummary {
         *count = count.checked_sub(1).expect("what is taken out was counted in");
     }
 
-    /// Whether a number is there. `false` is always right, and `true` mostly.
+    /// Returns true if a number may be in the summary. `false` is always right, and `true` mostly.
     #[inline]
     pub fn may_have(&self, number: u64) -> bool {
         self.counters[residue(number)] != 0
     }
 }
 
-/// Stands for no slot.
-const NONE: u32 = u32::MAX;
-
 /// Numbers of lines, or of media lines, by slot; several may be equal. Slots whose numbers fall together are chained in the
 /// order in which they got them.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     slots: Vec<Chained>,
-    chains: Box<[Ends]>,
-    /// A number's highest bits, once it is spread, are the number of its chain: it is shifted by so many.
+    chains: Box<[List]>,
+    /// Shift of a number, once it is spread: its highest bits are the number of its chain.
     shift: u32,
 }
 
@@ -57,25 +57,21 @@ pub struct LineIndex {
 #[derive(Clone, Copy, Debug)]
 struct Chained {
     number: u64,
-    older: u32,
-    newer: u32,
+    links: Links,
 }
 
-/// The ends of a chain.
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    oldest: u32,
-    newest: u32,
+fn links(chained: &mut Chained) -> &mut Links {
+    &mut chained.links
 }
 
 impl LineIndex {
-    /// Of so many slots, which have no numbers.
+    /// Makes an index of `slots` slots, which have no numbers.
     pub fn new(slots: usize) -> LineIndex {
         // Twice as many chains as slots, so that most are empty.
         let bits = (2 * slots.max(1)).next_power_of_two().trailing_zeros();
         LineIndex {
-            slots: vec![Chained { number: 0, older: NONE, newer: NONE }; slots],
-            chains: vec![Ends { oldest: NONE, newest: NONE }; 1 << bits].into(),
+            slots: vec![Chained { number: 0, links: Links::ALONE }; slots],
+            chains: vec![List::EMPTY; 1 << bits].into(),
             shift: u64::BITS - bits,
         }
     }
@@ -91,40 +87,28 @@ impl LineIndex {
     #[inline]
     pub fn insert(&mut self, slot: u32, number: u64) {
         let chain = self.chain(number);
-        let newest = std::mem::replace(&mut self.chains[chain].newest, slot);
-        self.slots[slot as usize] = Chained { number, older: newest, newer: NONE };
-        match newest {
-            NONE => self.chains[chain].oldest = slot,
-            newest => self.slots[newest as usize].newer = slot,
-        }
+        self.slots[slot as usize].number = number;
+        self.chains[chain].append(&mut self.slots, links, slot);
     }
 
     /// A slot has its number no longer.
     #[inline]
     pub fn remove(&mut self, slot: u32) {
-        let Chained { number, older, newer } = self.slots[slot as usize];
-        let chain = self.chain(number);
-        match older {
-            NONE => self.chains[chain].oldest = newer,
-            older => self.slots[older as usize].newer = newer,
-        }
-        match newer {
-            NONE => self.chains[chain].newest = older,
-            newer => self.slots[newer as usize].older = older,
-        }
+        let chain = self.chain(self.slots[slot as usize].number);
+        self.chains[chain].remove(&mut self.slots, links, slot);
     }
 
     /// The slots with a number, beginning with the one that got it first.
     #[inline]
     pub fn oldest_first(&self, number: u64) -> impl Iterator<Item = u32> {
-        self.along(self.chains[self.chain(number)].oldest, number, |chained| chained.newer)
+        self.along(self.chains[self.chain(number)].oldest, number, |links| links.newer)
     }
 
     /// The slots that got the same number after this one, the first of them first.
     #[inline]
     pub fn after(&self, slot: u32) -> impl Iterator<Item = u32> {
-        let Chained { number, newer, .. } = self.slots[slot as usize];
-        self.along(newer, number, |chained| chained.newer)
+        let Chained { number, links } = self.slots[slot as usize];
+        self.along(links.newer, number, |links| links.newer)
     }
 
     /// The slots with a number along a chain, from one on.
@@ -133,14 +117,14 @@ impl LineIndex {
         &self,
         from: u32,
         number: u64,
-        neighbour: impl Fn(&Chained) -> u32,
+        neighbour: impl Fn(&Links) -> u32,
     ) -> impl Iterator<Item = u32> {
         let mut next = from;
         std::iter::from_fn(move || {
             while next != NONE {
                 let slot = next;
                 let chained = &self.slots[slot as usize];
-                next = neighbour(chained);
+                next = neighbour(&chained.links);
                 if chained.number == number {
                     return Some(slot);
                 }
@@ -152,14 +136,14 @@ impl LineIndex {
     /// The slots with a number, beginning with the one that got it last.
     #[inline]
     pub fn newest_first(&self, number: u64) -> impl Iterator<Item = u32> {
-        self.along(self.chains[self.chain(number)].newest, number, |chained| chained.older)
+        self.along(self.chains[self.chain(number)].newest, number, |links| links.older)
     }
 
     /// The slots that got the same number before this one, the last of them first.
     #[inline]
     pub fn before(&self, slot: u32) -> impl Iterator<Item = u32> {
-        let Chained { number, older, .. } = self.slots[slot as usize];
-        self.along(older, number, |chained| chained.older)
+        let Chained { number, links } = self.slots[slot as usize];
+        self.along(links.older, number, |links| links.older)
     }
 }
 

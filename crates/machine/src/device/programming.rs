@@ -7,13 +7,13 @@ use crate::media::{Effort, PmCells, overlay};
 use crate::request::{Write, WriteClass};
 use crate::stats::Stats;
 
-/// What a PM device changes: the content of its cells, their states, and what is counted.
+/// State that a PM device changes: the content of its cells, their states, and statistics.
 pub struct Media<'a> {
-    /// What the cells hold.
+    /// Content of the cells.
     pub image: &'a mut Image,
     /// The cells themselves.
     pub cells: &'a mut PmCells,
-    /// What is counted.
+    /// Statistics.
     pub stats: &'a mut Stats,
 }
 
@@ -25,14 +25,14 @@ pub struct Block<'a> {
     pub masks: &'a [WordMask],
     /// Their content.
     pub data: &'a [LineData],
-    /// How they are coded.
+    /// Codings of the lines.
     pub codings: &'a [Codings],
-    /// What is written.
+    /// Class of the write.
     pub class: WriteClass,
 }
 
 impl<'a> Block<'a> {
-    /// Of one line.
+    /// Makes a block of one line.
     pub fn of(write: &'a Write) -> Block<'a> {
         use std::slice::from_ref;
         Block {

@@ -1,4 +1,5 @@
-//! What writes have left in a row buffer, where the cells are programmed when another row is opened.
+//! Content that writes have left in a row buffer, where the cells are programmed when another row
+//! is opened.
 
 use graven_base::codecs::Codings;
 use graven_base::memory::{LineAddr, LineData, WordMask};
@@ -26,7 +27,7 @@ pub(super) struct RowContent {
 }
 
 impl RowContent {
-    /// Whether the row has what its cells do not have.
+    /// Returns true if the row has content that its cells do not have.
     pub fn is_dirty(&self) -> bool {
         !self.written.is_empty()
     }
@@ -81,7 +82,7 @@ impl RowContent {
         }
     }
 
-    /// Its written lines, in the order of their first writes.
+    /// Written lines, in the order of their first writes.
     pub fn lines(&self) -> impl Iterator<Item = (LineAddr, WordMask, &LineData)> {
         self.written.iter().flat_map(|w| {
             let lines =

@@ -1,4 +1,4 @@
-//! How long the accesses of a device take, and what they cost.
+//! Latencies and energies of the accesses of a device.
 
 use graven_base::stats::Energy;
 use graven_base::time::{Cycle, cycles};
@@ -26,7 +26,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Of the PM.
+    /// Timing of the PM.
     pub fn pm(pm: &PmConfig, core: &CoreConfig) -> Timing {
         let t = |ns| cycles(ns, core.frequency_mhz);
         Timing {
@@ -40,7 +40,7 @@ impl Timing {
         }
     }
 
-    /// Of the DRAM.
+    /// Timing of the DRAM.
     pub fn dram(dram: &DramConfig, core: &CoreConfig) -> Timing {
         let t = |ns| cycles(ns, core.frequency_mhz);
         Timing {
@@ -79,7 +79,7 @@ impl Timing {
 pub struct EnergyModel {
     pub(super) row_read: Energy,
     pub(super) row_write: Energy,
-    /// Of the bits of one row: what opening it reads.
+    /// Energy of opening a row: of reading all its bits.
     pub(super) activation: Energy,
 }
 

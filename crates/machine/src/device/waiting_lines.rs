@@ -1,15 +1,13 @@
 //! The lines of the on-PM buffer that wait to be spilled: per bank, from the least to the most recently written one.
 
 use graven_base::bits::ones;
-
-/// Stands for no slot.
-const NONE: u32 = u32::MAX;
+use graven_base::slots::{Links, List, NONE};
 
 /// Slots of the buffer, in a list for each bank.
 #[derive(Clone, Debug)]
 pub struct WaitingLines {
     slots: Vec<Slot>,
-    banks: Vec<Ends>,
+    banks: Vec<List>,
     /// Banks for which lines wait, a bit for each.
     waited_for: u64,
 }
@@ -18,23 +16,20 @@ pub struct WaitingLines {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     bank: u32,
-    older: u32,
-    newer: u32,
+    links: Links,
     last_write: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    oldest: u32,
-    newest: u32,
+fn links(slot: &mut Slot) -> &mut Links {
+    &mut slot.links
 }
 
 impl WaitingLines {
-    /// None of so many slots, before so many banks.
+    /// Makes empty lists of `slots` slots, before `banks` banks.
     pub fn new(slots: usize, banks: usize) -> WaitingLines {
         WaitingLines {
-            slots: vec![Slot { bank: 0, older: NONE, newer: NONE, last_write: 0 }; slots],
-            banks: vec![Ends { oldest: NONE, newest: NONE }; banks],
+            slots: vec![Slot { bank: 0, links: Links::ALONE, last_write: 0 }; slots],
+            banks: vec![List::EMPTY; banks],
             waited_for: 0,
         }
     }
@@ -61,21 +56,20 @@ impl WaitingLines {
 
     /// A line waits from now on for its bank.
     pub fn add(&mut self, slot: u32, bank: u32, last_write: u64) {
-        let (mut older, mut newer) = (self.banks[bank as usize].newest, NONE);
+        let mut older = self.banks[bank as usize].newest;
         while older != NONE && self.slots[older as usize].last_write > last_write {
-            (older, newer) = (self.slots[older as usize].older, older);
+            older = self.slots[older as usize].links.older;
         }
-        self.slots[slot as usize] = Slot { bank, older, newer, last_write };
-        *self.newer_of(bank, older) = slot;
-        *self.older_of(bank, newer) = slot;
+        let of_slot = &mut self.slots[slot as usize];
+        (of_slot.bank, of_slot.last_write) = (bank, last_write);
+        self.banks[bank as usize].insert(&mut self.slots, links, slot, older);
         self.waited_for |= 1 << bank;
     }
 
     /// A line waits no longer.
     pub fn remove(&mut self, slot: u32) {
-        let Slot { bank, older, newer, .. } = self.slots[slot as usize];
-        *self.newer_of(bank, older) = newer;
-        *self.older_of(bank, newer) = older;
+        let bank = self.slots[slot as usize].bank;
+        self.banks[bank as usize].remove(&mut self.slots, links, slot);
         self.waited_for &= !(u64::from(self.banks[bank as usize].oldest == NONE) << bank);
     }
 
@@ -88,24 +82,6 @@ impl WaitingLines {
         if self.banks[bank as usize].newest != slot {
             self.remove(slot);
             self.add(slot, bank, last_write);
-        }
-    }
-
-    /// What leads to the line behind this one: of none, to the oldest.
-    #[inline]
-    fn newer_of(&mut self, bank: u32, slot: u32) -> &mut u32 {
-        match slot {
-            NONE => &mut self.banks[bank as usize].oldest,
-            slot => &mut self.slots[slot as usize].newer,
-        }
-    }
-
-    /// What leads to the line before this one: of none, to the newest.
-    #[inline]
-    fn older_of(&mut self, bank: u32, slot: u32) -> &mut u32 {
-        match slot {
-            NONE => &mut self.banks[bank as usize].newest,
-            slot => &mut self.slots[slot as usize].older,
         }
     }
 }

@@ -40,7 +40,7 @@ impl Default for CellArray {
 }
 
 impl CellArray {
-    /// An array that was never written, with wear counted by groups of so many cells.
+    /// Makes an array that was never written, with wear counted by groups of `group_cells` cells.
     ///
     /// # Panics
     /// If the group is empty or larger than a block.
@@ -59,7 +59,7 @@ impl CellArray {
         ((line / PAGE_LINES as u64) as usize, (line % PAGE_LINES as u64) as usize)
     }
 
-    /// What a line's cells hold; `None` if they were never written.
+    /// Content of a line's cells; `None` if they were never written.
     #[inline]
     pub fn get(&self, line: u64) -> Option<&Block> {
         let (page, at) = Self::locate(line);
@@ -144,7 +144,7 @@ impl CellArray {
     }
 }
 
-/// How many of `count` bits from `start` on are set.
+/// Counts the set bits of `count` bits from `start` on.
 #[inline]
 fn count(bits: &[u64; 3], start: u32, count: u32) -> u32 {
     let end = start + count;

@@ -14,7 +14,7 @@ use graven_base::stats::Energy;
 use graven_base::time::Cycle;
 use graven_base::time::cycles;
 
-/// What programming takes.
+/// Effort of programming.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
     /// Until the slowest cell has its state; 0 if no cell changes.
@@ -23,7 +23,7 @@ pub struct Effort {
     pub bits: u64,
     /// Cells that change.
     pub cells: u64,
-    /// Of programming them.
+    /// Energy of programming them.
     pub energy: Energy,
     /// Bits of the written words once they are coded, tags included.
     pub coded_bits: u64,
@@ -48,7 +48,7 @@ struct Blocks {
     array: CellArray,
     codec: Codec,
     expand: bool,
-    /// Of triple-level cells; `None`: all states cost the same.
+    /// Table of triple-level cells; `None`: all states cost the same.
     table: Option<TlcTable>,
     frequency_mhz: u32,
 }

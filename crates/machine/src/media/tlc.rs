@@ -33,7 +33,7 @@ impl Default for TlcTable {
     }
 }
 
-/// What one write of a block programmed.
+/// Cells that one write of a block programmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Programming {
     /// Cells programmed.
@@ -42,7 +42,7 @@ pub struct Programming {
     pub latency_ps: u32,
     /// Energy of all of them.
     pub energy_fj: u64,
-    /// How many got which state.
+    /// Number of cells that got each state.
     pub by_state: [u32; STATES],
 }
 

@@ -58,7 +58,7 @@ impl Workload for Recovery {
     }
 }
 
-/// What came of it.
+/// Result of the execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     /// Threads of the recovery.

@@ -42,8 +42,9 @@ use crate::stats::{RECOVERY_TRANSACTIONS, RecoveryConfig, RecoveryTime, of_recov
 pub use execution::{Executed, execute};
 
 impl Simulation {
-    /// Power fails now: recovers, and executes the recovery's steps on a cold machine. The simulation itself goes on
-    /// afterwards as if it had not.
+    /// Times the recovery of a power failure at this instant: recovers, and executes the recovery's
+    /// steps on a cold machine. The simulation itself proceeds afterwards as if power had not
+    /// failed.
     ///
     /// # Errors
     /// The execution found other bytes than the recovery ([`SimError`]), or was cancelled.

@@ -30,9 +30,9 @@ pub(super) struct RecoveryProgram {
     loads: u32,
     /// The line that was stored to last and is not written back yet.
     dirty: Option<LineAddr>,
-    /// Whether something may not be durable.
+    /// True if something may not be durable.
     undurable: bool,
-    /// Its number, how many there are, and how many barriers it has come to.
+    /// Number of the thread, the number of threads, and the barriers that it has come to.
     thread: u32,
     threads: u32,
     barriers: u32,
@@ -67,7 +67,7 @@ pub(super) fn dealt(steps: Vec<ThreadSteps>, most: usize, config: &Config) -> Ve
     (0..threads).map(|thread| program((thread, of_thread(thread)))).collect()
 }
 
-/// What several threads do between two barriers, one thread after the other.
+/// Steps of several threads between two barriers, one thread after the other.
 fn one_after_the_other(threads: &[&[Step]]) -> Vec<Step> {
     let split =
         |steps: &&[Step]| steps.split(|step| *step == Step::Barrier).map(<[_]>::to_vec).collect();
@@ -83,7 +83,8 @@ fn one_after_the_other(threads: &[&[Step]]) -> Vec<Step> {
     steps
 }
 
-/// The lines that are loaded, or stored to through the caches. Without stores past the caches nobody asks.
+/// Lines that are loaded, or stored to through the caches. They are not needed without stores past
+/// the caches.
 fn cached_lines(threads: &[ThreadSteps]) -> FxHashSet<LineAddr> {
     let mut lines = FxHashSet::default();
     let bypasses = |step: &Step| matches!(step, Step::Store { bypassing: true, .. });

@@ -28,7 +28,7 @@ pub(super) struct Aged {
     transactions: u64,
 }
 
-/// Where a thread's program is.
+/// Progress of a thread's program.
 struct Place {
     told: Told,
     /// The value of its last load, if the program has not received it yet.
@@ -70,7 +70,7 @@ impl Aged {
         }
     }
 
-    /// How many transactions have been executed.
+    /// Number of transactions that have been executed.
     pub fn transactions(&self) -> u64 {
         self.transactions
     }

@@ -1,13 +1,14 @@
 //! Simulations that begin alike share PM as their workload has populated it, and what transactions without time have made of
 //! it.
 //!
-//! A comparison runs the same workload under many designs. Whoever is going to run such simulations takes a
-//! [`Beginning`] for each of them first ([`Beginning::of`]), and hands it over when the simulation is built
-//! ([`Simulation::begun`](super::Simulation::begun)). The first one populates, and those that follow have its image, of
-//! which host memory is copied where they write ([`Image::share`]). The first one that measures a region in steady state executes the
-//! transactions before it ([`super::aged`]), and those that follow have what came of them. Either is kept only while somebody
-//! holds a beginning that still needs it, and no more than [`KEPT_BYTES_MAX`] in a process; what is not kept is done
-//! again, with the same bytes.
+//! A comparison runs the same workload under many designs. Before such simulations run, the caller
+//! takes a [`Beginning`] for each of them ([`Beginning::of`]), and hands it over when the
+//! simulation is built ([`Simulation::begun`](super::Simulation::begun)). The first one populates,
+//! and those that follow have its image, of which host memory is copied where they write
+//! ([`Image::share`]). The first one that measures a region in steady state executes the
+//! transactions before it ([`super::aged`]), and those that follow have the result. Either is kept
+//! only while a beginning that still needs it is held, and no more than [`KEPT_BYTES_MAX`] in a
+//! process; what is not kept is done again, with the same bytes.
 //!
 //! Simulations begin alike if everything is the same that a workload is built from: its name, the parameters that it may
 //! look at ([`crate::workload::WorkloadInfo::sections`]), threads, transactions, seed, and the part of PM that it may use. They
@@ -27,10 +28,10 @@ use graven_base::memory::{Image, LINE_BYTES};
 /// Host memory of all that is kept, at most.
 const KEPT_BYTES_MAX: u64 = 1 << 30;
 
-/// Of all that is kept.
+/// Bytes of all that is kept.
 static KEPT_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// All beginnings that somebody holds, by what they follow from.
+/// All beginnings that are held, by what they follow from.
 static HELD: Mutex<Vec<(Key, Weak<Beginning>)>> = Mutex::new(Vec::new());
 
 /// PM as a workload has populated it.
@@ -42,14 +43,14 @@ pub(super) struct Populated {
 }
 
 impl Populated {
-    /// What was populated.
+    /// Makes the populated state of an image.
     pub(super) fn of(image: Image) -> Populated {
         let footprint_bytes = image.nonzero_lines() * LINE_BYTES;
         Populated { image, footprint_bytes }
     }
 }
 
-/// What a populated image follows from.
+/// Inputs that a populated image follows from.
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
     /// The function that builds the workload: names are those of a registry, and there may be several.
@@ -75,14 +76,14 @@ impl Key {
     }
 }
 
-/// How simulations begin that begin alike.
+/// Common beginning of several simulations.
 pub struct Beginning {
     kept: Mutex<Option<Populated>>,
     /// By what else they follow from.
     aged: Mutex<Vec<(String, Aged)>>,
 }
 
-/// What transactions without time follow from, besides the beginning.
+/// Inputs that transactions without time follow from, besides the beginning.
 fn ageing(spec: &Spec) -> String {
     let config = &spec.config;
     let region = config.get::<RegionConfig>();
@@ -97,8 +98,8 @@ fn ageing(spec: &Spec) -> String {
 }
 
 impl Beginning {
-    /// How the simulation of a specification begins: the same for all that begin alike and have one now. None if what its threads
-    /// do was recorded.
+    /// Returns the beginning of the simulation of a specification: the same for all that begin
+    /// alike and hold one now. `None` if its threads replay a recording.
     pub fn of(spec: &Spec) -> Option<Arc<Beginning>> {
         if spec.programs.is_some() {
             return None;
@@ -115,7 +116,7 @@ impl Beginning {
         Some(beginning)
     }
 
-    /// Whether others than the one that asks begin alike.
+    /// Returns true if others than the caller's simulation begin alike.
     pub fn is_shared(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) > 1
     }
@@ -178,7 +179,7 @@ impl Drop for Beginning {
     }
 }
 
-/// Whether so much more may be kept; if so, it is counted.
+/// Returns true if `bytes` more may be kept, and counts them then.
 fn reserve(bytes: u64) -> bool {
     let within = |kept: u64| Some(kept + bytes).filter(|&sum| sum <= KEPT_BYTES_MAX);
     KEPT_BYTES.fetch_update(Relaxed, Relaxed, within).is_ok()
@@ -188,7 +189,7 @@ fn release(bytes: u64) {
     KEPT_BYTES.fetch_sub(bytes, Relaxed);
 }
 
-/// What a lock guards, whether or not somebody panicked with it: what is put there is whole.
+/// Locks a mutex, even one that a panic has poisoned: its content is always whole.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

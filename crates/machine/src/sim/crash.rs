@@ -30,7 +30,8 @@ impl Simulation {
         self.machine.follow_digests();
     }
 
-    /// Power fails at this instant. The simulation itself goes on afterwards as if it had not.
+    /// Crashes the machine at this instant. The simulation itself proceeds afterwards as if power
+    /// had not failed.
     ///
     /// # Panics
     /// If neither transactions ([`Simulation::follow_transactions`]) nor durable bytes
@@ -41,8 +42,8 @@ impl Simulation {
         crash
     }
 
-    /// The same, but of what was sent and not accepted some is there, in part or whole, as the order
-    /// of writes allows. Returns nothing if nothing was on its way.
+    /// Crashes the machine likewise, but some of what was sent and not accepted has landed, in part
+    /// or whole, as the order of writes allows. Returns `None` if nothing was on its way.
     ///
     /// # Panics
     /// If transactions are not followed ([`Simulation::follow_transactions`]).
@@ -112,18 +113,18 @@ impl Simulation {
         self.machine.keep_notes();
     }
 
-    /// What happened since the last call.
+    /// Events since the last call.
     pub fn take_trace(&mut self) -> Vec<(Cycle, TraceEvent)> {
         self.machine.domain();
         self.machine.take_trace()
     }
 
-    /// Whether some transaction has reached its end and is not acknowledged.
+    /// Returns true if any transaction has reached its end and is not acknowledged.
     pub fn is_any_ending(&self) -> bool {
         self.threads.iter().any(|t| t.running.is_some_and(|r| r.ending.is_some()))
     }
 
-    /// Where programs keep their data.
+    /// Region of the programs' data.
     pub fn data_region(&self) -> (Addr, Addr) {
         (DATA_START, self.context.log_start)
     }
@@ -190,10 +191,10 @@ impl Simulation {
     }
 }
 
-/// What does not work as it should at a power failure. No design promises anything then.
+/// Faults of the hardware at a power failure. No design promises anything then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The newest so many of the accepted writes are not drained: the energy of ADR has ended.
+    /// The newest accepted writes, of this number, are not drained: the energy of ADR has ended.
     LostDrain(usize),
     /// The accepted writes to a bank, by its number over all channels, are not drained.
     StuckBank(usize),
@@ -201,7 +202,7 @@ pub enum Fault {
     Poison(Addr, u64),
 }
 
-/// What a recovery left, for a machine that is switched on again.
+/// State that a recovery left, for a machine that is switched on again.
 #[derive(Clone)]
 pub struct Recovered {
     /// PM.
@@ -210,7 +211,7 @@ pub struct Recovered {
     pub registers: Option<Vec<u64>>,
 }
 
-/// What a power failure left. The simulation takes its bytes back when this is dropped.
+/// State that a power failure left. The simulation takes its bytes back when this is dropped.
 pub struct Crash<'a> {
     simulation: &'a mut Simulation,
     /// The design's non-volatile registers.
@@ -223,12 +224,12 @@ pub struct Crash<'a> {
     different: u64,
     /// Writes of the image that came before recovery.
     saved: usize,
-    /// What was kept beyond what the design declares.
+    /// Content that was kept beyond what the design declares.
     exceeded: Option<String>,
 }
 
 impl Crash<'_> {
-    /// What batteries save.
+    /// Writes the content that batteries save.
     fn save(&mut self) {
         let before = self.image.written().len();
         self.simulation.design.power_failure(&mut self.image);
@@ -269,7 +270,8 @@ impl Crash<'_> {
         Recovered { image: self.image.image().clone(), registers }
     }
 
-    /// What the design's hardware has kept beyond what it declares ([`DesignInfo::battery`]).
+    /// Content that the design's hardware has kept beyond what it declares
+    /// ([`DesignInfo::battery`]).
     ///
     /// [`DesignInfo::battery`]: crate::design::DesignInfo::battery
     pub fn exceeded(&self) -> Option<&str> {

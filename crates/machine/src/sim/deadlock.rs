@@ -1,8 +1,9 @@
-//! Threads that can never go on, and whose fault that is.
+//! Threads that can never proceed, and the cause.
 //!
-//! A program is at fault if some of its threads wait for locks and signals that only threads among them could release and
-//! give, or threads that have ended: they wait for ever, whatever design and memory do. In every other case somebody was
-//! to wake a thread, and has not: a design that holds the thread with the lock, or a machine that has lost a message.
+//! A program is at fault if some of its threads wait for locks and signals that only threads among
+//! them could release and give, or threads that have ended: they wait for ever, whatever design and
+//! memory do. In every other case a wake-up was lost: by a design that holds the thread with the
+//! lock, or by a machine that has lost a message.
 
 use std::fmt;
 
@@ -18,7 +19,7 @@ use graven_base::time::Cycle;
 /// The threads of a program that wait for each other for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramDeadlock {
-    /// What each of them waits for, by thread.
+    /// Waits of the threads.
     pub waits: Vec<Wait>,
 }
 
@@ -29,15 +30,15 @@ pub struct Wait {
     pub thread: ThreadId,
     /// The step at which it waits, of a program that numbers its steps ([`Program::step`](crate::program::Program::step)).
     pub step: Option<usize>,
-    /// How many transactions it has begun.
+    /// Number of transactions it has begun.
     pub transactions: u64,
     /// Since when it waits.
     pub since: Cycle,
-    /// What it waits for.
+    /// Event that it waits for.
     pub awaited: Awaited,
 }
 
-/// What a thread waits for that another thread of the program has to do.
+/// Event of another thread of the program that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// To release a lock.
@@ -91,7 +92,7 @@ impl fmt::Display for ProgramDeadlock {
 }
 
 impl Thread {
-    /// What it waits for that another thread of the program has to do, if that is all that keeps it.
+    /// Event of another thread of the program that it waits for, if nothing else keeps it.
     fn awaited(&self, locks: &Locks, signals: &Signals) -> Option<Awaited> {
         let State::Blocked(Cause::Lock, _) = self.state else { return None };
         match self.op? {
@@ -107,7 +108,7 @@ impl Thread {
         }
     }
 
-    /// What it waits for, in words.
+    /// Describes its wait.
     fn waiting(&self) -> String {
         let awaited = match (self.state, self.head) {
             (State::Ready, _) => return format!("thread {} can go on", self.id),
@@ -147,7 +148,8 @@ impl Thread {
     }
 }
 
-/// Of threads that wait for others, those that do so for ever: whoever waits for a thread that may go on may do so, too.
+/// Keeps of threads that wait for others those that do so for ever: a thread that waits for one
+/// that may proceed may proceed, too.
 fn wait_for_ever(mut stuck: Vec<Option<Awaited>>, has_ended: &[bool]) -> Vec<Option<Awaited>> {
     loop {
         let all = stuck.iter().zip(has_ended).all(|(stuck, ended)| stuck.is_some() || *ended);
@@ -200,7 +202,7 @@ impl Simulation {
         }
     }
 
-    /// What each thread and memory wait for.
+    /// Describes the waits of each thread and of memory.
     pub fn waiting(&self) -> String {
         let threads = self.threads.iter().map(Thread::waiting);
         let memory = if self.machine.memory.is_idle() { "idle" } else { "at work" };

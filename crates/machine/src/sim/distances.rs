@@ -1,4 +1,4 @@
-//! How far apart the stores of a transaction to the same word are (MorLog §II-B, Fig. 3).
+//! Distances between stores of a transaction to the same word (MorLog §II-B, Fig. 3).
 //!
 //! The write distance of a store is the number of stores between it and the one before to the same
 //! word in the same transaction, in the order in which they are performed; the first store to a
@@ -18,7 +18,7 @@ pub struct Distances {
 }
 
 impl Distances {
-    /// For so many threads.
+    /// Makes the counters of `threads` threads.
     pub fn new(threads: u32) -> Self {
         Self { threads: (0..threads).map(|_| Written::new()).collect() }
     }
@@ -91,7 +91,7 @@ struct Slot {
     addr: Addr,
     /// Number of the last store to it.
     last: u64,
-    /// Whether that was not the first.
+    /// True if that was not the first.
     again: bool,
 }
 
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// What the words of one transaction amount to, the slow way.
+    /// Counts the words of one transaction, the slow way.
     fn count(words: &[u64], c: &mut Counters) {
         for (number, word) in words.iter().enumerate() {
             match words[..number].iter().rposition(|w| w == word) {

@@ -1,4 +1,4 @@
-//! What directed tests do to the machine at some point of a thread.
+//! Interventions of directed tests at some point of a thread.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use super::threads::{Cause, State};
 use crate::program::{Disturbance, Op};
 use graven_base::memory::LineAddr;
 
-/// How long a thread that waits for idleness waits between two looks, in cycles.
+/// Cycles between two looks of a thread that waits for idleness.
 const SETTLE_CYCLES: u64 = 8;
 
-/// How often it looks before that is taken for an error.
+/// Looks after which that wait is taken for an error.
 const SETTLE_LOOKS_MAX: u32 = 200_000;
 
-/// What threads of a directed test have signalled to each other, and where power is to fail.
+/// Signals between the threads of a directed test, and the crash steps.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     given: BTreeSet<u32>,
@@ -23,7 +23,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Whether a signal has been given.
+    /// Returns true if a signal has been given.
     pub(super) fn is_given(&self, signal: u32) -> bool {
         self.given.contains(&signal)
     }
@@ -68,7 +68,7 @@ impl Simulation {
         }
     }
 
-    /// Whether neither memory nor the design has anything left to do.
+    /// Returns true if neither memory nor the design has anything left to do.
     pub(super) fn is_idle(&self) -> bool {
         self.machine.memory.is_idle() && self.design.is_idle() && self.fills.is_empty()
     }
@@ -92,7 +92,7 @@ impl Simulation {
         }
     }
 
-    /// Whether a thread has just come to a crash step.
+    /// Returns true if a thread has just come to a crash step.
     pub fn is_at_crash_step(&self) -> bool {
         self.signals.crash.is_some()
     }

@@ -110,8 +110,8 @@ impl Simulation {
         Ok(self.machine.memory.shared.media.digest(start, end))
     }
 
-    /// What follows when all threads have ended, with somebody who looks on until no background work is
-    /// left, and then an orderly shutdown, unless that was enough.
+    /// Finishes a run whose threads have all ended: an observer looks on until no background work
+    /// is left, and then the system shuts down in order, unless the observer has stopped it.
     ///
     /// # Errors
     /// See [`SimError`].

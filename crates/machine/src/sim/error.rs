@@ -10,7 +10,7 @@ use graven_base::time::Cycle;
 /// Why a simulation ended without a result.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SimError {
-    /// What the memory side returned for a line is not what the program had stored there.
+    /// Read check: memory returned other content for a line than the program had stored.
     #[error(
         "read check failed at cycle {cycle}: word {addr} was read as {read:#x}, but the program last stored {stored:#x} \
          (design {design}, workload {workload}): the design lost or reverted an update"
@@ -18,11 +18,11 @@ pub enum SimError {
     ReadCheck {
         /// When.
         cycle: Cycle,
-        /// Which word.
+        /// Address of the word.
         addr: Addr,
-        /// What came from memory.
+        /// Content that memory returned.
         read: u64,
-        /// What architectural memory holds.
+        /// Content of architectural memory.
         stored: u64,
         /// Under which design.
         design: &'static str,
@@ -35,11 +35,11 @@ pub enum SimError {
          last stored {stored:#x} (design {design}, workload {workload})"
     )]
     ShutdownCheck {
-        /// Which word.
+        /// Address of the word.
         addr: Addr,
-        /// What PM holds.
+        /// Content of PM.
         found: u64,
-        /// What the program stored last.
+        /// Content that the program stored last.
         stored: u64,
         /// Under which design.
         design: &'static str,
@@ -52,22 +52,22 @@ pub enum SimError {
          as a function of the surviving bytes"
     )]
     Recovery {
-        /// Which word.
+        /// Address of the word.
         addr: Addr,
-        /// What the execution left there.
+        /// Content that the execution left.
         found: u64,
-        /// What recovery left there.
+        /// Content that recovery left.
         expected: u64,
     },
-    /// The design cannot go on as configured.
+    /// The design cannot work as configured.
     #[error("design {design}: {why}")]
     Design {
-        /// Which.
+        /// Name of the design.
         design: &'static str,
         /// Why.
         why: String,
     },
-    /// What was counted cannot all be right: a fault of the simulator.
+    /// Statistics contradict each other: a fault of the simulator.
     #[error(transparent)]
     Conservation(#[from] Broken),
     /// Threads of the program wait for each other for ever, under any design.
@@ -82,10 +82,10 @@ pub enum SimError {
         cycle: Cycle,
         /// Under which design.
         design: &'static str,
-        /// What each thread waits for.
+        /// Waits of the threads.
         waiting: String,
     },
-    /// Somebody asked it to stop.
+    /// The run was cancelled ([`Control`](graven_base::control::Control)).
     #[error("cancelled")]
     Cancelled,
 }

@@ -22,7 +22,7 @@ use graven_base::memory::{Addr, LINE_BYTES, LineAddr, mix};
 /// Turns between looks at who wants to cancel.
 const TURNS_PER_LOOK: u64 = 1024;
 
-/// What a thread's program was told in the course of them.
+/// Values that a thread's program was told in the course of them.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     /// Operations that it was asked for.
@@ -31,14 +31,15 @@ pub(super) struct Told {
     pub loaded: Vec<u64>,
 }
 
-/// How a thread's turn ended.
+/// End of a thread's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     /// A transaction has ended.
     Transaction,
     /// Another thread has a lock that it needs.
     Waits {
-        /// Whether the thread executed something in this turn before it needed the lock: it may have released others.
+        /// True if the thread executed something in this turn before it needed the lock: it may
+        /// have released others.
         executed: bool,
     },
     /// There is nothing to do without time: its program has ended, or does something to the machine.
@@ -202,7 +203,7 @@ impl Simulation {
     }
 }
 
-/// How the caches fill.
+/// Progress of the caches' filling.
 #[derive(Default)]
 struct Filling {
     /// Lines in the LLC.

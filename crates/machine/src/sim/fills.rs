@@ -59,7 +59,7 @@ impl Simulation {
         }
     }
 
-    /// Whether a line is that of the miss that was the last to begin, and still on its way.
+    /// Returns true if a line is that of the miss that was the last to begin, and still on its way.
     #[inline]
     pub(super) fn is_newest_fill(&self, line: LineAddr) -> bool {
         self.fills.get(self.newest_fill).is_some_and(|fill| fill.line == line)
@@ -73,7 +73,7 @@ impl Simulation {
         self.fills.iter().find(|(_, fill)| fill.line == line).map(|(slot, _)| slot)
     }
 
-    /// Whether the access would need a miss register and none is free.
+    /// Returns true if the access would need a miss register and none is free.
     #[inline]
     pub(super) fn must_wait_for_mshr(&self, core: u32, line: LineAddr) -> bool {
         self.mshrs_used[core as usize] >= self.mshrs_max
@@ -101,7 +101,7 @@ impl Simulation {
         self.fills[slot].wait(waiter);
     }
 
-    /// Asks memory for a line that nobody has asked for: a miss at every level.
+    /// Asks memory for a line that was not asked for: a miss at every level.
     pub(super) fn start_new_fill(
         &mut self,
         core: u32,
@@ -179,7 +179,8 @@ impl Simulation {
         self.misread.get_or_insert(error);
     }
 
-    /// A line has come: it is checked, goes into the caches, and those who waited go on.
+    /// Takes in a line that has come: it is checked, goes into the caches, and the waiting threads
+    /// proceed.
     pub(super) fn finish_fill(
         &mut self,
         slot: u32,

@@ -1,9 +1,10 @@
 //! Runs of operations that stay in a thread's core: computations, and loads that its L1 answers.
 //!
-//! Nobody else sees anything of them, so that nothing needs to be delivered, and no time to be compared with that of other
-//! threads, before the next event or the next operation of another thread is due. Stores and what is ordered with them are
-//! taken along, and end the run where they have something to tell; so does the code of a design, which is asked before an
-//! operation. Whatever else comes next is left to [`Simulation::step`].
+//! No other part of the machine sees anything of them, so that nothing needs to be delivered, and
+//! no time to be compared with that of other threads, before the next event or the next operation
+//! of another thread is due. Stores and what is ordered with them are taken along, and end the run
+//! where they have effects on others; so does the code of a design, which is asked before an
+//! operation. All other operations are left to [`Simulation::step`].
 
 use super::run::{ACTIONS_PER_LOOK, Simulation, Turn};
 use super::threads::{Cause, Kind, State, Thread};
@@ -117,14 +118,15 @@ impl Simulation {
         turn.until.min(self.machine.memory.shared.events.next_at())
     }
 
-    /// Whether a thread cannot go on, or not before somebody else is told something.
+    /// Returns true if a thread cannot proceed, or not before another part is told something.
     #[inline]
     fn must_look(&self, thread: usize) -> bool {
         self.threads[thread].state != State::Ready || self.woken || self.machine.has_news()
     }
 }
 
-/// Executes a load of a thread on an in-order core, if its L1 has the line and nobody uses the tag port.
+/// Executes a load of a thread on an in-order core, if its L1 has the line and its tag port is not
+/// in use.
 #[inline(always)]
 fn loads_from_l1(t: &mut Thread, machine: &mut Machine, at: Ptr) -> bool {
     let caches = &machine.caches;

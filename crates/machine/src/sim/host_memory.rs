@@ -1,10 +1,10 @@
-//! How much memory of the host a simulation needs, from its configuration.
+//! Estimate of the host memory that a simulation needs, from its configuration.
 //!
 //! | what | how much |
 //! |---|---|
 //! | images | PM as the workload populates it, in whole chunks, once for each image that comes to differ from it everywhere: the architectural one and that of the cells; what others that begin alike have of it, and of both after transactions without time; what is durable, where power may fail; the images of the machine on which recovery is timed |
 //! | growth | blocks that transactions may allocate, in each of these images |
-//! | log | what a design may write to the log region in so many transactions, as far as the region goes; the architectural image has little of it |
+//! | log | what a design may write to the log region in the requested transactions, at most the region; the architectural image has little of it |
 //! | cells | states and wear of the cells of all lines that are written, where `pm.cells` or `pm.codec` keep them |
 //! | wear | 4 B for each media line |
 //! | tags | tags, states and sharers of all caches |
@@ -30,7 +30,8 @@ use graven_base::codecs::{BLOCK_CELLS, Block};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Image, LINE_BYTES, MEDIA_LINE_BYTES};
 
-/// What a design may write to its log in an operation of a transaction, besides copies of what it stores of an element, in bytes.
+/// Bytes that a design may write to its log in an operation of a transaction, besides copies of
+/// what it stores of an element.
 const LOG_BYTES: u64 = 2 << 10;
 
 /// Copies of that which it may write there: old and new ones, each with addresses, in lines of their own.
@@ -48,7 +49,7 @@ const SHARERS_BYTES: u64 = 8;
 /// Queues, events, histograms, code of the program that is not in memory yet.
 const REST_BYTES: u64 = 10 << 20;
 
-/// Of everything, what the host's allocator keeps besides what is in use, in percent.
+/// Share of the total that the host's allocator keeps besides what is in use, in percent.
 const ALLOCATOR_PERCENT: u64 = 2;
 
 /// Pages of DRAM that a thread takes: of locks, of a design's volatile data.
@@ -59,17 +60,17 @@ const DRAM_BYTES_PER_THREAD: u64 = 128 << 10;
 pub struct HostMemory {
     /// PM as it is populated, in one image.
     pub populated: u64,
-    /// What becomes more of it, in one image.
+    /// Growth of it, in one image.
     pub growth: u64,
-    /// What is written to the log region, in one image; every other has it, those of the cells.
+    /// Bytes written to the log region, in one image; every other has it, those of the cells.
     pub log: u64,
-    /// How many images of PM there are.
+    /// Number of images of PM.
     pub images: u64,
     /// Cells and their wear.
     pub cells: u64,
     /// Caches, threads, lists, queues, statistics: what is there when the simulation begins.
     pub machine: u64,
-    /// What the design keeps.
+    /// Bytes that the design keeps.
     pub design: u64,
 }
 
@@ -90,15 +91,15 @@ impl HostMemory {
 pub struct Others {
     /// Simulations that begin alike have the populated image, too.
     pub begin_alike: bool,
-    /// What is durable is followed, so that power may fail.
+    /// True if durable content is followed, so that power may fail.
     pub crashes: bool,
-    /// After some power failures the workload begins again on what is there, so many times.
+    /// Number of power failures after which the workload begins again on what is left.
     pub lives: u32,
 }
 
 impl Spec {
-    /// How much memory of the host a simulation of this specification needs, at most. The workload is built for it, and
-    /// nothing is populated.
+    /// Estimates the host memory that a simulation of this specification needs, at most. The
+    /// workload is built for it, and nothing is populated.
     ///
     /// # Errors
     /// Parameters that the workload cannot work with.
@@ -169,7 +170,8 @@ impl Spec {
         Ok((self.workload.build)(&request)?.extent().map(|extent| extent.block_bytes))
     }
 
-    /// Of a workload that does not say what it uses: its footprint, and as much again of what it may allocate.
+    /// Extent of a workload that does not declare one: its footprint, and as much again of what it
+    /// may allocate.
     fn configured_extent(&self) -> Extent {
         let workload = self.config.get::<WorkloadConfig>();
         let fixed_bytes = workload.footprint_bytes.0;
@@ -190,7 +192,8 @@ impl Spec {
         self.transactions.saturating_mul(each.into())
     }
 
-    /// Lines that programs store to, of so many bytes of structures, if an operation stores so many of an element.
+    /// Number of lines that programs store to, of `bytes` bytes of structures, if an operation
+    /// stores `stored` bytes of an element.
     fn lines_stored(&self, stored: u64, bytes: u64) -> u64 {
         let each = LINES_STORED + 2 * stored.div_ceil(LINE_BYTES);
         self.operations().saturating_mul(each).min(bytes / LINE_BYTES)

@@ -25,7 +25,7 @@ impl Locks {
         Self { base, locks: Vec::new() }
     }
 
-    /// Where a lock's word is.
+    /// Address of a lock's word.
     pub fn addr(&self, lock: LockId) -> Addr {
         self.base.plus(u64::from(lock) * LINE_BYTES)
     }
@@ -38,17 +38,17 @@ impl Locks {
         &mut self.locks[index]
     }
 
-    /// Whether the thread may take the lock now (it is free, or was handed to it).
+    /// Returns true if the thread may take the lock now (it is free, or was handed to it).
     pub fn is_free_for(&mut self, lock: LockId, thread: ThreadId) -> bool {
         self.lock(lock).holder.is_none_or(|holder| holder == thread)
     }
 
-    /// How many locks the thread has.
+    /// Number of locks that the thread has.
     pub fn held_by(&self, thread: ThreadId) -> u32 {
         self.locks.iter().filter(|lock| lock.holder == Some(thread)).count() as u32
     }
 
-    /// Whether the thread has the lock.
+    /// Returns true if the thread has the lock.
     pub fn is_held_by(&self, lock: LockId, thread: ThreadId) -> bool {
         self.locks.get(lock as usize).is_some_and(|lock| lock.holder == Some(thread))
     }

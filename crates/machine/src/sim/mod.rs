@@ -10,7 +10,7 @@
 //! | `spec`, `error` | what to simulate; why it ended without a result |
 //! | `host_memory` | how much memory of the host one needs |
 //! | `run` | the simulation, its loop, and what memory and design have to say |
-//! | `threads`, `ready`, `locks` | the state of a hardware thread; when each goes on; locks |
+//! | `threads`, `ready`, `locks` | the state of a hardware thread; when each resumes; locks |
 //! | `hits` | runs of operations that stay in a core |
 //! | `operations` | instructions, loads, transactions, locks |
 //! | `scaled` | programs with more or fewer instructions between their accesses |
@@ -23,7 +23,7 @@
 //! | `distances` | how far apart the stores of a transaction to the same word are |
 //! | `fills` | misses and the check of what was read |
 //! | `software` | code of a design among the operations of a program |
-//! | `deadlock` | threads that can never go on, and whose fault that is |
+//! | `deadlock` | threads that can never proceed, and the cause |
 //! | `ending`, `record` | the end of a run and its record |
 //! | `crash` | power failures |
 //! | `observer` | who looks on |

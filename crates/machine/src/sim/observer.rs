@@ -10,19 +10,19 @@ use crate::controller::outside::Outside;
 
 /// Looks on between any two actions of a simulation.
 pub trait Observer {
-    /// Whether it does; if not, operations that nobody else sees need not be told one by one.
+    /// True if it looks on; if not, operations that no other part sees need not be told one by one.
     const LOOKS_ON: bool = true;
 
     /// An action is over; nothing that follows from it has happened yet.
     fn after_action(&mut self, simulation: &mut Simulation);
 
-    /// Whether it has seen enough: the run stops where it is.
+    /// Returns true if it has seen enough: the run stops at this point.
     fn stops(&self) -> bool {
         false
     }
 }
 
-/// Nobody looks on.
+/// Observer that does not look on.
 pub struct NoObserver;
 
 impl Observer for NoObserver {
@@ -37,27 +37,27 @@ pub trait TransactionObserver: Any {
     /// A transaction begins.
     fn begin(&mut self, tx: Tx);
 
-    /// It stores a word that held `old`. `outside`: what the word might hold in PM until now, if it was stored to outside
-    /// transactions since one stored to it.
+    /// A transaction stores a word that held `old`. `outside`: what the word might hold in PM until
+    /// now, if it was stored to outside transactions since one stored to it.
     fn store(&mut self, tx: Tx, addr: Addr, old: u64, outside: Option<Outside>);
 
     /// A thread stores a word outside transactions.
     fn store_outside(&mut self, thread: ThreadId, addr: Addr);
 
-    /// Its program stores to a word, and the design's code puts that off: it is told of again by
-    /// [`TransactionObserver::defer`].
+    /// A transaction's program stores to a word, and the design's code puts that off: it is told of
+    /// again by [`TransactionObserver::defer`].
     fn put_off_store(&mut self, tx: Tx, addr: Addr);
 
-    /// It is about to end, and stores these words, by address, only when it may be durable already. Each has been told of by
-    /// [`TransactionObserver::store`].
+    /// A transaction is about to end, and stores these words, by address, only when it may be
+    /// durable already. Each has been told of by [`TransactionObserver::store`].
     fn defer(&mut self, tx: Tx, words: &[(Addr, u64)]);
 
-    /// Its end was reached: from now on it may be durable.
+    /// A transaction's end was reached: from now on it may be durable.
     fn ending(&mut self, tx: Tx);
 
     /// The design puts its end off: it has not taken effect, and will be reached anew.
     fn put_off(&mut self, tx: Tx);
 
-    /// Its commit was acknowledged: from now on it must be durable.
+    /// A transaction's commit was acknowledged: from now on it must be durable.
     fn acknowledged(&mut self, tx: Tx);
 }

@@ -1,4 +1,4 @@
-//! What threads do: instructions, loads, transactions, locks, and waiting.
+//! Operations of threads: instructions, loads, transactions, locks, and waiting.
 //!
 //! An operation that cannot be completed blocks its thread, which repeats it when it is woken; what it has
 //! issued is not issued again.
@@ -52,7 +52,8 @@ impl Simulation {
         t.state = State::Blocked(cause, t.pipeline.time);
     }
 
-    /// What a thread executes next: of its program, or of the code that the design puts into it.
+    /// Takes the next operation of a thread: of its program, or of the code that the design puts
+    /// into it.
     #[inline]
     pub(super) fn next_operation(&mut self, thread: usize) -> Op {
         let t = &mut self.threads[thread];
@@ -165,7 +166,7 @@ impl Simulation {
         }
     }
 
-    /// Whether everything older is done; if not, the thread waits and `op` is repeated.
+    /// Returns true if everything older is done; if not, the thread waits and `op` is repeated.
     pub(super) fn drained(&mut self, thread: usize, op: Op) -> bool {
         let t = &mut self.threads[thread];
         if !t.stores.is_empty() || t.head != Head::Free {
@@ -350,7 +351,8 @@ impl Simulation {
         }
     }
 
-    /// Brings a lock's line into the L1 exclusively; the thread waits for it. Returns whether it is there.
+    /// Brings a lock's line into the L1 exclusively; the thread waits for it. Returns true if it
+    /// has come.
     pub(super) fn exchange(&mut self, thread: usize, op: Op, lock: u32) -> bool {
         let line = self.locks.addr(lock).line();
         let core = self.threads[thread].core;

@@ -185,8 +185,9 @@ impl Simulation {
         self.machine.write(&write, self.machine.bypass_cycles());
     }
 
-    /// A write is durable that fences of these threads wait for: a message notifies their cores, as it notifies a core whose
-    /// design lets it go on ([`crate::design::Port::release`]).
+    /// Handles that a write is durable which fences of these threads wait for: a message notifies
+    /// their cores, as it notifies a core whose thread a design releases
+    /// ([`crate::design::Port::release`]).
     pub(super) fn durable_for_fences(&mut self, threads: ThreadSet) {
         let heard_at = self.machine.now() + self.machine.bypass_cycles();
         for thread in threads_in(threads) {

@@ -1,4 +1,4 @@
-//! When the threads go on.
+//! Times at which the threads proceed.
 
 use graven_base::time::{Cycle, NEVER};
 
@@ -15,11 +15,12 @@ pub(super) struct Earliest {
 /// Per thread, when its next instruction issues; [`NEVER`] while it cannot. They are asked for the earliest between
 /// any two actions.
 ///
-/// Threads that can go on stand in a ring, the earliest first. Most times that are set are the earliest thread's, which
-/// goes to the end of the ring, or near it, as threads take turns; one that cannot go on leaves the ring.
+/// Ring of the threads that can proceed, the earliest first. Most times that are set are the
+/// earliest thread's, which goes to the end of the ring, or near it, as threads take turns; one
+/// that cannot proceed leaves the ring.
 #[derive(Debug)]
 pub(super) struct ReadyTimes {
-    /// Of each thread; [`KEY_NEVER`] of one that is not in the ring.
+    /// Keys of the threads; [`KEY_NEVER`] for one that is not in the ring.
     keys: Box<[Key]>,
     /// Those from `head` on, `len` of them, are in order. Before the first there is always a place with a zero.
     ring: Box<[Key; PLACES]>,
@@ -34,10 +35,11 @@ type Key = u64;
 /// Bits of a thread's number in a key.
 const THREAD_BITS: u32 = u8::BITS;
 
-/// Of the ring: as many as an index of it has values, so that the last is followed by the first.
+/// Places of the ring: as many as an index of it has values, so that the last is followed by the
+/// first.
 const PLACES: usize = 1 << u8::BITS;
 
-/// Of a thread that cannot go on. It is above all keys of others.
+/// Key of a thread that cannot proceed. It is above all keys of others.
 const KEY_NEVER: Key = NEVER;
 
 impl ReadyTimes {
@@ -69,7 +71,7 @@ impl ReadyTimes {
         self.earliest = self.first();
     }
 
-    /// The earliest one goes on at another time.
+    /// Sets another time for the earliest thread.
     #[inline]
     pub fn set_earliest(&mut self, at: Cycle) {
         let thread = self.earliest.thread;
@@ -148,7 +150,7 @@ impl ReadyTimes {
     }
 }
 
-/// The key of a thread that goes on at a time.
+/// Key of a thread that proceeds at a time.
 #[inline]
 fn key_of(thread: usize, at: Cycle) -> Key {
     assert!(at < NEVER >> THREAD_BITS, "a time has its bits in a key");
@@ -166,12 +168,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The thread that goes on first, by looking at all.
+    /// Finds the thread that proceeds first, by looking at all.
     fn first(times: &[Cycle]) -> usize {
         (0..times.len()).min_by_key(|&thread| (times[thread], thread)).expect("there are some")
     }
 
-    /// What is to be found of these times.
+    /// Expected result for these times.
     fn expected(times: &[Cycle]) -> Earliest {
         let thread = first(times);
         let at = times[thread];

@@ -44,7 +44,7 @@ impl Simulation {
         }
     }
 
-    /// What was run.
+    /// Identity of the run.
     fn identity(&self) -> Map<String, Value> {
         let spec = self.spec();
         [

@@ -1,8 +1,9 @@
 //! The part of a run that statistics are of.
 //!
-//! By default it is all of it, from empty caches to the end of the last thread. That is right for a program that is over then, and
-//! wrong for one that stands for a system that goes on: lines that are dirty in the caches at the end are never counted, and what
-//! a design does from time to time may not have happened once. A *region in steady state* is measured instead where
+//! By default it is all of it, from empty caches to the end of the last thread. That is right for a
+//! program that is over then, and wrong for one that stands for a system that runs for long: lines
+//! that are dirty in the caches at the end are never counted, and what a design does from time to
+//! time may not have happened once. A *region in steady state* is measured instead where
 //! `region.kind = "steady"`:
 //!
 //! 1. **Fast-forward** ([`super::fast_forward`]): transactions without time. Structures have grown and caches are full.
@@ -11,7 +12,7 @@
 //! 3. **The region**: it is divided into windows of as many transactions each. It ends when the design's rounds have come round as
 //!    often as it declares, and the confidence interval of each statistic that decides is narrow enough; or at a limit,
 //!    and then it is marked. Its length is known in transactions, and nothing but the statistics ends with it: threads
-//!    go on until they hold no lock, and the run ends as any other.
+//!    run until they hold no lock, and the run ends as any other.
 //!
 //! What is estimated from the windows, and with what confidence, is in [`crate::stats::region`].
 
@@ -40,15 +41,15 @@ const WINDOWS_PER_LOOK: usize = 8;
 const DECISIVE: [&str; 4] =
     ["cycles", "transaction_latency_cycles_mean", "media_write_requests", "write_energy_pj"];
 
-/// Where a run is.
+/// State of the measurement of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     /// The number of committed transactions, as the statistics count them, at which there is something to do.
     pub next: u64,
     phase: Phase,
-    /// What was counted when the region began.
+    /// Sample at the beginning of the region.
     start: Sample,
-    /// What had been counted at the end of each window.
+    /// Samples at the end of each window.
     windows: Vec<Sample>,
     window_transactions: u64,
     about: About,
@@ -78,7 +79,7 @@ struct Sample {
     counts: Vec<u64>,
 }
 
-/// What is to be told of a region.
+/// Description of a region.
 #[derive(Clone, Debug, Default)]
 struct About {
     fast_forward: u64,
@@ -96,7 +97,7 @@ struct About {
 }
 
 impl Measured {
-    /// Of a run that is measured as a whole.
+    /// Measurement of a whole run.
     pub fn whole() -> Measured {
         Measured { next: u64::MAX, ..Measured::default() }
     }
@@ -110,23 +111,23 @@ impl Measured {
         Ok(finished.map(|stats| *stats))
     }
 
-    /// Whether a region is under way, which the end of the program cuts off.
+    /// Returns true if a region is under way, which the end of the program cuts off.
     pub fn is_under_way(&self) -> bool {
         matches!(self.phase, Phase::WarmUp | Phase::Region)
     }
 
-    /// Transactions that have been committed, of which statistics count so many.
+    /// Number of transactions that have been committed, of which statistics count `counted`.
     pub fn committed(&self, counted: u64) -> u64 {
         counted
             + if matches!(self.phase, Phase::Region | Phase::Over) { self.about.warm_up } else { 0 }
     }
 
-    /// Whether statistics are of a region, and not of the whole run.
+    /// Returns true if statistics are of a region, and not of the whole run.
     pub fn is_of_a_region(&self) -> bool {
         self.phase != Phase::Whole
     }
 
-    /// What the design had counted when the region began, by position.
+    /// Counts of the design when the region began, by position.
     pub fn design_start(&self, counts: usize) -> Option<&[u64]> {
         let all = &self.start.counts;
         self.is_of_a_region().then(|| &all[all.len() - counts..])
@@ -178,7 +179,7 @@ impl Simulation {
         (self.spec.design.rounds)(&self.spec.config)
     }
 
-    /// How often they have come.
+    /// Number of times that its rounds have come.
     fn rounds(&self) -> Vec<u64> {
         let counts = self.design.counts();
         let of = |rounds: &Rounds| counts.get(rounds.counter).unwrap_or(0);
@@ -275,7 +276,7 @@ impl Simulation {
         self.measured.next = self.end_of_next_window();
     }
 
-    /// Whether the design's rounds have come round in the region as often as it declares.
+    /// Returns true if the design's rounds have come round in the region as often as it declares.
     fn is_round(&self) -> bool {
         let before = &self.measured.about.rounds_before;
         let within = self.rounds().into_iter().zip(before).map(|(now, before)| now - before);
@@ -332,7 +333,7 @@ impl Simulation {
         }
     }
 
-    /// What each statistic came to in each window, per transaction.
+    /// Values of each statistic in each window, per transaction.
     fn series(&self) -> Vec<Series> {
         let names = self.stats().counters.counts();
         let names = names.iter().map(|(declaration, _)| (declaration.name, declaration.kind));
@@ -358,7 +359,7 @@ impl Simulation {
         [time].into_iter().chain(counted).collect()
     }
 
-    /// What a record says of its region.
+    /// Description of its region for a record.
     pub(super) fn region_json(&self) -> Value {
         let Measured { phase, windows, window_transactions, about, .. } = &self.measured;
         if *phase == Phase::Whole {
@@ -437,7 +438,7 @@ impl Simulation {
         reasons
     }
 
-    /// What the design has counted in the region, or in the whole run.
+    /// Counts of the design in the region, or in the whole run.
     pub(super) fn counted_in_region(&self, mut counts: Counts) -> Counts {
         let number = counts.iter().count();
         if let Some(start) = self.measured.design_start(number) {
@@ -450,7 +451,8 @@ impl Simulation {
 /// Transactions between looks at whether the warm-up is over.
 const WARM_UP_STEP: u64 = 500;
 
-/// How many of the lines that became dirty within a region may still be so at its end beyond those that were at its beginning.
+/// Share of the lines that became dirty within a region that may still be so at its end beyond
+/// those that were at its beginning.
 const PENDING_SHARE: f64 = 0.25;
 
 /// A program whose thread ends as soon as it is in no transaction and holds no lock.

@@ -38,11 +38,12 @@ use graven_base::memory::{Image, LineAddr, WordSet};
 use graven_base::stats::{CounterSet, Counts};
 use graven_base::time::{Cycle, NEVER};
 
-/// So many timers of a design in a row, with every thread waiting and memory idle, and no thread will ever
-/// go on: a design whose timers never end must not turn a deadlock into a run without end.
+/// Timers of a design in a row, with every thread waiting and memory idle, after which no thread
+/// will ever proceed: a design whose timers never end must not turn a deadlock into a run without
+/// end.
 const FRUITLESS_TIMERS_MAX: u32 = 2_000_000;
 
-/// How many actions pass between looks at [`Control`].
+/// Number of actions between looks at [`Control`].
 pub(super) const ACTIONS_PER_LOOK: u64 = 4096;
 
 /// The thread that executes, for as long as nothing else comes before.
@@ -60,7 +61,7 @@ pub(super) struct Turn {
 pub struct Simulation {
     pub(super) spec: Spec,
     pub(super) context: DesignContext,
-    /// What the design's hardware may keep when power fails.
+    /// Content that the design's hardware may keep when power fails.
     pub(super) battery: Battery,
     pub(super) workload: Box<dyn Workload>,
     pub(super) design: Box<dyn Plug>,
@@ -80,9 +81,10 @@ pub struct Simulation {
     pub(super) observer: Option<Box<dyn TransactionObserver>>,
     /// Words that were stored to outside transactions, and not by one since.
     pub(super) outside: WordSet,
-    /// How it begins, until it has: others may have the transactions without time that it executes.
+    /// Beginning, until the simulation has begun: others may have the transactions without time
+    /// that it executes.
     pub(super) beginning: Option<Arc<Beginning>>,
-    /// What the design had counted when the last thread had finished.
+    /// Counts of the design when the last thread had finished.
     pub(super) closed: Option<Counts>,
     /// The part of the run that statistics are of.
     pub(super) measured: Measured,
@@ -94,13 +96,14 @@ pub struct Simulation {
     pub(super) intervenes: bool,
     /// Something stands between design and machine.
     pub(super) interferes: bool,
-    /// Nobody looks on up to this cycle, or makes choices: what comes next can be done without a look around.
+    /// Cycle up to which no observer looks on or makes choices: what comes next can be done without
+    /// a look around.
     pub(super) alone_until: Cycle,
     /// The thread whose store queue is being drained.
     pub(super) draining: Option<usize>,
-    /// A design has handed out stale bytes: not a refusal to go on, but a broken guarantee.
+    /// Stale bytes that a design has handed out: not a refusal to proceed, but a broken guarantee.
     pub(super) misread: Option<SimError>,
-    /// Timers since a thread could go on or memory had something to do.
+    /// Timers since a thread could proceed or memory had something to do.
     pub(super) fruitless_timers: u32,
     pub(super) control: Arc<Control>,
 }
@@ -241,8 +244,8 @@ impl Simulation {
         self.control = control;
     }
 
-    /// Has somebody follow transactions, and follows what is durable, from now on, so that crashes can be checked.
-    /// Call it before running.
+    /// Sets the observer of transactions, and follows durable content from now on, so that crashes
+    /// can be checked. Call it before running.
     pub fn follow_transactions(&mut self, observer: Box<dyn TransactionObserver>) {
         let (start, end) = self.data_region();
         self.observer = Some(observer);
@@ -261,7 +264,7 @@ impl Simulation {
         self.interferes = true;
     }
 
-    /// What the design did there, if a profile is taken.
+    /// Profile of the design's actions there, if one is taken.
     pub fn profile(&mut self) -> Option<&Profile> {
         self.design.interference().map(|interference| interference.profile())
     }
@@ -273,11 +276,12 @@ impl Simulation {
         self.machine.memory.shared.stats.bank_loads.keep_series(interval.into());
     }
 
-    /// Keeps a timeline of the transactions with these numbers, in the order in which those of all threads begin
-    /// ([`Timeline::write`]). Call it before running, of a run that nobody follows for crashes.
+    /// Keeps a timeline of the transactions with these numbers, in the order in which those of all
+    /// threads begin ([`Timeline::write`]). Call it before running, of a run that is not followed
+    /// for crashes.
     ///
     /// # Panics
-    /// Somebody follows transactions.
+    /// An observer follows transactions.
     pub fn keep_timeline(&mut self, transactions: Range<u64>) {
         assert!(self.observer.is_none(), "crashes have timelines of their own");
         let timeline = Timeline::new(transactions);
@@ -309,7 +313,7 @@ impl Simulation {
         &self.machine.memory.shared.stats
     }
 
-    /// What the design has counted so far; of a finished run, until the last thread had finished.
+    /// Counts of the design so far; of a finished run, until the last thread had finished.
     pub fn design_counts(&self) -> Counts {
         self.closed.clone().unwrap_or_else(|| self.design.counts())
     }
@@ -355,8 +359,8 @@ impl Simulation {
         self.advance_observed(limit, &mut NoObserver)
     }
 
-    /// The same, with somebody who looks on between any two actions and may stop the run; it returns
-    /// `false` then, too.
+    /// Runs likewise, with an observer that looks on between any two actions and may stop the run;
+    /// it returns `false` then, too.
     ///
     /// # Errors
     /// See [`SimError`].
@@ -442,8 +446,9 @@ impl Simulation {
         }
     }
 
-    /// Hands the turn on, from a thread that can go on, to the one whose next operation comes first. Returns whether that comes before
-    /// all else; if not, the turn is still the former thread's.
+    /// Hands the turn over, from a thread that can proceed, to the one whose next operation comes
+    /// first. Returns true if that comes before all else; if not, the turn is still the former
+    /// thread's.
     #[inline]
     pub(super) fn hand_on(&mut self, turn: &mut Turn) -> bool {
         let event_at = self.machine.memory.shared.events.next_at();
@@ -609,7 +614,7 @@ impl Simulation {
         c.stall_interrupt_cycles += cycles;
     }
 
-    /// A thread that the design made wait goes on.
+    /// Resumes a thread that the design made wait.
     pub(super) fn go_on(&mut self, thread: usize) {
         let now = self.machine.now();
         let t = &mut self.threads[thread];

@@ -41,7 +41,7 @@ impl Program for Scaled {
 mod tests {
     use super::*;
 
-    /// So many computations, then the end.
+    /// Program of these computations, then the end.
     struct Computes(Vec<u32>);
 
     impl Program for Computes {

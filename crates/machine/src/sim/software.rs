@@ -13,10 +13,10 @@ use crate::design::{Code, OpAction};
 use crate::program::{Op, Ptr};
 use graven_base::memory::Addr;
 
-/// What a thread executes of the design's code.
+/// Code of the design that a thread executes.
 #[derive(Debug)]
 pub struct Software {
-    /// What comes before the program's operation.
+    /// Code before the program's operation.
     code: Code,
     /// The program's operation, if it is executed after the code.
     op: Option<Op>,
@@ -36,7 +36,7 @@ pub struct Software {
     numbers: Box<[u32; REMEMBERED_LOADS]>,
     /// The program's last operation was a load, whose value it is to be handed.
     loaded: bool,
-    /// What the code has found in its place.
+    /// Value that the code has found in its place.
     found: Option<u64>,
     /// Words whose stores are deferred, by address, and their newest values.
     deferred: Vec<(Addr, u64)>,
@@ -122,7 +122,7 @@ impl Software {
         self.op = is_executed.then_some(op);
     }
 
-    /// What is executed next of the code and the program's operation.
+    /// Takes the next operation of the code and the program.
     #[inline]
     fn take_next(&mut self) -> Option<Op> {
         match self.code.take_next() {

@@ -1,4 +1,4 @@
-//! What to simulate, checked before anything runs.
+//! Specification of a simulation, checked before anything runs.
 
 use crate::config::{CoreConfig, DramConfig, PmConfig, validate};
 use crate::controller::adversary::Choices;
@@ -21,7 +21,7 @@ const HALVED_MAX: u32 = 4;
 /// Bytes that a program may insert, at most, if halving it gets there.
 const BLOCK_BYTES_MAX: u64 = 2 << 30;
 
-/// What to simulate.
+/// Specification of a simulation.
 #[derive(Clone)]
 pub struct Spec {
     /// Machine, design and workload parameters.
@@ -36,9 +36,9 @@ pub struct Spec {
     pub transactions: u64,
     /// Seed of everything random.
     pub seed: u64,
-    /// What the crash laboratory adds.
+    /// Options of the crash laboratory.
     pub crash_options: CrashOptions,
-    /// What threads do, if that is not what the workload builds.
+    /// Programs of the threads, if they are not those that the workload builds.
     pub programs: Option<Programs>,
 }
 
@@ -65,7 +65,7 @@ impl Programs {
     }
 }
 
-/// What the crash laboratory adds to a specification.
+/// Additions of the crash laboratory to a specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CrashOptions {
     /// Mutants of the design's own that are in force.
@@ -76,7 +76,7 @@ pub struct CrashOptions {
     pub first_transaction: u64,
     /// Seed of the bytes that the log region holds at first; none: zeroes.
     pub garbage: Option<u64>,
-    /// How an adversary chooses delays and orders in memory; none: there is none.
+    /// Choices of delays and orders in memory by an adversary; `None`: no adversary.
     pub adversary: Option<Choices>,
 }
 
@@ -221,20 +221,20 @@ impl Spec {
         self.request(&self.context()).transactions_of(thread)
     }
 
-    /// Where programs keep their data.
+    /// Region of the programs' data.
     pub fn data_region(&self) -> (Addr, Addr) {
         (DATA_START, self.context().log_start)
     }
 
-    /// Where programs keep volatile data: in the second quarter of DRAM. The first quarter has the locks, the other half what
-    /// designs keep there.
+    /// Region of the programs' volatile data: the second quarter of DRAM. The first quarter has the
+    /// locks, the other half the structures of designs.
     pub fn volatile_region(&self) -> (Addr, Addr) {
         let start = Addr(self.config.get::<PmConfig>().capacity_bytes.0);
         let bytes = self.config.get::<DramConfig>().capacity_bytes.0;
         (start.plus(bytes / 4), start.plus(bytes / 2))
     }
 
-    /// Where designs and their recovery find themselves.
+    /// Context of designs and their recovery.
     pub fn context(&self) -> DesignContext {
         let pm = self.config.get::<PmConfig>();
         DesignContext {

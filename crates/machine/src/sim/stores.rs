@@ -17,7 +17,7 @@ use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LineAddr};
 use graven_base::time::Cycle;
 
-/// What came of asking for a line ahead of a store's turn.
+/// Result of asking for a line ahead of a store's turn.
 struct Asked {
     /// When it comes out of a cache; 0 if it is not awaited from one.
     line_at: Cycle,
@@ -26,7 +26,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// There was no need to ask, or nobody to ask.
+    /// No need to ask, or no cache to ask.
     const NOTHING: Asked = Asked { line_at: 0, counted: false };
 }
 

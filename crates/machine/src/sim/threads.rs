@@ -10,7 +10,7 @@ use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, LineAddr};
 use graven_base::time::Cycle;
 
-/// What a thread waits for.
+/// Causes of a thread's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A load's data.
@@ -32,7 +32,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Its name in timelines, as in the statistics of stalls.
+    /// Name in timelines, as in the statistics of stalls.
     pub const fn name(self) -> &'static str {
         match self {
             Cause::Load => "load",
@@ -47,18 +47,18 @@ impl Cause {
     }
 }
 
-/// Whether a thread can execute.
+/// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It can.
+    /// Able to execute.
     Ready,
-    /// It waits, since a time.
+    /// Waiting, since a time.
     Blocked(Cause, Cycle),
-    /// Its program has ended.
+    /// Ended.
     Finished,
 }
 
-/// What an entry of the store queue does when it is the oldest.
+/// Effect of an entry of the store queue when it is the oldest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A store through the caches.
@@ -69,7 +69,7 @@ pub enum Kind {
     Uncached(WriteClass),
     /// The line is written back.
     WriteBack,
-    /// What comes later waits until what came before is durable.
+    /// Holds back later entries until earlier stores are durable.
     Fence,
     /// The running transaction may be durable from here on.
     Ending,
@@ -84,35 +84,36 @@ impl Kind {
 /// A store, or what is ordered with stores, that has retired and not yet taken effect.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuedStore {
-    /// What it does.
+    /// Effect.
     pub kind: Kind,
-    /// Which word, or some word of the line.
+    /// Address of the word, or of some word of the line.
     pub addr: Addr,
-    /// Its new value, of a store.
+    /// New value, of a store.
     pub value: u64,
-    /// Whether it belongs to the transaction that the thread is in.
+    /// True if it belongs to the transaction that the thread is in.
     pub in_transaction: bool,
     /// The load before it in program order; it is performed when that and all older ones are complete.
     pub after_load: u32,
     /// When its line comes out of the L2 or LLC, if it was asked for ahead.
     pub line_at: Cycle,
-    /// Its access to the caches has been counted: when its line was asked for ahead, or when it was tried first.
+    /// True if its access to the caches has been counted: when its line was asked for ahead, or
+    /// when it was tried first.
     pub counted: bool,
 }
 
-/// What holds up the oldest queued store.
+/// State of the oldest queued store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
     /// Nothing: it can be tried, or there is none.
     Free,
     /// An event has been set to try it.
     Scheduled,
-    /// It is tried at a time, by an event if something else comes first. No longer than while it is being found out
-    /// whether something does ([`Simulation::drain`](super::run::Simulation)).
+    /// Tried at a time, by an event if something else comes first. No longer than while it is being
+    /// found out whether something does ([`Simulation::drain`](super::run::Simulation)).
     Due(Cycle),
     /// An older load of an out-of-order thread.
     Loads,
-    /// Its line is on its way.
+    /// Waiting for its line, which is on its way.
     Fill,
     /// A miss register must become free.
     Mshr,
@@ -120,14 +121,14 @@ pub enum Head {
     HeldAfter,
     /// The design, which has not let it happen yet.
     HeldBefore,
-    /// It is a fence, and what it waits for is not durable.
+    /// A fence that waits until earlier writes are durable.
     Fence,
 }
 
 /// A transaction that the thread is in.
 #[derive(Clone, Copy, Debug)]
 pub struct Running {
-    /// Which.
+    /// The transaction.
     pub tx: Tx,
     /// When it began.
     pub began: Cycle,
@@ -135,7 +136,7 @@ pub struct Running {
     pub last_issue: Option<Cycle>,
     /// When its end was reached.
     pub ending: Option<Cycle>,
-    /// It may be durable: everything before its end has been performed.
+    /// True if it may be durable: everything before its end has been performed.
     pub may_be_durable: bool,
     /// The design has been notified of the end and has made the thread wait.
     pub committing: bool,
@@ -143,27 +144,27 @@ pub struct Running {
 
 /// One hardware thread.
 pub struct Thread {
-    /// Its number.
+    /// Number of the thread.
     pub id: ThreadId,
     /// The core it runs on.
     pub core: u32,
-    /// What it executes.
+    /// Program that it executes.
     pub program: Box<dyn Program>,
-    /// Its instruction timing.
+    /// Instruction timing.
     pub pipeline: Pipeline,
-    /// Whether it can execute.
+    /// State of the thread.
     pub state: State,
-    /// What its last load returned.
+    /// Value that the last load returned.
     pub value: u64,
     /// An operation that could not be completed yet.
     pub op: Option<Op>,
     /// Stores in order of retirement.
     pub stores: VecDeque<QueuedStore>,
-    /// How many of the oldest have asked for their lines, or need not.
+    /// Number of the oldest that have asked for their lines, or need not.
     pub stores_asked: usize,
     /// Capacity of `stores`.
     pub stores_max: usize,
-    /// What the oldest store waits for.
+    /// State of the oldest store.
     pub head: Head,
     /// Writes that its fences wait for: write-backs and uncacheable stores on their way.
     pub undurable: u32,
@@ -177,7 +178,8 @@ pub struct Thread {
     pub transactions: u64,
     /// The pending operation has been issued; it is not counted again when it is repeated.
     pub issued: bool,
-    /// The pending begin has taken effect; the thread waits only for the design to let it go on.
+    /// True if the pending begin has taken effect; the thread waits only for the design to release
+    /// it.
     pub begun: bool,
     /// Instructions issued before what is measured.
     pub instructions_before: u64,
@@ -237,15 +239,15 @@ pub enum Waiter {
 /// A line on its way from memory into the caches.
 #[derive(Debug)]
 pub struct Fill {
-    /// Which line.
+    /// The line.
     pub line: LineAddr,
     /// The core that asked first, and gets it.
     pub core: u32,
-    /// Its content has been compared: the design had it.
+    /// True if its content has been compared: the design had it.
     pub checked: bool,
     /// Who waits for it, first of all.
     pub first: Option<Waiter>,
-    /// Who waits besides: mostly nobody.
+    /// Further waiters: mostly none.
     pub others: Vec<Waiter>,
 }
 

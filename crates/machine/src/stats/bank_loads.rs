@@ -1,4 +1,4 @@
-//! How many requests are pending for each bank of the PM, over time.
+//! Number of pending requests of each bank of the PM, over time.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ pub struct BankLoads {
     banks: Vec<Bank>,
     /// The largest load of any bank.
     largest: Pending,
-    /// How many banks have each load.
+    /// Number of banks that have each load.
     with_load: Vec<u32>,
     /// Length of an interval of the series; 0: there is none.
     interval: Cycle,
@@ -44,23 +44,23 @@ impl Pending {
 #[derive(Clone, Copy, Debug, Default)]
 struct Bank {
     pending: Pending,
-    /// Its sum when the present interval began.
+    /// Sum when the present interval began.
     before: u64,
 }
 
 impl BankLoads {
-    /// For so many banks, over all channels.
+    /// Makes the loads of `banks` banks, over all channels.
     pub fn new(banks: usize) -> BankLoads {
         let with_load = vec![banks as u32];
         BankLoads { banks: vec![Bank::default(); banks], with_load, ..Self::default() }
     }
 
-    /// Keeps the series, with intervals of so many cycles. Nothing may have happened yet.
+    /// Keeps the series, with intervals of `interval` cycles. Nothing may have happened yet.
     pub fn keep_series(&mut self, interval: Cycle) {
         (self.interval, self.interval_end) = (interval, interval);
     }
 
-    /// A bank has so many pending requests from now on.
+    /// Sets the number of pending requests of a bank from now on.
     #[inline]
     pub fn set(&mut self, bank: usize, load: u32, now: Cycle) {
         if self.interval > 0 && now >= self.interval_end {
@@ -98,7 +98,7 @@ impl BankLoads {
         }
     }
 
-    /// Means are over what comes from now on; the series goes on.
+    /// Begins means anew from now on; the series continues.
     pub fn begin_again(&mut self, now: Cycle) {
         let all = self.banks.iter_mut().map(|bank| &mut bank.pending).chain([&mut self.largest]);
         for pending in all {
@@ -117,7 +117,7 @@ impl BankLoads {
         self.largest.until(now);
     }
 
-    /// Mean load of each bank over so many cycles.
+    /// Mean load of each bank over `cycles` cycles.
     pub fn means(&self, cycles: Cycle) -> impl Iterator<Item = f64> {
         self.banks.iter().map(move |bank| mean(bank.pending.measured(), cycles))
     }

@@ -49,17 +49,17 @@ pub struct Broken {
     pub law: &'static str,
     /// One side.
     pub left: &'static str,
-    /// Its value.
+    /// Value of the left side.
     pub left_value: u128,
-    /// How it is to the other.
+    /// Relation of the left side to the right one.
     pub relation: Relation,
     /// The other side.
     pub right: &'static str,
-    /// Its value.
+    /// Value of the right side.
     pub right_value: u128,
 }
 
-/// What a law says of its sides.
+/// Relations of the sides of a law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// They are the same.
@@ -77,7 +77,7 @@ impl fmt::Display for Relation {
     }
 }
 
-/// What has begun and not ended at an instant.
+/// Requests and lines that have begun and not ended at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnderWay {
     /// PM lines that are fetched and have not been compared.
@@ -148,13 +148,13 @@ pub struct Laws {
     width: u64,
     /// Least latencies of a read by where it is answered, in cycles.
     least: LeastLatencies,
-    /// Of a bit read from a row buffer.
+    /// Energy of a bit read from a row buffer.
     row_read: Energy,
-    /// Of a bit written to a row buffer or the on-PM buffer.
+    /// Energy of a bit written to a row buffer or the on-PM buffer.
     row_write: Energy,
-    /// Of opening a row.
+    /// Energy of opening a row.
     activation: Energy,
-    /// Of a programmed bit, where cells hold one each and are not coded.
+    /// Energy of a programmed bit, where cells hold one each and are not coded.
     plain_bit: Option<Energy>,
     keeps_rows: bool,
 }

@@ -22,11 +22,10 @@ use graven_base::config::Section;
 use graven_base::host;
 use graven_base::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::stats::{
-    CounterSet, Declaration, Distribution, Energy, Kind, Latency, Value, derived, of_distribution,
-    ratio,
+    CounterSet, Declaration, Distribution, Energy, Latency, Value, of_distribution, ratio,
 };
 use graven_base::time::Cycle;
-use graven_base::{counters, section};
+use graven_base::{counters, declarations, section};
 
 section! {
     /// Statistics that take host time or space, and are kept only if they are asked for.
@@ -301,7 +300,7 @@ pub struct Wear {
     peak: u32,
 }
 
-/// Counts are taken in chunks of so many: of a page of host memory, so that writes far apart take little of it.
+/// Counts of a chunk: a page of host memory, so that writes far apart take little of it.
 const WEAR_CHUNK_LINES: usize = 1 << 10;
 
 impl Wear {
@@ -362,7 +361,7 @@ pub struct Stats {
     pub stored_bytes: Distribution,
     /// Pending requests of the PM's banks.
     pub bank_loads: BankLoads,
-    /// What happened while some transactions ran, if somebody asks.
+    /// Timeline of some transactions, if one is kept.
     pub timeline: Option<Box<Timeline>>,
     /// PM reads, from arrival at the controller to data.
     pub read_latency: Latency,
@@ -420,79 +419,44 @@ const DISTRIBUTIONS: &[&[Declaration]] = &[
 ];
 
 /// Other statistics that are derived when a record is made.
-const DERIVED: &[Declaration] = &[
-    derived("ipc", "instructions/cycle", "Instructions per cycle, summed over cores."),
-    derived("core*.instructions", "instructions", "Instructions executed by one core."),
-    derived("core*.ipc", "instructions/cycle", "Instructions per cycle of one core."),
-    derived(
-        "throughput_tx_per_s",
-        "transactions/s",
-        "Committed transactions per second of simulated time.",
-    ),
-    derived(
-        "written_bytes_per_transaction",
-        "B/transaction",
-        "Bytes of the words of all accepted writes, over committed transactions (HOOP §IV-D).",
-    ),
-    derived(
-        "llc_miss_ratio",
-        "misses/access",
-        "Of the accesses that reached the LLC, those that missed.",
-    ),
-    derived(
-        "reads_per_fill",
-        "requests/line",
-        "Reads of memory per PM line that missed in all caches (HOOP §IV-C).",
-    ),
-    derived(
-        "bank_load_mean",
-        "requests",
-        "Pending requests of a PM bank (queued, or being worked on), mean over banks and time.",
-    ),
-    derived(
-        "bank_load_largest_mean",
-        "requests",
-        "Pending requests of the PM bank that has most of them at the instant, mean over time.",
-    ),
-    derived(
-        "bank_load_imbalance",
-        "",
-        "Load of the most loaded PM bank over the mean of all: 1 if all banks always have the same.",
-    ),
-    derived("bank*.load_mean", "requests", "Pending requests of one PM bank, mean over time."),
-    derived(
-        "read_energy_pj",
-        "pJ",
-        "Energy of PM reads and of read-modify-write fetches, and of opening rows: row buffer and cells.",
-    ),
-    derived(
-        "write_energy_pj",
-        "pJ",
-        "Energy of PM writes: row or on-PM buffer, and programmed cells.",
-    ),
-    derived("pm_energy_pj", "pJ", "Energy of PM reads and writes together."),
-    derived(
-        "pm_traffic_energy_pj",
-        "pJ",
-        "Energy of the PM by traffic alone: each line read and each word written at the energies of cells and row buffer (HOOP §IV-E).",
-    ),
-    derived(
-        "processor_energy_pj",
-        "pJ",
-        "Dynamic energy of instructions and cache accesses, each at a documented price (`processor_energy`).",
-    ),
-    derived(
-        "footprint_bytes",
-        "B",
-        "Bytes of PM that the workload's structures occupy after population.",
-    ),
-    Declaration {
-        name: "image_digest",
-        unit: "",
-        kind: Kind::Digest,
-        description: "Digest of the PM data region after an orderly shutdown.",
-    },
-];
+const DERIVED: &[Declaration] = declarations! {
+    /// Instructions per cycle, summed over cores.
+    "ipc": Ratio, "instructions/cycle";
+    /// Instructions executed by one core.
+    "core*.instructions": Ratio, "instructions";
+    /// Instructions per cycle of one core.
+    "core*.ipc": Ratio, "instructions/cycle";
+    /// Committed transactions per second of simulated time.
+    "throughput_tx_per_s": Ratio, "transactions/s";
+    /// Bytes of the words of all accepted writes, over committed transactions (HOOP §IV-D).
+    "written_bytes_per_transaction": Ratio, "B/transaction";
+    /// Of the accesses that reached the LLC, those that missed.
+    "llc_miss_ratio": Ratio, "misses/access";
+    /// Reads of memory per PM line that missed in all caches (HOOP §IV-C).
+    "reads_per_fill": Ratio, "requests/line";
+    /// Pending requests of a PM bank (queued, or being worked on), mean over banks and time.
+    "bank_load_mean": Ratio, "requests";
+    /// Pending requests of the PM bank that has most of them at the instant, mean over time.
+    "bank_load_largest_mean": Ratio, "requests";
+    /// Load of the most loaded PM bank over the mean of all: 1 if all banks always have the same.
+    "bank_load_imbalance": Ratio, "";
+    /// Pending requests of one PM bank, mean over time.
+    "bank*.load_mean": Ratio, "requests";
+    /// Energy of PM reads and of read-modify-write fetches, and of opening rows: row buffer and cells.
+    "read_energy_pj": Ratio, "pJ";
+    /// Energy of PM writes: row or on-PM buffer, and programmed cells.
+    "write_energy_pj": Ratio, "pJ";
+    /// Energy of PM reads and writes together.
+    "pm_energy_pj": Ratio, "pJ";
+    /// Energy of the PM by traffic alone: each line read and each word written at the energies of cells and row buffer (HOOP §IV-E).
+    "pm_traffic_energy_pj": Ratio, "pJ";
+    /// Dynamic energy of instructions and cache accesses, each at a documented price (`processor_energy`).
+    "processor_energy_pj": Ratio, "pJ";
+    /// Bytes of PM that the workload's structures occupy after population.
+    "footprint_bytes": Ratio, "B";
+    /// Digest of the PM data region after an orderly shutdown.
+    "image_digest": Digest, "";
+};
 
 /// Every statistic of the machine, counters first, those of recovery last; designs add their own
 /// ([`DesignInfo::statistics`](crate::design::DesignInfo::statistics)).

@@ -53,7 +53,7 @@ impl ProcessorEnergy {
         }
     }
 
-    /// What the events of a run took.
+    /// Energy of the events of a run.
     pub fn of(&self, c: &Counters) -> Energy {
         let accesses = [
             c.l1_hits + c.l1_misses + c.l1_joins,

@@ -1,9 +1,9 @@
-//! What recovery in simulated time counts, and what it is asked for.
+//! Statistics and parameters of recovery in simulated time.
 
 use graven_base::config::{Config, ConfigError};
 use graven_base::recovery_steps::Work;
-use graven_base::section;
-use graven_base::stats::{Declaration, Kind, Value};
+use graven_base::stats::{Declaration, Value};
+use graven_base::{declarations, section};
 
 use super::region::RegionConfig;
 
@@ -27,7 +27,7 @@ section! {
 }
 
 impl RecoveryConfig {
-    /// Whether recovery is timed.
+    /// Returns true if recovery is timed.
     pub fn is_wanted(&self) -> bool {
         self.ways() > 0
     }
@@ -70,7 +70,7 @@ impl RecoveryConfig {
         self.failures(0).len() as u64
     }
 
-    /// Instructions of so many operations of a kind.
+    /// Instructions of `count` operations of a kind.
     pub fn instructions(&self, work: Work, count: u32) -> u64 {
         let each = match work {
             Work::Record => self.record_instructions,
@@ -85,63 +85,28 @@ impl RecoveryConfig {
 pub const RECOVERY_TRANSACTIONS: u64 = 1000;
 
 /// Statistics of recoveries in simulated time, in a record only if they were asked for (`recovery.points`).
-pub const RECOVERY_DECLARATIONS: &[Declaration] = &[
-    Declaration::new(
-        "recovery_failures",
-        "power failures",
-        Kind::Count,
-        "Power failures after which recovery was timed (`recovery.points`).",
-    ),
-    Declaration::new(
-        "recovery_threads",
-        "threads",
-        Kind::Count,
-        "Threads that recovery ran on, largest over the failures.",
-    ),
-    Declaration::new(
-        "recovery_ms",
-        "ms",
-        Kind::Ratio,
-        "Simulated time of a recovery on the cold machine, until all that it wrote is durable; mean over the failures.",
-    ),
-    Declaration::new("recovery_ms_max", "ms", Kind::Ratio, "The same, largest over the failures."),
-    Declaration::new(
-        "recovery_bytes_read",
-        "B",
-        Kind::Ratio,
-        "64 B for each read of PM that reached a controller during a recovery, mean.",
-    ),
-    Declaration::new(
-        "recovery_bytes_written",
-        "B",
-        Kind::Ratio,
-        "Bytes of the words of writes to PM that were accepted during a recovery, mean.",
-    ),
-    Declaration::new(
-        "recovery_instructions",
-        "instructions",
-        Kind::Ratio,
-        "Instructions of a recovery, over all its threads, mean.",
-    ),
-    Declaration::new(
-        "recovery_records_scanned",
-        "records",
-        Kind::Ratio,
-        "Log entries and records that a recovery examined, mean.",
-    ),
-    Declaration::new(
-        "recovery_words_redone",
-        "words",
-        Kind::Ratio,
-        "Words that a recovery wrote home because their transactions had committed, mean.",
-    ),
-    Declaration::new(
-        "recovery_words_undone",
-        "words",
-        Kind::Ratio,
-        "Words that a recovery wrote home because their transactions had not committed, mean.",
-    ),
-];
+pub const RECOVERY_DECLARATIONS: &[Declaration] = declarations! {
+    /// Power failures after which recovery was timed (`recovery.points`).
+    "recovery_failures": Count, "power failures";
+    /// Threads that recovery ran on, largest over the failures.
+    "recovery_threads": Count, "threads";
+    /// Simulated time of a recovery on the cold machine, until all that it wrote is durable; mean over the failures.
+    "recovery_ms": Ratio, "ms";
+    /// The same, largest over the failures.
+    "recovery_ms_max": Ratio, "ms";
+    /// 64 B for each read of PM that reached a controller during a recovery, mean.
+    "recovery_bytes_read": Ratio, "B";
+    /// Bytes of the words of writes to PM that were accepted during a recovery, mean.
+    "recovery_bytes_written": Ratio, "B";
+    /// Instructions of a recovery, over all its threads, mean.
+    "recovery_instructions": Ratio, "instructions";
+    /// Log entries and records that a recovery examined, mean.
+    "recovery_records_scanned": Ratio, "records";
+    /// Words that a recovery wrote home because their transactions had committed, mean.
+    "recovery_words_redone": Ratio, "words";
+    /// Words that a recovery wrote home because their transactions had not committed, mean.
+    "recovery_words_undone": Ratio, "words";
+};
 
 /// One recovery in simulated time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -8,12 +8,14 @@
 //! Economic Statistics 36(4), 2018). A period that fits the region several times does not widen the interval; a trend does, and so does a
 //! period as long as the region. With independent windows it is the interval of batch means.
 //!
-//! **What is pending at the two ends.** In a system that goes on as many lines become dirty as are written back, so that the number of
-//! dirty lines does not change in the long run; within a region it does. A region of a design whose scans write back in bursts has
-//! a burst too many or too few, which may be a tenth of its time. So the change of that number is a *control variate* whose
-//! mean is known to be 0 (Law, "Simulation Modeling and Analysis", section 11.4): each statistic is regressed on it over
-//! the windows, and estimated for a region at whose ends as many lines are dirty. Interval and estimate are of what is left. Counted values
-//! stand in a record as they were counted, beside the estimates.
+//! **Work that is pending at the two ends.** In a system that runs for long as many lines become
+//! dirty as are written back, so that the number of dirty lines does not change in the long run;
+//! within a region it does. A region of a design whose scans write back in bursts has a burst too
+//! many or too few, which may be a tenth of its time. So the change of that number is a *control
+//! variate* whose mean is known to be 0 (Law, "Simulation Modeling and Analysis", section 11.4):
+//! each statistic is regressed on it over the windows, and estimated for a region at whose ends as
+//! many lines are dirty. Interval and estimate are of what is left. Counted values stand in a
+//! record as they were counted, beside the estimates.
 
 use graven_base::config::{Config, ConfigError};
 use graven_base::{choice, section};
@@ -55,7 +57,7 @@ section! {
 }
 
 impl RegionConfig {
-    /// Whether a region in steady state is measured.
+    /// Returns true if a region in steady state is measured.
     pub fn is_steady(&self) -> bool {
         self.kind == Region::Steady
     }
@@ -109,12 +111,13 @@ const STUDENT: [f64; 8] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.3
 pub struct Series {
     /// The statistic.
     pub name: &'static str,
-    /// Its values.
+    /// Values by window.
     pub values: Vec<f64>,
 }
 
 impl Series {
-    /// What was counted, less what follows from a control variate whose mean is 0.
+    /// Makes the series of counted values, less what follows from a control variate whose mean is
+    /// 0.
     pub fn new(name: &'static str, counted: Vec<f64>, control: &[f64]) -> Series {
         let n = control.len() as f64;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
@@ -150,7 +153,7 @@ impl Series {
         Some(STUDENT[degrees - 1] * (variance / n as f64).sqrt() / mean)
     }
 
-    /// How far the mean of the second half is from that of the first, over the mean.
+    /// Distance of the mean of the second half from that of the first, over the mean.
     pub fn drift(&self) -> f64 {
         let half = self.values.len() / 2;
         if half == 0 || self.mean() == 0.0 {

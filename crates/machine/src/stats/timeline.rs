@@ -1,8 +1,9 @@
-//! What happened while some transactions ran, for a picture of what waits for what: the transactions and what their threads
-//! waited for, the writes until they were durable, the work of the PM's banks, and what the design has to say.
+//! Timeline of some transactions, for a picture of what waits for what: the transactions and what
+//! their threads waited for, the writes until they were durable, the work of the PM's banks, and
+//! the notes of the design.
 //!
-//! Kept only if somebody asks. It is written as trace events of Chrome, which Perfetto shows; each has the cycles in its
-//! arguments.
+//! Kept only on request. It is written as trace events of Chrome, which Perfetto shows; each has
+//! the cycles in its arguments.
 
 use std::io;
 use std::ops::Range;
@@ -20,13 +21,13 @@ const WRITES: u32 = 2;
 const BANKS: u32 = 3;
 const DESIGN: u32 = 4;
 
-/// What happened while certain transactions ran.
+/// Timeline of certain transactions.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     /// Their numbers in the order in which the transactions of all threads begin.
     wanted: Range<u64>,
     begun: u64,
-    /// Of all threads.
+    /// Running transactions of all threads.
     running: Vec<Running>,
     /// From the begin of the first to the last acknowledgement.
     is_open: bool,
@@ -69,12 +70,12 @@ struct Durable {
     durable: Cycle,
 }
 
-/// What a bank of the PM does, or its on-PM buffer.
+/// Work of a bank of the PM, or of its on-PM buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     /// Number of the bank, in a timeline over all channels; none: an on-PM buffer.
     pub bank: Option<u32>,
-    /// What it is.
+    /// Kind of work.
     pub kind: WorkKind,
     /// For which line.
     pub line: LineAddr,
@@ -87,7 +88,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Of a write, from one cycle to another.
+    /// Makes the work of a write, from one cycle to another.
     pub fn of_write(write: &Write, bank: Option<u32>, span: Range<Cycle>) -> Work {
         let kind = WorkKind::Write(write.class);
         let (from, until) = (span.start, span.end);
@@ -107,7 +108,7 @@ pub enum WorkKind {
 }
 
 impl WriteClass {
-    /// Its name in timelines.
+    /// Name in timelines.
     const fn name(self) -> &'static str {
         match self {
             WriteClass::Data => "data",
@@ -146,7 +147,7 @@ impl Timeline {
         }
     }
 
-    /// Whether something of what happens now is kept.
+    /// Returns true if events of this instant are kept.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.is_open

@@ -23,7 +23,7 @@ impl TrafficEnergy {
         }
     }
 
-    /// Of the lines that were read and the words that were written.
+    /// Energy of the lines that were read and the words that were written.
     pub fn of(&self, counters: &Counters) -> Energy {
         let lines = counters.controller_read_requests - counters.controller_reads_forwarded;
         let read = self.read.times(lines * LINE_BYTES * 8);

@@ -17,10 +17,11 @@
 //! numbered by one counter, which would have commits follow one another; here a commit's timestamp is the least that is
 //! greater than its thread's last one and those of the versions it meets.
 //!
-//! What the local store does is counted as instructions. **`insert_percent` of the puts are of new keys and
-//! `remove_percent` of them are deletions, which put a version without a value; the workload section's default of 100 % and
-//! 0 % means here that every put is of a key that is there.** Of several puts of one key the last counts. A put writes a whole value:
-//! `update_bytes` has no effect. `echo.batch_puts` puts are an operation, of which a transaction has
+//! Operations on the local store are counted as instructions. **`insert_percent` of the puts are of
+//! new keys and `remove_percent` of them are deletions, which put a version without a value; the
+//! workload section's default of 100 % and 0 % means here that every put is of an existing key.**
+//! Of several puts of one key the last counts. A put writes a whole value: `update_bytes` has no
+//! effect. `echo.batch_puts` puts are an operation, of which a transaction has
 //! `operations_per_transaction`.
 //!
 //! No source gives the number of puts of a commit; the default is assumed. Left out: reads (MorLog prints no ratio);
@@ -40,9 +41,7 @@ use graven_base::config::ConfigError;
 use graven_base::memory::{Image, WORD_BYTES};
 use graven_base::section;
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{
-    BrokenInvariant, Extent, Request, Sharing, Workload, WorkloadConfig,
-};
+use graven_machine::workload::{Checked, Extent, Request, Sharing, Workload, WorkloadConfig};
 
 section! {
     /// The workload echo.
@@ -162,13 +161,13 @@ impl Workload for Echo {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         let Parts { master, records, arenas } = &self.parts;
         let name = format!("echo at {}", master.root());
         let mut census = Census::begin(name, image, arenas)?;
         let mut last = record::LastCommits::load(image, records, self.puts)
             .map_err(|what| census.broken(what))?;
-        master.walk(image, &mut census, &mut |key, version| last.meet(key, version))?;
+        master.walk(&mut census, &mut |key, version| last.meet(key, version))?;
         last.finish().map_err(|what| census.broken(what))?;
         census.finish()
     }
@@ -178,7 +177,7 @@ impl Workload for Echo {
     }
 }
 
-/// What a thread works with.
+/// State of a thread.
 struct Run {
     master: Versions,
     record: Record,

@@ -43,7 +43,7 @@ impl Record {
         Self { at, thread }
     }
 
-    /// Bytes of a record of so many puts.
+    /// Bytes of a record of `puts` puts.
     pub(super) fn bytes(puts: u64) -> u64 {
         (FIRST + PUT_WORDS * puts) * WORD_BYTES
     }
@@ -107,7 +107,7 @@ pub(super) struct LastCommits {
 }
 
 impl LastCommits {
-    /// What records of up to `puts_max` puts say.
+    /// Reads records of up to `puts_max` puts.
     ///
     /// # Errors
     /// A record that no commit leaves.

@@ -1,6 +1,6 @@
 use super::record::Record;
 use super::*;
-use crate::testing::{every_commit_is_sound, populated, request, run, small};
+use crate::testing::{Check, every_commit_is_sound, populated, request, run, small};
 use graven_base::config::Size;
 
 crate::testing::contract!(super::build;
@@ -49,27 +49,22 @@ fn a_commit_adds_versions_of_one_timestamp() {
     assert!(counts.locks > 1000, "nearly eight stripes for each commit: {}", counts.locks);
 }
 
-/// What the check says of a record that is not what the master has.
+/// Message of the check for a record that contradicts the master.
 #[test]
 fn a_record_that_does_not_fit_the_master_is_seen() {
     let request = request(small(), 1, 3);
     let (workload, image) = populated(build, &request);
     let (mut image, _) = run(workload.as_ref(), &request, image, |_, _, _| {});
     let record = assemble(&request).expect("it fits").parts.records[0];
-    let mut check_finds = |word: u64, new: u64, expected: &str| {
-        let old = image.store(record.word(word).addr, new);
-        let what = workload.check(&image).expect_err("it is seen").what;
-        assert!(what.contains(expected), "expected `{expected}`, found `{what}`");
-        image.store(record.word(word).addr, old);
-    };
-    check_finds(0, 1, "state 1, from");
-    check_finds(1, 1, "but the last is number 1");
-    check_finds(2, 1 << 40, "of 8 at most");
-    check_finds(3, 1 << 30, "but the last is number");
-    check_finds(4, 9, "9 puts of 8 at most");
-    check_finds(4, 0, "0 puts of 8 at most");
-    check_finds(8, 1, "has None");
-    check_finds(9, 64, "but Commit");
+    let mut check = Check::of(&mut image, |image| workload.check(image));
+    check.finds(record.word(0).addr, 1, "state 1, from");
+    check.finds(record.word(1).addr, 1, "but the last is number 1");
+    check.finds(record.word(2).addr, 1 << 40, "of 8 at most");
+    check.finds(record.word(3).addr, 1 << 30, "but the last is number");
+    check.finds(record.word(4).addr, 9, "9 puts of 8 at most");
+    check.finds(record.word(4).addr, 0, "0 puts of 8 at most");
+    check.finds(record.word(8).addr, 1, "has None");
+    check.finds(record.word(9).addr, 64, "but Commit");
 }
 
 /// More puts than one batch: operations are batches.

@@ -20,9 +20,10 @@
 //! that the balances are at any time what they were in the beginning and what the ledgers say besides; transfers
 //! leave the sum alone. It costs those three of six kinds one load and one store of a line of the thread's own.
 //!
-//! Customers: of `hotspot_percent` % of the transactions both are in the hotspot, of the others both
-//! outside. Threads that do not share have their part of the customers and of the hotspot each. Of the section
-//! `workload`, `sharing` alone has an effect. Left out: names that nobody has, closed accounts.
+//! Customers: of `hotspot_percent` % of the transactions both are in the hotspot, of the others
+//! both outside. Threads that do not share have their part of the customers and of the hotspot
+//! each. Of the section `workload`, `sharing` alone has an effect. Left out: names that no customer
+//! has, closed accounts.
 
 mod transactions;
 
@@ -34,12 +35,12 @@ use rand_pcg::Pcg64;
 use super::database::{Client, Database, DatabaseWorkload, OWNERS_MAX, Share, dealt};
 use super::layout::{Layout, refusal, threads_of_parts};
 use super::structures::table::{COLUMNS, Schema};
-use super::structures::{Arena, Census, Table, TextIndex};
+use super::structures::{Arena, Census, Table, TextIndex, ensure};
 use graven_base::config::ConfigError;
-use graven_base::memory::{Addr, Image, LINE_BYTES, spread};
+use graven_base::memory::{Addr, LINE_BYTES, spread};
 use graven_base::{choice, section};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::{BrokenInvariant, Request, Workload};
+use graven_machine::workload::{Checked, Request, Workload};
 use transactions::{Customers, Transaction};
 
 choice! {
@@ -69,7 +70,7 @@ section! {
 /// Characters of a name (H-Store's schema).
 const NAME: u64 = 64;
 
-/// What a customer's accounts hold in the beginning, in cents (H-Store).
+/// Bounds of the initial balances of a customer's accounts, in cents (H-Store).
 const BALANCE_MIN: u64 = 1_000_000;
 const BALANCE_MAX: u64 = 5_000_000;
 
@@ -87,7 +88,7 @@ const CUSTOMERS_MIN: u64 = 2;
 /// Everything of one bank.
 #[derive(Clone, Copy, Debug)]
 struct Bank {
-    /// Where the ledger begins.
+    /// Start of the ledger.
     ledger: Addr,
     threads: u64,
     seed: u64,
@@ -163,7 +164,7 @@ impl Bank {
         }
     }
 
-    /// What a customer has in savings and checking in the beginning.
+    /// Initial balances of a customer in savings and checking.
     fn initial(&self, customer: u64) -> [u64; 2] {
         [0, 1].map(|account| {
             let drawn = spread(!self.seed, 2 * customer + account);
@@ -180,38 +181,30 @@ impl Bank {
     /// whether a balance may be.
     fn check_balances(
         &self,
-        image: &Image,
-        census: &mut Census,
+        census: &mut Census<'_>,
         (name, table): (&str, &Table),
         accept: fn(i64) -> bool,
-    ) -> Result<i64, BrokenInvariant> {
+    ) -> Checked<i64> {
+        let image = census.image();
         let (mut sum, mut found) = (0i64, 0);
-        table.walk(image, census, &mut |customer, row| {
+        table.walk(census, &mut |customer, row| {
             let balance = image.load(row.plus(BALANCE * 8)) as i64;
             (sum, found) = (sum.wrapping_add(balance), found + 1);
             self.check_customer(customer)?;
-            if accept(balance) {
-                return Ok(());
-            }
-            Err(format!("customer {customer} has {balance} cents in {name}"))
+            ensure(accept(balance), || format!("customer {customer} has {balance} cents in {name}"))
         })?;
         self.check_number(census, name, found)?;
         Ok(sum)
     }
 
     fn check_customer(&self, customer: u64) -> Result<(), String> {
-        if (1..=self.customers.all).contains(&customer) {
-            return Ok(());
-        }
-        Err(format!("there is no customer {customer}"))
+        let is_there = (1..=self.customers.all).contains(&customer);
+        ensure(is_there, || format!("there is no customer {customer}"))
     }
 
-    fn check_number(&self, census: &Census, name: &str, found: u64) -> Result<(), BrokenInvariant> {
-        if found == self.customers.all {
-            return Ok(());
-        }
-        let what = format!("{name} has {found} rows for {} customers", self.customers.all);
-        Err(census.broken(what))
+    fn check_number(&self, census: &Census<'_>, name: &str, found: u64) -> Checked {
+        let all = self.customers.all;
+        census.ensure(found == all, || format!("{name} has {found} rows for {all} customers"))
     }
 }
 
@@ -261,31 +254,28 @@ impl Database for Bank {
         self.run(m, client.number, transaction)
     }
 
-    fn check(&self, image: &Image, census: &mut Census) -> Result<(), BrokenInvariant> {
+    fn check(&self, census: &mut Census<'_>) -> Checked {
         let mut found = 0;
-        self.account.walk(image, census, &mut |name, customer| {
+        self.account.walk(census, &mut |name, customer| {
             found += 1;
             self.check_customer(name)?;
-            if name == customer {
-                return Ok(());
-            }
-            Err(format!("the account with the name of customer {name} is that of {customer}"))
+            ensure(name == customer, || {
+                format!("the account with the name of customer {name} is that of {customer}")
+            })
         })?;
         self.check_number(census, "Account", found)?;
         let is_covered = |cents: i64| cents >= 0;
-        let savings = self.check_balances(image, census, ("Savings", &self.savings), is_covered)?;
-        let checking =
-            self.check_balances(image, census, ("Checking", &self.checking), |_| true)?;
+        let savings = self.check_balances(census, ("Savings", &self.savings), is_covered)?;
+        let checking = self.check_balances(census, ("Checking", &self.checking), |_| true)?;
         let sum = savings.wrapping_add(checking);
         let initial = (1..=self.customers.all).flat_map(|customer| self.initial(customer));
         let initial: u64 = initial.sum();
-        let ledgers = (0..self.threads).map(|thread| image.load(self.ledger_of(thread).addr));
+        let ledgers = (0..self.threads).map(|thread| census.load(self.ledger_of(thread).addr));
         let expected = ledgers.fold(initial, u64::wrapping_add) as i64;
-        if sum == expected {
-            return Ok(());
-        }
-        Err(census.broken(format!(
-            "customers have {sum} cents, but had {initial} and the ledgers add up to {expected}"
-        )))
+        census.ensure(sum == expected, || {
+            format!(
+                "customers have {sum} cents, but had {initial} and the ledgers add up to {expected}"
+            )
+        })
     }
 }

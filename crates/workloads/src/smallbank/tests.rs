@@ -8,6 +8,7 @@ use crate::database::testing::{next, one, with};
 use crate::structures::keys::generator;
 use crate::testing;
 use crate::testing::{corrupt_each_word, origins, populated, run};
+use graven_base::memory::Image;
 use graven_machine::program::{Direct, Load};
 
 const SMALL: [(&str, &str); 2] =
@@ -115,11 +116,7 @@ fn transactions_do_what_their_sources_say() {
 #[test]
 fn the_mixes_and_the_hotspot_are_as_asked_for() {
     const TRANSACTIONS: u32 = 60_000;
-    let near = |count: u32, share: f64, what: &str| {
-        let deviation = (f64::from(TRANSACTIONS) * share * (1.0 - share)).sqrt();
-        let off = (f64::from(count) - f64::from(TRANSACTIONS) * share).abs();
-        assert!(off <= 4.0 * deviation, "{what}: {count}, not {share}");
-    };
+    let near = |count, share, what: &str| testing::is_near(count, TRANSACTIONS, share, what);
     for (mix, hot) in [("standard", 90), ("original", 90), ("standard", 0), ("standard", 100)] {
         let percent = hot.to_string();
         let settings = [("smallbank.mix", mix), ("smallbank.hotspot_percent", percent.as_str())];
@@ -151,14 +148,8 @@ fn the_mixes_and_the_hotspot_are_as_asked_for() {
 fn every_lost_word_is_seen() {
     let request = with(&testing::request(testing::small(), 1, 500), &SMALL);
     let (workload, image) = populated(build, &request);
-    let mut lost = 0;
-    run(workload.as_ref(), &request, image, |_, before, writes| {
-        testing::lose_each_word(before, writes, |at, image| {
-            lost += 1;
-            assert!(workload.check(image).is_err(), "the loss of {at} was not seen");
-        });
-    });
-    assert!(lost > 500, "{lost} words were lost");
+    let (lost, unseen) = testing::losses(workload.as_ref(), &request, image, |_| true);
+    assert!(lost > 500 && unseen.is_empty(), "of {lost} words that were lost: {unseen:?}");
 }
 
 #[test]
@@ -183,10 +174,7 @@ fn pointers_remember_their_loads() {
 fn banks_that_cannot_be_are_refused() {
     let refused = |threads, settings: &[(&str, &str)]| {
         let request = with(&testing::request(testing::small(), threads, 100), settings);
-        match build(&request) {
-            Err(ConfigError::Inconsistent { key, why, .. }) => (key, why),
-            _ => panic!("not refused for what it is: {settings:?}"),
-        }
+        testing::refusal(build, &request)
     };
     let hotspot = |n| [("smallbank.customers", "100"), ("smallbank.hotspot_customers", n)];
     for (threads, settings, bounds) in [
@@ -194,7 +182,7 @@ fn banks_that_cannot_be_are_refused() {
         (1, hotspot("1"), "2 to 98 would do"),
         (8, hotspot("15"), "16 to 84 would do"),
     ] {
-        let (key, why) = refused(threads, &settings);
+        let (key, _, why) = refused(threads, &settings);
         assert_eq!(key, "smallbank.hotspot_customers");
         assert!(why.ends_with(bounds), "{why}");
     }
@@ -208,14 +196,12 @@ fn banks_that_cannot_be_are_refused() {
         ("smallbank.hotspot_customers", "0"),
         ("smallbank.hotspot_percent", "0"),
     ];
-    let (key, why) = refused(8, &few);
+    let (key, _, why) = refused(8, &few);
     assert_eq!(key, "smallbank.customers");
     assert!(why.contains("at least 16 would do"), "{why}");
     let mut tight = testing::request(testing::small(), 1, 100);
     tight.end = tight.start.plus(64 << 10);
-    let Err(ConfigError::Inconsistent { key, why, .. }) = build(&tight) else {
-        panic!("18,000 customers do not fit in 64 KB")
-    };
+    let (key, _, why) = testing::refusal(build, &tight);
     assert_eq!(key, "smallbank.customers");
     assert!(why.contains("pm.capacity_bytes"), "{why}");
 }

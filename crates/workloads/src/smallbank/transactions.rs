@@ -28,7 +28,7 @@ const CHECK_CENTS: i64 = 500;
 const PENALTY_CENTS: i64 = 100;
 const PAYMENT_CENTS: i64 = 500;
 
-/// Which transaction.
+/// Kinds of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Balance,
@@ -109,7 +109,7 @@ impl Transaction {
         [Some(self.names[0]), self.has_two().then_some(self.names[1])]
     }
 
-    /// How many parameters are drawn for it.
+    /// Number of parameters that are drawn for it.
     pub(super) fn parameters(&self) -> u32 {
         1 + u32::from(self.has_two() || self.kind == Kind::TransactSavings)
     }

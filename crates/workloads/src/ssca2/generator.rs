@@ -16,9 +16,9 @@ pub const EDGES_PER_VERTEX: u64 = 8;
 /// One edge of the benchmark's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuple {
-    /// Where it begins.
+    /// Source vertex.
     pub start: u64,
-    /// Where it ends.
+    /// Target vertex.
     pub end: u64,
     /// From 1 to the number of vertices.
     pub weight: u64,
@@ -40,7 +40,7 @@ impl Generator {
         Self { seed: mix(seed.wrapping_add(1)), scale }
     }
 
-    /// How many vertices there are.
+    /// Number of vertices.
     pub fn vertices(&self) -> u64 {
         1 << self.scale
     }

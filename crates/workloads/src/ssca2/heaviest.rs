@@ -13,8 +13,8 @@
 
 use super::input::Input;
 use crate::costs;
-use crate::structures::Multigraph;
 use crate::structures::multigraph::CHUNK_EDGES;
+use crate::structures::{Multigraph, ensure};
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Load, Memory, Ptr};
 
@@ -33,13 +33,13 @@ pub struct Heaviest {
 }
 
 impl Heaviest {
-    /// Bytes of PM for so many threads and edges.
+    /// Bytes of PM for `threads` threads and `edges` edges.
     pub fn bytes(threads: u32, edges: u64) -> u64 {
         LINE_BYTES * (1 + u64::from(threads)) + edges * WORD_BYTES
     }
 
-    /// The list at `record`, of a graph of so many vertices. Nothing has been classified where the image
-    /// is zero.
+    /// The list at `record`, of a graph of `vertices` vertices. Nothing has been classified where
+    /// the image is zero.
     pub fn new(record: Addr, threads: u32, vertices: u64) -> Self {
         Self { record, threads: threads.into(), vertices }
     }
@@ -151,20 +151,17 @@ impl Heaviest {
         for (vertex, (&largest, is_classified)) in (0..).zip(weights.iter().zip(&classified)) {
             let stored = image.load(graph.own_word(vertex).addr);
             let expected = if *is_classified { largest } else { 0 };
-            if stored != expected {
-                return Err(format!("vertex {vertex} has weight {stored}, not {expected}"));
-            }
+            ensure(stored == expected, || {
+                format!("vertex {vertex} has weight {stored}, not {expected}")
+            })?;
         }
         let ready = weights.iter().zip(&listed).filter(|&(_, listed)| *listed);
         let largest = ready.map(|(&weight, _)| weight).max().unwrap_or(0);
         let stored = image.load(self.field(WEIGHT).addr);
-        if stored != largest {
-            return Err(format!("the largest weight is {stored}, not {largest}"));
-        }
-        let count = image.load(self.field(COUNT).addr);
-        if count > input.edges {
-            return Err(format!("{count} of {} edges are the heaviest", input.edges));
-        }
+        let what = || format!("the largest weight is {stored}, not {largest}");
+        ensure(stored == largest, what)?;
+        let (count, all) = (image.load(self.field(COUNT).addr), input.edges);
+        ensure(count <= all, || format!("{count} of {all} edges are the heaviest"))?;
         let list: Vec<u64> = (0..count).map(|i| image.load(self.list(i).addr)).collect();
         let heavy =
             |&&(_, source, weight): &&(u64, u64, u64)| listed[source as usize] && weight == largest;
@@ -172,13 +169,13 @@ impl Heaviest {
         let mut found = list.clone();
         expected.sort_unstable();
         found.sort_unstable();
-        if found != expected {
-            return Err(format!("the heaviest edges are {found:?}, not {expected:?}"));
-        }
+        let what = || format!("the heaviest edges are {found:?}, not {expected:?}");
+        ensure(found == expected, what)?;
         Ok(list)
     }
 
-    /// Which vertices have been classified, and of which the edges are in the list if heavy enough.
+    /// Flags of the vertices that have been classified, and of those whose edges are in the list if
+    /// heavy enough.
     fn progress_of_all(&self, image: &Image) -> Result<(Vec<bool>, Vec<bool>), String> {
         let mut classified = vec![false; self.vertices as usize];
         let mut listed = classified.clone();
@@ -186,9 +183,9 @@ impl Heaviest {
             let count = image.load(self.progress(thread, CLASSIFIED).addr);
             let pending = image.load(self.progress(thread, PENDING).addr);
             let last = count.checked_sub(1).map(|before| self.vertex(thread, before));
-            if pending != 0 && last != Some(pending - 1) {
-                return Err(format!("thread {thread} did not classify vertex {pending} - 1 last"));
-            }
+            ensure(pending == 0 || last == Some(pending - 1), || {
+                format!("thread {thread} did not classify vertex {pending} - 1 last")
+            })?;
             for before in 0..count.min(self.vertices_each()) {
                 let vertex = self.vertex(thread, before);
                 classified[vertex as usize] = true;

@@ -1,4 +1,4 @@
-//! The input in PM: a list of tuples, which nobody writes.
+//! The input in PM: a list of tuples, which is never written.
 //!
 //! | word of a tuple | content |
 //! |---|---|
@@ -15,10 +15,10 @@ use graven_machine::program::{Load, Memory, Ptr};
 #[derive(Clone, Copy, Debug)]
 pub struct Input {
     base: Addr,
-    /// How many edges there are.
+    /// Number of edges.
     pub edges: u64,
     element: Element,
-    /// What is in the list.
+    /// Generator of the list.
     pub generator: Generator,
 }
 
@@ -61,7 +61,7 @@ impl Input {
         ((ends >> 32, ends & u64::from(u32::MAX)), at.word(1))
     }
 
-    /// Whether the tuple of an edge is as generated, and its data at `copy` as well.
+    /// Checks that the tuple of an edge is as generated, and its data at `copy` as well.
     pub fn check(&self, image: &Image, number: u64, copy: Option<Addr>) -> Result<(), String> {
         let Tuple { start, end, weight } = self.generator.tuple(number);
         let at = self.at(number);

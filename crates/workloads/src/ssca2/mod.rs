@@ -29,9 +29,9 @@
 //! | 64 and 16 per vertex, per thread | searches ([`search`](self::search)) |
 //! | 64 and chunks, per thread | arenas |
 //!
-//! Progress is in PM with everything else, so that a program could go on after a failure, and the check
-//! knows what must be there: it takes the graph for what the input says, classifies and searches it
-//! again, and compares.
+//! Progress is in PM with everything else, so that a program could continue after a failure, and
+//! the check knows the expected content: it takes the graph for what the input says, classifies and
+//! searches it again, and compares.
 //!
 //! Left out: kernel 4 (betweenness centrality); STAMP's counting of degrees ahead of kernel 1, instead of
 //! which arrays grow by chunks.
@@ -50,12 +50,12 @@ use super::costs;
 use super::layout::{Placed, Plan};
 use super::locking::{self, STRIPES};
 use super::structures::multigraph::CHUNK_EDGES;
-use super::structures::{Arena, Census, Element, Multigraph};
+use super::structures::{Arena, Census, Element, Multigraph, ensure};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
 use graven_machine::workload::{
-    BrokenInvariant, Extent, Request, Sharing, Workload, WorkloadConfig,
+    BrokenInvariant, Checked, Extent, Request, Sharing, Workload, WorkloadConfig,
 };
 
 /// The lock of the list of heaviest edges.
@@ -75,7 +75,7 @@ fn edge_bytes(element: Element, threads: u32) -> u64 {
     edge + vertex / EDGES_PER_VERTEX
 }
 
-/// Chunks of each size that so many edges need, all together.
+/// Chunks of each size that `edges` edges need, all together.
 fn chunks_max(vertices: u64, edges: u64) -> u64 {
     vertices + edges / CHUNK_EDGES + 1
 }
@@ -159,32 +159,30 @@ impl Parts {
     }
 
     /// Walks the graph, and returns number, source and weight of each edge.
-    fn check_graph(&self, image: &Image) -> Result<Vec<(u64, u64, u64)>, BrokenInvariant> {
+    fn check_graph(&self, image: &Image) -> Checked<Vec<(u64, u64, u64)>> {
         let name = format!("ssca2 at {}", self.graph.root());
         let mut census = Census::begin(name, image, &self.arenas)?;
         let built: Vec<u64> = (0..self.threads()).map(|t| image.load(self.built(t).addr)).collect();
         let each = self.input.edges / self.threads();
         let mut edges = Vec::new();
-        self.graph.walk(image, &mut census, &mut |number, (source, target), data| {
+        self.graph.walk(&mut census, &mut |number, (source, target), data| {
             let (thread, before) = (number % self.threads(), number / self.threads());
-            if before >= built[thread as usize] || before >= each {
-                return Err(format!("edge {number} is there before thread {thread} added it"));
-            }
+            ensure(before < built[thread as usize] && before < each, || {
+                format!("edge {number} is there before thread {thread} added it")
+            })?;
             let tuple = self.input.generator.tuple(number);
-            if (source, target) != (tuple.start, tuple.end) {
-                return Err(format!(
-                    "edge {number} leads from {source} to {target}, not {tuple:?}"
-                ));
-            }
+            ensure((source, target) == (tuple.start, tuple.end), || {
+                format!("edge {number} leads from {source} to {target}, not {tuple:?}")
+            })?;
             edges.push((number, source, tuple.weight));
             self.input.check(image, number, Some(data))
         })?;
         // No number is there twice, and none too many.
         let expected = built.iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
-        if edges.len() as u64 != expected {
-            let what = format!("{} edges are there, but threads added {expected}", edges.len());
-            return Err(census.broken(what));
-        }
+        let found = edges.len() as u64;
+        census.ensure(found == expected, || {
+            format!("{found} edges are there, but threads added {expected}")
+        })?;
         for (thread, &built) in (0..).zip(&built) {
             for before in built..each {
                 let sound = self.input.check(image, self.edge(thread, before), None);
@@ -236,7 +234,7 @@ impl Workload for Ssca2 {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         let Parts { graph, input, heaviest, searches, .. } = &self.parts;
         let edges = self.parts.check_graph(image)?;
         let broken = |part: String| {
@@ -262,7 +260,7 @@ impl Workload for Ssca2 {
     }
 }
 
-/// What a thread works with.
+/// State of a thread.
 struct Run {
     parts: Parts,
     thread: u64,

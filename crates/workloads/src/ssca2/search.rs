@@ -55,13 +55,13 @@ struct Head {
 }
 
 impl Search {
-    /// Bytes of PM for a graph of so many vertices.
+    /// Bytes of PM for a graph of `vertices` vertices.
     pub fn bytes(vertices: u64) -> u64 {
         LINE_BYTES + 2 * vertices * WORD_BYTES
     }
 
-    /// The search at `record` in a graph of so many vertices, of one thread out of several. There has
-    /// been none yet where the image is zero.
+    /// The search at `record` in a graph of `vertices` vertices, of one thread out of several. No
+    /// search has begun where the image is zero.
     pub fn new(record: Addr, vertices: u64, thread: (u32, u32)) -> Self {
         Self { record, vertices, thread: (thread.0.into(), thread.1.into()) }
     }
@@ -215,20 +215,20 @@ impl Search {
         Ok(())
     }
 
-    /// Where it begins.
+    /// Start of the record.
     #[cfg(test)]
     pub fn record(&self) -> Addr {
         self.record
     }
 
-    /// How many searches there have been.
+    /// Number of searches so far.
     #[cfg(test)]
     pub fn searches(&self, image: &Image) -> u64 {
         image.load(self.field(NUMBER).addr)
     }
 
-    /// What a search from `source` has reached, with depths, when it has come to chunk `followed` of
-    /// the vertex at place `head`, and that chunk; nothing if it never comes there.
+    /// Vertices that a search from `source` has reached, with depths, when it has come to chunk
+    /// `followed` of the vertex at place `head`, and that chunk; `None` if it never gets that far.
     fn again(
         &self,
         mut image: &Image,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{
-    corrupt_each_word, every_commit_is_sound, extremes_of, lose_each_word, origins, populated,
-    request, run, small,
+    corrupt_each_word, every_commit_is_sound, extremes_of, losses, origins, populated, request,
+    run, small,
 };
 use graven_base::config::Size;
 
@@ -48,7 +48,7 @@ fn parts(request: &Request) -> Parts {
     assemble(request).expect("it fits").parts
 }
 
-/// Where the searches are.
+/// Range of the searches.
 fn searches(parts: &Parts) -> std::ops::Range<Addr> {
     let start = parts.searches[0].record();
     let bytes = Search::bytes(parts.graph.vertices()).next_multiple_of(LINE_BYTES);
@@ -85,7 +85,7 @@ fn a_long_run_builds_classifies_and_searches_all() {
     }
 }
 
-/// No vertex is classified before the last edge is there, and none after the first search began.
+/// No vertex is classified before the last edge was added, and none after the first search began.
 #[test]
 fn threads_wait_for_each_other_between_kernels() {
     let request = request(small(), 4, 400);
@@ -112,15 +112,7 @@ fn threads_wait_for_each_other_between_kernels() {
 fn a_lost_word_of_any_kernel_is_seen() {
     let request = request(tiny(), 1, 200);
     let (workload, image) = populated(build, &request);
-    let (mut lost, mut unseen) = (0, Vec::new());
-    run(workload.as_ref(), &request, image, |_, before, writes| {
-        lose_each_word(before, writes, |at, image| {
-            lost += 1;
-            if workload.check(image).is_ok() {
-                unseen.push(at);
-            }
-        });
-    });
+    let (lost, unseen) = losses(workload.as_ref(), &request, image, |_| true);
     assert!(lost > 2000, "{lost} words were lost");
     // To classify a vertex again changes nothing but the count, and to follow edges to vertices that
     // have been reached nothing but the place.
@@ -131,7 +123,7 @@ fn a_lost_word_of_any_kernel_is_seen() {
     );
 }
 
-/// Chunks that are not full yet are in nobody's share, and vertices are a power of two.
+/// Chunks that are not full yet are in no edge's share, and vertices are a power of two.
 #[test]
 fn the_footprint_is_about_what_was_asked_for() {
     for (bytes, threads) in [(8, 1), (8, 8), (64, 4), (256, 8)] {

@@ -21,10 +21,11 @@
 //! first block and its bump pointer belongs to exactly one block, reachable or free. Left out:
 //! coalescing, returning memory, and more than [`CLASSES`] sizes per arena.
 
+use super::element::Element;
 use crate::costs;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::{BrokenInvariant, Checked};
 
 /// Size classes of one arena, at most.
 pub const CLASSES: usize = 3;
@@ -40,7 +41,7 @@ pub const fn block_bytes(words: u64) -> u64 {
     (words * WORD_BYTES).next_multiple_of(LINE_BYTES)
 }
 
-/// Where one arena lies, and the sizes of its blocks. Its state is in PM.
+/// Place of one arena, and the sizes of its blocks. Its state is in PM.
 #[derive(Clone, Copy, Debug)]
 pub struct Arena {
     header: Addr,
@@ -111,8 +112,17 @@ impl Arena {
     }
 }
 
-/// An audit under way: which line of which arena has been accounted for.
-pub struct Census {
+/// Requires that `holds`.
+///
+/// # Errors
+/// The description `what`, if it does not.
+pub fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+/// An audit of the structures in an image: the lines of each arena that have been accounted for.
+pub struct Census<'a> {
+    image: &'a Image,
     spans: Vec<Span>,
     structure: String,
 }
@@ -131,26 +141,24 @@ impl Span {
     }
 }
 
-impl Census {
+impl<'a> Census<'a> {
     /// Starts the audit of `structure`, which lives in `arenas`, by walking their free lists.
     ///
     /// # Errors
     /// A bump pointer outside its arena; a free list that leaves the arena or meets itself.
-    pub fn begin(
-        structure: String,
-        image: &Image,
-        arenas: &[Arena],
-    ) -> Result<Self, BrokenInvariant> {
-        let mut census = Census { spans: Vec::with_capacity(arenas.len()), structure };
+    pub fn begin(structure: String, image: &'a Image, arenas: &[Arena]) -> Checked<Self> {
+        let mut census = Census { image, spans: Vec::with_capacity(arenas.len()), structure };
         for arena in arenas {
             let bump = Addr(image.load(arena.field(BUMP).addr));
             let used = bump.0.wrapping_sub(arena.start.0);
-            if bump < arena.start || bump > arena.end || !used.is_multiple_of(LINE_BYTES) {
-                return Err(census.broken(format!(
-                    "bump pointer {bump} of the arena at {} is not a line in {}..{}",
-                    arena.header, arena.start, arena.end
-                )));
-            }
+            let is_line =
+                (arena.start..=arena.end).contains(&bump) && used.is_multiple_of(LINE_BYTES);
+            census.ensure(is_line, || {
+                let Arena { header, start, end, .. } = arena;
+                format!(
+                    "bump pointer {bump} of the arena at {header} is not a line in {start}..{end}"
+                )
+            })?;
             let words = used.div_ceil(LINE_BYTES).div_ceil(64) as usize;
             census.spans.push(Span { arena: *arena, bump, seen: vec![0; words] });
         }
@@ -158,7 +166,7 @@ impl Census {
             for class in 0..CLASSES {
                 let mut at = arena.field(FREE + class as u64).addr;
                 loop {
-                    let block = Addr(image.load(at));
+                    let block = census.address(at);
                     if block.0 == 0 {
                         break;
                     }
@@ -170,12 +178,28 @@ impl Census {
         Ok(census)
     }
 
+    /// Audits the structure of this name, which `walk` walks, and returns what that does.
+    ///
+    /// # Errors
+    /// As [`Census::begin`], `walk` and [`Census::finish`].
+    pub fn audit<T>(
+        structure: String,
+        image: &'a Image,
+        arenas: &[Arena],
+        walk: impl FnOnce(&mut Census<'a>) -> Checked<T>,
+    ) -> Checked<T> {
+        let mut census = Census::begin(structure, image, arenas)?;
+        let found = walk(&mut census)?;
+        census.finish()?;
+        Ok(found)
+    }
+
     /// Accounts for a block that was reached as `role`.
     ///
     /// # Errors
     /// It lies outside every arena's handed-out part, is misaligned, or was accounted for before
     /// (which also ends the walk of any cycle).
-    pub fn claim(&mut self, block: Addr, class: Class, role: &str) -> Result<(), BrokenInvariant> {
+    pub fn claim(&mut self, block: Addr, class: Class, role: &str) -> Checked {
         let span = self.spans.iter_mut().find(|s| (s.arena.start..s.bump).contains(&block));
         let Some(span) = span else {
             return Err(self.broken(format!("{role} {block} lies outside every arena")));
@@ -199,22 +223,83 @@ impl Census {
     ///
     /// # Errors
     /// A line that is neither reachable nor free.
-    pub fn finish(self) -> Result<(), BrokenInvariant> {
+    pub fn finish(self) -> Checked {
         for span in &self.spans {
             let lines = (span.bump.0 - span.arena.start.0) / LINE_BYTES;
             for (index, &word) in span.seen.iter().enumerate() {
                 let present = (lines - index as u64 * 64).min(64);
                 let missing = !word & (u64::MAX >> (64 - present));
-                if missing != 0 {
+                self.ensure(missing == 0, || {
                     let line = index as u64 * 64 + u64::from(missing.trailing_zeros());
-                    return Err(self.broken(format!(
-                        "the block at {} has leaked: neither reachable nor free",
-                        span.arena.start.plus(line * LINE_BYTES)
-                    )));
-                }
+                    let at = span.arena.start.plus(line * LINE_BYTES);
+                    format!("the block at {at} has leaked: neither reachable nor free")
+                })?;
             }
         }
         Ok(())
+    }
+
+    /// The image under audit.
+    pub fn image(&self) -> &'a Image {
+        self.image
+    }
+
+    /// Loads a word.
+    pub fn load(&self, at: Addr) -> u64 {
+        self.image.load(at)
+    }
+
+    /// Loads a word that is an address.
+    pub fn address(&self, at: Addr) -> Addr {
+        Addr(self.image.load(at))
+    }
+
+    /// Accounts for the block of an element, which must be whole and that of `key`.
+    ///
+    /// # Errors
+    /// As [`Census::claim`] and [`Element::check_of`].
+    pub fn claim_element(
+        &mut self,
+        (at, class): (Addr, Class),
+        element: Element,
+        key: u64,
+    ) -> Checked {
+        self.claim(at, class, "element")?;
+        element.check_of(self.image, at, key).map_err(|what| self.broken(what))
+    }
+
+    /// Checks that the element at `at` is whole and that of `key`; `holder` names what it is in.
+    ///
+    /// # Errors
+    /// As [`Element::check`], and the key that it has instead.
+    pub fn check_element(
+        &self,
+        element: Element,
+        at: Addr,
+        key: u64,
+        holder: impl FnOnce() -> String,
+    ) -> Checked {
+        let found = element.check(self.image, at).map_err(|torn| self.broken(torn))?;
+        self.ensure(found == key, || format!("{} holds the element of key {found}", holder()))
+    }
+
+    /// Requires that `holds`.
+    ///
+    /// # Errors
+    /// The violation described by `what`, if it does not.
+    pub fn ensure(&self, holds: bool, what: impl FnOnce() -> String) -> Checked {
+        ensure(holds, what).map_err(|what| self.broken(what))
+    }
+
+    /// Requires that no two of these numbers, in ascending order, are equal.
+    ///
+    /// # Errors
+    /// The violation that `what` describes for one that is there twice.
+    pub fn no_twins(&self, sorted: &[u64], what: impl FnOnce(u64) -> String) -> Checked {
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(twins) => Err(self.broken(what(twins[0]))),
+            None => Ok(()),
+        }
     }
 
     /// A violation of the structure under audit.
@@ -236,7 +321,7 @@ mod tests {
         Arena::new(HEADER, START, Addr(1 << 20), [64, 256, 128])
     }
 
-    fn audit(image: &Image, held: &[(Ptr, Class)]) -> Result<(), BrokenInvariant> {
+    fn audit(image: &Image, held: &[(Ptr, Class)]) -> Checked {
         let mut census = Census::begin("test".into(), image, &[arena()])?;
         for &(block, class) in held {
             census.claim(block.addr, class, "block")?;

@@ -8,9 +8,9 @@ use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, KEY_LIMIT};
 use super::index::Index;
 use super::keyed::Keyed;
-use graven_base::memory::{Addr, Image};
+use graven_base::memory::Addr;
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 /// Class 0 are the nodes of the index.
 const ELEMENT: Class = 1;
@@ -93,22 +93,9 @@ impl Keyed for BTree {
         self.index.root()
     }
 
-    fn walk(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        visit: &mut dyn FnMut(u64),
-    ) -> Result<(), BrokenInvariant> {
-        self.index.walk(image, census, 0..KEY_LIMIT, &mut |census, key, element| {
-            census.claim(element, ELEMENT, "element")?;
-            match self.element.check(image, element) {
-                Ok(found) if found == key => {}
-                Ok(found) => {
-                    let what = format!("key {key} points at the element of key {found}");
-                    return Err(census.broken(what));
-                }
-                Err(torn) => return Err(census.broken(torn)),
-            }
+    fn walk(&self, census: &mut Census<'_>, visit: &mut dyn FnMut(u64)) -> Checked {
+        self.index.walk(census, 0..KEY_LIMIT, &mut |census, key, element| {
+            census.claim_element((element, ELEMENT), self.element, key)?;
             visit(key);
             Ok(())
         })
@@ -120,6 +107,7 @@ mod tests {
     use super::super::index::{KEYS, LINK, SLOTS};
     use super::super::keyed::testing::*;
     use super::*;
+    use graven_base::memory::Image;
     use graven_machine::program::Direct;
     use proptest::prelude::*;
 
@@ -162,7 +150,7 @@ mod tests {
         // Ascending insertion leaves every left half as it was split: the emptiest tree.
         let image = filled(&tree, &arena, 0..3000);
         let mut census = Census::begin("test".into(), &image, &[arena]).unwrap();
-        tree.walk(&image, &mut census, &mut |_| {}).unwrap();
+        tree.walk(&mut census, &mut |_| {}).unwrap();
         let bytes = image.load(Addr(4160)) - 8192 - 3000 * 64;
         assert!(bytes / BTree::NODE_BYTES <= BTree::nodes_max(3000));
     }
@@ -171,28 +159,25 @@ mod tests {
     fn each_broken_invariant_is_named() {
         let (tree, arena) = tree(64);
         let mut image = filled(&tree, &arena, 0..40);
-        let both = (&tree, &arena);
         let root = Addr(image.load(tree.root()));
         let child = |image: &Image, i: u64| Addr(image.load(root.plus(8 * (16 + i))));
         let (second, third) = (child(&image, 1), child(&image, 2));
         let element = Addr(image.load(second.plus(SLOTS * 8)));
-        let mut check_finds = |at: Addr, value: u64, expected: &str| {
-            check_finds(both, &mut image, (at, value), expected)
-        };
-        check_finds(tree.root().plus(8), 39, "40 elements, but the count says 39");
-        check_finds(tree.root(), 0, "node 0x0 lies outside every arena");
-        check_finds(second, 6 * 2 + 1, "has 6 keys, not 7..=15");
-        check_finds(second, 16 * 2 + 1, "has 16 keys, not 7..=15");
-        check_finds(root, 0, "has 0 keys, not 1..=15");
-        check_finds(second.plus(KEYS * 8), 7, "key 0 of node");
-        check_finds(second.plus((KEYS + 2) * 8), 9, "key 2 of node");
-        check_finds(second.plus(LINK * 8), 0, "is linked to 0x0, not to");
-        check_finds(root.plus((SLOTS + 1) * 8), second.0, "overlaps a block met before");
-        check_finds(second.plus(SLOTS * 8), root.0, "overlaps a block met before");
-        check_finds(second.plus((SLOTS + 1) * 8), 8, "element 0x8 lies outside every arena");
-        check_finds(element, 1 << 40 | 3, "is torn: word 1 of key 3");
-        check_finds(element.plus(24), 0, "is torn: word 3 of key 8");
-        check_finds(Addr(4160 + 8), third.0, "free block 0x11 lies outside every arena");
+        let mut check = checked(&tree, &arena, &mut image);
+        check.finds(tree.root().plus(8), 39, "40 elements, but the count says 39");
+        check.finds(tree.root(), 0, "node 0x0 lies outside every arena");
+        check.finds(second, 6 * 2 + 1, "has 6 keys, not 7..=15");
+        check.finds(second, 16 * 2 + 1, "has 16 keys, not 7..=15");
+        check.finds(root, 0, "has 0 keys, not 1..=15");
+        check.finds(second.plus(KEYS * 8), 7, "key 0 of node");
+        check.finds(second.plus((KEYS + 2) * 8), 9, "key 2 of node");
+        check.finds(second.plus(LINK * 8), 0, "is linked to 0x0, not to");
+        check.finds(root.plus((SLOTS + 1) * 8), second.0, "overlaps a block met before");
+        check.finds(second.plus(SLOTS * 8), root.0, "overlaps a block met before");
+        check.finds(second.plus((SLOTS + 1) * 8), 8, "element 0x8 lies outside every arena");
+        check.finds(element, 1 << 40 | 3, "is torn: word 1 of key 3");
+        check.finds(element.plus(24), 0, "is torn: word 3 of key 8");
+        check.finds(Addr(4160 + 8), third.0, "free block 0x11 lies outside every arena");
     }
 
     #[test]
@@ -224,7 +209,8 @@ mod tests {
         let (tree, arena) = tree(64);
         let mut image = filled(&tree, &arena, 0..40);
         let used = image.load(Addr(4160));
-        let (seen, tried) = survives_any_word(&tree, &arena, &mut image, 8192..used);
+        let (seen, tried) = checked(&tree, &arena, &mut image)
+            .ends_on_any_word((8192..used).step_by(8), &[tree.root().0]);
         assert!(seen > tried / 2 && seen < tried, "{seen} of {tried}: slack of nodes is free");
     }
 }

@@ -10,9 +10,9 @@
 use super::allocator::{Arena, Census, Class};
 use super::chains::{self, Chains};
 use crate::costs;
-use graven_base::memory::{Addr, Image, WORD_BYTES, mix};
+use graven_base::memory::{Addr, WORD_BYTES, mix};
 use graven_machine::program::{LockId, Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const KEY: u64 = chains::HEADER_WORDS;
 
@@ -31,7 +31,7 @@ impl Buckets {
         Self { chains: Chains::new(root, stripes, buckets) }
     }
 
-    /// Where it is, for messages.
+    /// Address, for messages.
     pub fn root(&self) -> Addr {
         self.chains.root()
     }
@@ -100,19 +100,16 @@ impl Buckets {
     /// The first violation. Ends on any image.
     pub fn walk(
         &self,
-        image: &Image,
-        census: &mut Census,
+        census: &mut Census<'_>,
         class: Class,
-        visit: &mut dyn FnMut(&mut Census, Addr, u64) -> Result<(), BrokenInvariant>,
-    ) -> Result<(), BrokenInvariant> {
-        self.chains.walk(image, census, class, &mut |census, node, index| {
-            let key = image.load(node.plus(KEY * WORD_BYTES));
+        visit: &mut dyn FnMut(&mut Census<'_>, Addr, u64) -> Checked,
+    ) -> Checked {
+        self.chains.walk(census, class, &mut |census, node, index| {
+            let key = census.load(node.plus(KEY * WORD_BYTES));
             let bucket = self.bucket_of(key);
-            if bucket != index {
-                return Err(census.broken(format!(
-                    "node {node} of key {key} is in the chain of bucket {index}, not {bucket}"
-                )));
-            }
+            census.ensure(bucket == index, || {
+                format!("node {node} of key {key} is in the chain of bucket {index}, not {bucket}")
+            })?;
             visit(census, node, key)?;
             Ok(key)
         })

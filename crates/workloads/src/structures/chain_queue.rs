@@ -25,9 +25,9 @@
 use super::allocator::{Arena, Census, block_bytes};
 use super::element::{Element, KEY_LIMIT};
 use super::fifo::Fifo;
-use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const FRONT: u64 = 0;
 const REAR: u64 = 1;
@@ -117,42 +117,30 @@ impl Fifo for ChainQueue {
         true
     }
 
-    fn walk(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        visit: &mut dyn FnMut(u64),
-    ) -> Result<(), BrokenInvariant> {
-        let mut last = Addr(image.load(self.field(FRONT).addr));
+    fn walk(&self, census: &mut Census<'_>, visit: &mut dyn FnMut(u64)) -> Checked {
+        let mut last = census.address(self.field(FRONT).addr);
         census.claim(last, Self::NODE, "head node")?;
         // Of each producer, the key that must come next; none before its first.
         let mut expected: Vec<Option<u64>> = vec![None; self.producers as usize];
         loop {
-            let node = Addr(image.load(last.plus(NEXT * WORD_BYTES)));
+            let node = census.address(last.plus(NEXT * WORD_BYTES));
             if node.0 == 0 {
                 break;
             }
             census.claim(node, Self::NODE, "node")?;
-            let key = match self.element.check(image, node.plus(self.element_word * WORD_BYTES)) {
-                Ok(key) => key,
-                Err(torn) => return Err(census.broken(torn)),
-            };
+            let element = node.plus(self.element_word * WORD_BYTES);
+            let key = self.element.check(census.image(), element);
+            let key = key.map_err(|torn| census.broken(torn))?;
             let producer = key % self.producers;
-            let next = &mut expected[producer as usize];
-            if let Some(next) = next.filter(|&next| next != key) {
-                return Err(census.broken(format!(
-                    "node {node} has key {key} where producer {producer}'s {next} follows"
-                )));
-            }
-            *next = Some(key + self.producers);
+            let next = expected[producer as usize].replace(key + self.producers).unwrap_or(key);
+            census.ensure(key == next, || {
+                format!("node {node} has key {key} where producer {producer}'s {next} follows")
+            })?;
             visit(key);
             last = node;
         }
-        let rear = Addr(image.load(self.field(REAR).addr));
-        if rear != last {
-            return Err(census.broken(format!("the rear is {rear}, but the last node is {last}")));
-        }
-        Ok(())
+        let rear = census.address(self.field(REAR).addr);
+        census.ensure(rear == last, || format!("the rear is {rear}, but the last node is {last}"))
     }
 }
 
@@ -160,6 +148,7 @@ impl Fifo for ChainQueue {
 mod tests {
     use super::super::fifo::testing;
     use super::*;
+    use graven_base::memory::Image;
     use graven_machine::program::Direct;
 
     #[test]
@@ -174,18 +163,16 @@ mod tests {
         let head = Addr(image.load(queue.root));
         let node = |n: u64| head.plus(n * 128);
         // The first was taken out again: keys 1, 2, 4 and 3 remain.
-        let mut check_finds = |at: Addr, value: u64, expected: &str| {
-            testing::check_finds(&queue, &arena, &mut image, (at, value), expected);
-        };
-        check_finds(queue.root, node(2).0, "has leaked");
-        check_finds(queue.root.plus(8), head.0, "the rear is");
-        check_finds(head, 0, "but the last node is");
-        check_finds(head, node(1).0, "overlaps a block met before");
-        check_finds(node(2), node(4).0, "has leaked");
-        check_finds(node(3), node(5).0, "has leaked");
-        check_finds(node(5), node(2).0, "overlaps a block met before");
-        check_finds(node(3).plus(64), 1 << 40 | 6, "is torn: word 1 of key 6");
-        check_finds(testing::HEADER.plus(8), 0, "has leaked");
+        let mut check = testing::checked(&queue, &arena, &mut image);
+        check.finds(queue.root, node(2).0, "has leaked");
+        check.finds(queue.root.plus(8), head.0, "the rear is");
+        check.finds(head, 0, "but the last node is");
+        check.finds(head, node(1).0, "overlaps a block met before");
+        check.finds(node(2), node(4).0, "has leaked");
+        check.finds(node(3), node(5).0, "has leaked");
+        check.finds(node(5), node(2).0, "overlaps a block met before");
+        check.finds(node(3).plus(64), 1 << 40 | 6, "is torn: word 1 of key 6");
+        check.finds(testing::HEADER.plus(8), 0, "has leaked");
     }
 
     /// An element out of turn, whole as it may be.

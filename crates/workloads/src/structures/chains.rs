@@ -17,9 +17,9 @@
 //! front of their chain. Tables are not resized: whoever makes one sizes it for what it will hold.
 
 use super::allocator::{Arena, Census, Class};
-use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Load, Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const NEXT: u64 = 0;
 
@@ -32,7 +32,7 @@ pub struct Chains {
     root: Addr,
     stripes: u64,
     buckets: u64,
-    /// Of the load that determines the bucket, if there is one.
+    /// Origin of the load that determines the bucket, if any.
     origin: u32,
 }
 
@@ -53,17 +53,17 @@ impl Chains {
         buckets.saturating_mul(WORD_BYTES).saturating_add(u64::from(stripes) * LINE_BYTES)
     }
 
-    /// Where they are, for messages.
+    /// Address, for messages.
     pub fn root(&self) -> Addr {
         self.root
     }
 
-    /// How many stripes there are.
+    /// Number of stripes.
     pub fn stripes(&self) -> u64 {
         self.stripes
     }
 
-    /// How many buckets there are.
+    /// Number of buckets.
     pub fn buckets(&self) -> u64 {
         self.buckets
     }
@@ -149,35 +149,29 @@ impl Chains {
     /// The first violation, of the chains or found by `visit`. Ends on any image.
     pub fn walk(
         &self,
-        image: &Image,
-        census: &mut Census,
+        census: &mut Census<'_>,
         class: Class,
-        visit: &mut dyn FnMut(&mut Census, Addr, u64) -> Result<u64, BrokenInvariant>,
-    ) -> Result<(), BrokenInvariant> {
+        visit: &mut dyn FnMut(&mut Census<'_>, Addr, u64) -> Checked<u64>,
+    ) -> Checked {
         let mut counts = vec![0; self.stripes as usize];
         let mut chain = Vec::new();
         for index in 0..self.buckets {
-            let mut node = Addr(image.load(self.bucket(index).addr));
+            let mut node = census.address(self.bucket(index).addr);
             chain.clear();
             while node.0 != 0 {
                 census.claim(node, class, "node")?;
                 chain.push(visit(census, node, index)?);
-                node = Addr(image.load(node.plus(NEXT * WORD_BYTES)));
+                node = census.address(node.plus(NEXT * WORD_BYTES));
             }
             counts[(index % self.stripes) as usize] += chain.len() as u64;
             chain.sort_unstable();
-            if let Some(twins) = chain.windows(2).find(|pair| pair[0] == pair[1]) {
-                let what = format!("key {} is twice in bucket {index}", twins[0]);
-                return Err(census.broken(what));
-            }
+            census.no_twins(&chain, |key| format!("key {key} is twice in bucket {index}"))?;
         }
         for (stripe, &walked) in counts.iter().enumerate() {
-            let stored = image.load(self.count_of(stripe as u64).addr);
-            if walked != stored {
-                return Err(census.broken(format!(
-                    "{walked} elements in stripe {stripe}, but its count says {stored}"
-                )));
-            }
+            let stored = census.load(self.count_of(stripe as u64).addr);
+            census.ensure(walked == stored, || {
+                format!("{walked} elements in stripe {stripe}, but its count says {stored}")
+            })?;
         }
         Ok(())
     }

@@ -24,9 +24,9 @@ use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, KEY_BITS};
 use super::keyed::Keyed;
 use crate::costs;
-use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const BIT: u64 = 0;
 const ENTRIES: u64 = 1;
@@ -70,7 +70,7 @@ fn copy<M: Memory>(m: &mut M, from: Ptr, to: Ptr) {
     set(m, to, key, slot);
 }
 
-/// Where a descent has ended.
+/// End of a descent.
 struct Place {
     /// The entry there, and its word 0.
     entry: Ptr,
@@ -189,63 +189,48 @@ impl Keyed for CritBitTree {
         self.root
     }
 
-    fn walk(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        visit: &mut dyn FnMut(u64),
-    ) -> Result<(), BrokenInvariant> {
-        let is_empty = [KEY, SLOT].map(|w| image.load(self.root.plus(w * WORD_BYTES))) == [0, 0];
-        if !is_empty {
-            Walk { tree: self, image, census, visit }.entry(self.root, KEY_BITS.into())?;
+    fn walk(&self, census: &mut Census<'_>, visit: &mut dyn FnMut(u64)) -> Checked {
+        let mut walk = Walk { tree: self, census, visit };
+        if [KEY, SLOT].map(|word| walk.word(self.root, word)) != [0, 0] {
+            walk.entry(self.root, KEY_BITS.into())?;
         }
         Ok(())
     }
 }
 
 /// A check under way.
-struct Walk<'a> {
+struct Walk<'a, 'c> {
     tree: &'a CritBitTree,
-    image: &'a Image,
-    census: &'a mut Census,
+    census: &'a mut Census<'c>,
     visit: &'a mut dyn FnMut(u64),
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     fn word(&self, at: Addr, word: u64) -> u64 {
-        self.image.load(at.plus(word * WORD_BYTES))
+        self.census.load(at.plus(word * WORD_BYTES))
     }
 
     /// Checks what the entry at `at` holds, all of whose critical bits are below `above`, and returns one of its
     /// keys. That the bit of a node is the highest in which a key on one side differs from a key on the other makes it
     /// so for all, from the leaves up.
-    fn entry(&mut self, at: Addr, above: u64) -> Result<u64, BrokenInvariant> {
+    fn entry(&mut self, at: Addr, above: u64) -> Checked<u64> {
         let (key, slot) = (self.word(at, KEY), Addr(self.word(at, SLOT)));
         if key != 0 {
-            return self.leaf(key - 1, slot);
+            self.census.claim_element((slot, ELEMENT), self.tree.element, key - 1)?;
+            (self.visit)(key - 1);
+            return Ok(key - 1);
         }
         self.census.claim(slot, NODE, "node")?;
         let bit = self.word(slot, BIT);
-        if bit >= above {
-            return Err(self
-                .census
-                .broken(format!("node {slot} is for bit {bit}, below one for bit {above}")));
-        }
+        let what = || format!("node {slot} is for bit {bit}, below one for bit {above}");
+        self.census.ensure(bit < above, what)?;
         let sides = [0, 1].map(|side| entry(Ptr::known(slot), side).addr);
         let (clear, set) = (self.entry(sides[0], bit)?, self.entry(sides[1], bit)?);
-        if (side(clear, bit), side(set, bit)) != (0, 1) || critical_bit(clear, set) != bit {
-            return Err(self.census.broken(format!(
-                "node {slot} is for bit {bit}, but tells key {clear} from key {set}"
-            )));
-        }
+        let differ =
+            (side(clear, bit), side(set, bit)) == (0, 1) && critical_bit(clear, set) == bit;
+        let what = || format!("node {slot} is for bit {bit}, but tells key {clear} from key {set}");
+        self.census.ensure(differ, what)?;
         Ok(clear)
-    }
-
-    fn leaf(&mut self, key: u64, element: Addr) -> Result<u64, BrokenInvariant> {
-        self.census.claim(element, ELEMENT, "element")?;
-        self.tree.element.check_of(self.image, element, key).map_err(|e| self.census.broken(e))?;
-        (self.visit)(key);
-        Ok(key)
     }
 }
 
@@ -287,22 +272,19 @@ mod tests {
         let (tree, arena) = tree(64);
         // The root's node is for bit 2: 0, 1 and 2 on one side, 4 on the other.
         let mut image = filled(&tree, &arena, [0, 1, 2, 4]);
-        let both = (&tree, &arena);
         let root = Addr(image.load(tree.root.plus(8)));
         let below = Addr(image.load(root.plus(16)));
         let four = Addr(image.load(root.plus(32)));
-        let mut check_finds = |at: Addr, value: u64, expected: &str| {
-            check_finds(both, &mut image, (at, value), expected)
-        };
-        check_finds(root, 3, "is for bit 3, but tells key 0 from key 4");
-        check_finds(root, 40, "is for bit 40, below one for bit 40");
-        check_finds(root, 1, "is for bit 1, below one for bit 1");
-        check_finds(below, 2, "is for bit 2, below one for bit 2");
-        check_finds(root.plus(24), 6, "holds key 4, not 5");
-        check_finds(root.plus(32), 0, "element 0x0 lies outside every arena");
-        check_finds(root.plus(16), root.0, "overlaps a block met before");
-        check_finds(four.plus(24), 0, "is torn: word 3 of key 4");
-        check_finds(tree.root.plus(8), 0, "has leaked");
+        let mut check = checked(&tree, &arena, &mut image);
+        check.finds(root, 3, "is for bit 3, but tells key 0 from key 4");
+        check.finds(root, 40, "is for bit 40, below one for bit 40");
+        check.finds(root, 1, "is for bit 1, below one for bit 1");
+        check.finds(below, 2, "is for bit 2, below one for bit 2");
+        check.finds(root.plus(24), 6, "holds key 4, not 5");
+        check.finds(root.plus(32), 0, "element 0x0 lies outside every arena");
+        check.finds(root.plus(16), root.0, "overlaps a block met before");
+        check.finds(four.plus(24), 0, "is torn: word 3 of key 4");
+        check.finds(tree.root.plus(8), 0, "has leaked");
     }
 
     #[test]
@@ -310,7 +292,8 @@ mod tests {
         let (tree, arena) = tree(64);
         let mut image = filled(&tree, &arena, (0..20).map(|k| k * 7 % 20));
         let used = image.load(Addr(4160));
-        let (seen, tried) = survives_any_word(&tree, &arena, &mut image, 8192..used);
+        let (seen, tried) = checked(&tree, &arena, &mut image)
+            .ends_on_any_word((8192..used).step_by(8), &[tree.root().0]);
         let unused = 19 * 3 * 5;
         assert_eq!(seen + unused, tried, "only words 5..8 of a node may hold anything");
     }

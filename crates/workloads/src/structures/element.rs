@@ -40,7 +40,7 @@ pub const VERSIONS: u64 = 1 << (u64::BITS - KEY_BITS);
 pub struct Element {
     /// Words of one element.
     pub words: u64,
-    /// Of these, from the first on, those that an update stores (at least one).
+    /// Number of words, from the first on, that an update stores (at least one).
     updated: u64,
     kind: ElementKind,
 }

@@ -1,14 +1,14 @@
-//! What queues have in common: first in, first out.
+//! Common interface of queues: first in, first out.
 
 use super::allocator::{Arena, Census, Class};
 use super::element::Element;
-use graven_base::memory::{Addr, Image};
+use graven_base::memory::Addr;
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 /// A queue of elements, in PM. The handle itself holds addresses and sizes only.
 pub trait Fifo: Copy + 'static {
-    /// What users call the workload.
+    /// Name of the workload for users.
     const NAME: &'static str;
 
     /// The size class of nodes in the queue's arena.
@@ -17,7 +17,7 @@ pub trait Fifo: Copy + 'static {
     /// Bytes of PM that the root takes.
     const ROOT_BYTES: u64;
 
-    /// Whether it numbers its elements itself; otherwise their producers do.
+    /// True if it numbers its elements itself; otherwise their producers do.
     const NUMBERS_ELEMENTS: bool;
 
     /// Nodes of the arena that hold no element.
@@ -29,7 +29,7 @@ pub trait Fifo: Copy + 'static {
     /// Bytes of a node.
     fn node_bytes(element: Element) -> u64;
 
-    /// Where it is, for messages.
+    /// Address, for messages.
     fn root(&self) -> Addr;
 
     /// Makes the queue and its arena empty.
@@ -58,12 +58,7 @@ pub trait Fifo: Copy + 'static {
     ///
     /// # Errors
     /// The first violation. Ends on any image.
-    fn walk(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        visit: &mut dyn FnMut(u64),
-    ) -> Result<(), BrokenInvariant>;
+    fn walk(&self, census: &mut Census<'_>, visit: &mut dyn FnMut(u64)) -> Checked;
 }
 
 #[cfg(test)]
@@ -76,9 +71,11 @@ pub(crate) mod testing {
     use proptest::test_runner::TestRunner;
 
     use super::*;
+    use crate::testing::Check;
+    use graven_base::memory::Image;
     use graven_machine::program::Direct;
 
-    /// Where the header of the arena is.
+    /// Address of the arena's header.
     pub const HEADER: Addr = Addr(4160);
     const START: Addr = Addr(8192);
 
@@ -90,14 +87,10 @@ pub(crate) mod testing {
     }
 
     /// The keys in the checked queue, from the oldest on.
-    pub fn contents<Q: Fifo>(
-        queue: &Q,
-        arena: &Arena,
-        image: &Image,
-    ) -> Result<Vec<u64>, BrokenInvariant> {
+    pub fn contents<Q: Fifo>(queue: &Q, arena: &Arena, image: &Image) -> Checked<Vec<u64>> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut keys = Vec::new();
-        queue.walk(image, &mut census, &mut |key| keys.push(key))?;
+        queue.walk(&mut census, &mut |key| keys.push(key))?;
         census.finish()?;
         Ok(keys)
     }
@@ -146,20 +139,13 @@ pub(crate) mod testing {
         image
     }
 
-    /// Replaces one word, expects the check to complain in words that contain `expected`, and puts
-    /// the word back.
-    pub fn check_finds<Q: Fifo>(
-        queue: &Q,
-        arena: &Arena,
-        image: &mut Image,
-        (at, value): (Addr, u64),
-        expected: &str,
-    ) {
-        let old = image.store(at, value);
-        let found = contents(queue, arena, image).expect_err("a corrupted word is seen").what;
-        assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
-        image.store(at, old);
-        contents(queue, arena, image).expect("the word was put back");
+    /// The queue in an image, to be corrupted.
+    pub fn checked<'a, Q: Fifo>(
+        queue: &'a Q,
+        arena: &'a Arena,
+        image: &'a mut Image,
+    ) -> Check<'a, impl Fn(&Image) -> Checked<Vec<u64>>> {
+        Check::of(image, move |image| contents(queue, arena, image))
     }
 
     /// Replaces every word in turn by values that a crash could leave there.
@@ -168,14 +154,7 @@ pub(crate) mod testing {
         let mut image = filled(&queue, &arena, 0..5);
         let node_bytes = Q::node_bytes(Element::of_bytes(64));
         let nodes = START.0..START.0 + (5 + Q::EXTRA_NODES) * node_bytes;
-        for at in (queue.root().0..HEADER.0 + 24).chain(nodes).step_by(8).map(Addr) {
-            let old = image.load(at);
-            for value in [0, old ^ 64, queue.root().0, u64::MAX] {
-                image.store(at, value);
-                let _ = contents(&queue, &arena, &image);
-            }
-            image.store(at, old);
-        }
-        assert!(contents(&queue, &arena, &image).is_ok());
+        let words = (queue.root().0..HEADER.0 + 24).chain(nodes).step_by(8);
+        checked(&queue, &arena, &mut image).ends_on_any_word(words, &[queue.root().0]);
     }
 }

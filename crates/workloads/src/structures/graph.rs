@@ -30,9 +30,9 @@
 use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, KEY_LIMIT};
 use crate::costs;
-use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, mix};
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, mix};
 use graven_machine::program::{LockId, Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const FIRST: u64 = 0;
 const OUT_DEGREE: u64 = 1;
@@ -50,9 +50,9 @@ const VERTICES_MAX: u64 = 1 << 32;
 /// A possible edge, by the numbers of the vertices where it begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
-    /// Where it begins.
+    /// Vertex where it begins.
     pub source: u64,
-    /// Where it ends.
+    /// Vertex where it ends.
     pub target: u64,
 }
 
@@ -95,7 +95,7 @@ impl Graph {
         block_bytes(element.word_after(HEADER_WORDS) + element.words)
     }
 
-    /// Where it is, for messages.
+    /// Address, for messages.
     pub fn root(&self) -> Addr {
         self.root
     }
@@ -171,7 +171,7 @@ impl Graph {
         self.adjust(m, edge, -1);
     }
 
-    /// Inserts the edge if it is absent, and removes it if it is there. Returns whether it was
+    /// Inserts the edge if it is absent, and removes it if it is present. Returns true if it was
     /// absent.
     pub fn toggle<M: Memory>(&self, m: &mut M, arena: &Arena, edge: Edge) -> bool {
         let found = self.search(m, edge);
@@ -183,8 +183,8 @@ impl Graph {
         found.0.is_null()
     }
 
-    /// Inserts the edge, or writes the next version of its element if it is there. Returns whether
-    /// it was absent.
+    /// Inserts the edge, or writes the next version of its element if it is present. Returns true
+    /// if it was absent.
     pub fn insert<M: Memory>(&self, m: &mut M, arena: &Arena, edge: Edge) -> bool {
         let absent = !self.update(m, edge);
         if absent {
@@ -193,7 +193,7 @@ impl Graph {
         absent
     }
 
-    /// Writes the next version of the edge's element. Returns whether the edge was there.
+    /// Writes the next version of the edge's element. Returns true if the edge was present.
     pub fn update<M: Memory>(&self, m: &mut M, edge: Edge) -> bool {
         let (block, _) = self.search(m, edge);
         if block.is_null() {
@@ -203,7 +203,7 @@ impl Graph {
         true
     }
 
-    /// Removes the edge. Returns whether it was there.
+    /// Removes the edge. Returns true if it was present.
     pub fn remove<M: Memory>(&self, m: &mut M, arena: &Arena, edge: Edge) -> bool {
         let found = self.search(m, edge);
         if found.0.is_null() {
@@ -218,17 +218,12 @@ impl Graph {
     ///
     /// # Errors
     /// The first violation. Ends on any image.
-    pub fn walk(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        visit: &mut dyn FnMut(Edge),
-    ) -> Result<(), BrokenInvariant> {
+    pub fn walk(&self, census: &mut Census<'_>, visit: &mut dyn FnMut(Edge)) -> Checked {
         let mut counts = vec![0; self.stripes as usize];
         let mut in_degrees = vec![0; self.vertices as usize];
         let mut targets = Vec::new();
         for source in 0..self.vertices {
-            self.walk_list(image, census, source, &mut targets)?;
+            self.walk_list(census, source, &mut targets)?;
             counts[(source % self.stripes) as usize] += targets.len() as u64;
             for &target in &targets {
                 in_degrees[target as usize] += 1;
@@ -236,49 +231,39 @@ impl Graph {
             }
         }
         for (vertex, &walked) in in_degrees.iter().enumerate() {
-            let stored = image.load(self.vertex(vertex as u64).word(IN_DEGREE).addr);
-            if walked != stored {
-                return Err(census.broken(format!(
-                    "{walked} edges end in vertex {vertex}, but its in-degree says {stored}"
-                )));
-            }
+            let stored = census.load(self.vertex(vertex as u64).word(IN_DEGREE).addr);
+            census.ensure(walked == stored, || {
+                format!("{walked} edges end in vertex {vertex}, but its in-degree says {stored}")
+            })?;
         }
         for (stripe, &walked) in counts.iter().enumerate() {
-            let stored = image.load(self.count_of(stripe as u64).addr);
-            if walked != stored {
-                return Err(census.broken(format!(
-                    "{walked} edges in stripe {stripe}, but its count says {stored}"
-                )));
-            }
+            let stored = census.load(self.count_of(stripe as u64).addr);
+            census.ensure(walked == stored, || {
+                format!("{walked} edges in stripe {stripe}, but its count says {stored}")
+            })?;
         }
         Ok(())
     }
 
     /// Collects the targets of one vertex's edges, in order.
-    fn walk_list(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        source: u64,
-        targets: &mut Vec<u64>,
-    ) -> Result<(), BrokenInvariant> {
+    fn walk_list(&self, census: &mut Census<'_>, source: u64, targets: &mut Vec<u64>) -> Checked {
         targets.clear();
         let vertex = self.vertex(source);
-        let mut block = Addr(image.load(vertex.word(FIRST).addr));
+        let mut block = census.address(vertex.word(FIRST).addr);
         while block.0 != 0 {
             census.claim(block, EDGE, "edge")?;
-            let target = image.load(block.plus(TARGET * WORD_BYTES));
-            if target >= self.vertices {
-                return Err(census.broken(format!(
-                    "edge {block} of vertex {source} ends in vertex {target} of {}",
-                    self.vertices
-                )));
-            }
-            self.check_element(image, census, block, Edge { source, target })?;
+            let (vertices, target) = (self.vertices, census.load(block.plus(TARGET * WORD_BYTES)));
+            census.ensure(target < vertices, || {
+                format!("edge {block} of vertex {source} ends in vertex {target} of {vertices}")
+            })?;
+            let (key, element) = (Edge { source, target }.key(), self.element_word * WORD_BYTES);
+            census.check_element(self.element, block.plus(element), key, || {
+                format!("edge {block} from vertex {source} to vertex {target}, of key {key},")
+            })?;
             targets.push(target);
-            block = Addr(image.load(block.plus(NEXT * WORD_BYTES)));
+            block = census.address(block.plus(NEXT * WORD_BYTES));
         }
-        let stored = image.load(vertex.word(OUT_DEGREE).addr);
+        let stored = census.load(vertex.word(OUT_DEGREE).addr);
         if targets.len() as u64 != stored {
             return Err(census.broken(format!(
                 "{} edges begin in vertex {source}, but its out-degree says {stored}",
@@ -286,28 +271,9 @@ impl Graph {
             )));
         }
         targets.sort_unstable();
-        if let Some(twins) = targets.windows(2).find(|pair| pair[0] == pair[1]) {
-            let what = format!("two edges from vertex {source} to vertex {}", twins[0]);
-            return Err(census.broken(what));
-        }
-        Ok(())
-    }
-
-    fn check_element(
-        &self,
-        image: &Image,
-        census: &Census,
-        block: Addr,
-        edge: Edge,
-    ) -> Result<(), BrokenInvariant> {
-        let (key, Edge { source, target }) = (edge.key(), edge);
-        match self.element.check(image, block.plus(self.element_word * WORD_BYTES)) {
-            Ok(found) if found == key => Ok(()),
-            Ok(found) => Err(census.broken(format!(
-                "edge {block} from vertex {source} to vertex {target}, of key {key}, holds the element of key {found}"
-            ))),
-            Err(torn) => Err(census.broken(torn)),
-        }
+        census.no_twins(targets, |target| {
+            format!("two edges from vertex {source} to vertex {target}")
+        })
     }
 }
 
@@ -316,6 +282,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::testing::Check;
+    use graven_base::memory::Image;
     use graven_machine::program::Direct;
     use proptest::prelude::*;
 
@@ -329,14 +297,10 @@ mod tests {
         (Graph::new(Addr(4096), 4, vertices, element), arena)
     }
 
-    fn edges(
-        graph: &Graph,
-        arena: &Arena,
-        image: &Image,
-    ) -> Result<BTreeSet<Edge>, BrokenInvariant> {
+    fn edges(graph: &Graph, arena: &Arena, image: &Image) -> Checked<BTreeSet<Edge>> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut edges = BTreeSet::new();
-        graph.walk(image, &mut census, &mut |edge| assert!(edges.insert(edge)))?;
+        graph.walk(&mut census, &mut |edge| assert!(edges.insert(edge)))?;
         census.finish()?;
         Ok(edges)
     }
@@ -392,24 +356,19 @@ mod tests {
         let vertex = |number| graph.vertex(number).addr;
         let first = Addr(image.load(vertex(0)));
         let second = Addr(image.load(first));
-        let mut check_finds = |at: Addr, value: u64, expected: &str| {
-            let old = image.store(at, value);
-            let found = edges(&graph, &arena, &image).expect_err("it is seen").what;
-            assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
-            image.store(at, old);
-        };
-        check_finds(graph.root, 9, "5 edges in stripe 0, but its count says 9");
-        check_finds(vertex(0), 0, "0 edges begin in vertex 0, but its out-degree says 5");
-        check_finds(vertex(0).plus(8), 4, "5 edges begin in vertex 0, but its out-degree says 4");
-        check_finds(vertex(3).plus(16), 1, "2 edges end in vertex 3, but its in-degree says 1");
-        check_finds(second, 0, "2 edges begin in vertex 0, but its out-degree says 5");
-        check_finds(second, first.0, "overlaps a block met before");
-        check_finds(vertex(2), first.0, "overlaps a block met before");
-        check_finds(first.plus(8), 6, "of vertex 0 ends in vertex 6 of 6");
-        check_finds(first.plus(8), 3, "holds the element of key");
-        check_finds(first.plus(64 + 16), 1 << 40, "is torn: word 2");
-        check_finds(vertex(4), 1 << 50, "outside every arena");
-        check_finds(HEADER, START.0, "outside every arena");
+        let mut check = Check::of(&mut image, |image| edges(&graph, &arena, image));
+        check.finds(graph.root, 9, "5 edges in stripe 0, but its count says 9");
+        check.finds(vertex(0), 0, "0 edges begin in vertex 0, but its out-degree says 5");
+        check.finds(vertex(0).plus(8), 4, "5 edges begin in vertex 0, but its out-degree says 4");
+        check.finds(vertex(3).plus(16), 1, "2 edges end in vertex 3, but its in-degree says 1");
+        check.finds(second, 0, "2 edges begin in vertex 0, but its out-degree says 5");
+        check.finds(second, first.0, "overlaps a block met before");
+        check.finds(vertex(2), first.0, "overlaps a block met before");
+        check.finds(first.plus(8), 6, "of vertex 0 ends in vertex 6 of 6");
+        check.finds(first.plus(8), 3, "holds the element of key");
+        check.finds(first.plus(64 + 16), 1 << 40, "is torn: word 2");
+        check.finds(vertex(4), 1 << 50, "outside every arena");
+        check.finds(HEADER, START.0, "outside every arena");
         for word in 1..16 {
             image.store(second.plus(word * 8), image.load(first.plus(word * 8)));
         }
@@ -421,14 +380,8 @@ mod tests {
     fn the_check_ends_on_any_word() {
         let (graph, arena, mut image) = filled();
         let root = graph.root.0..graph.root.0 + Graph::root_bytes(4, 6);
-        for at in root.chain(HEADER.0..START.0 + 7 * 128).step_by(8).map(Addr) {
-            let old = image.load(at);
-            for value in [0, old ^ 1, old ^ 64, graph.root.0, START.0, u64::MAX, u64::MAX - 7] {
-                image.store(at, value);
-                let _ = edges(&graph, &arena, &image);
-            }
-            image.store(at, old);
-        }
-        assert!(edges(&graph, &arena, &image).is_ok());
+        let words = root.chain(HEADER.0..START.0 + 7 * 128).step_by(8);
+        Check::of(&mut image, |image| edges(&graph, &arena, image))
+            .ends_on_any_word(words, &[graph.root.0, START.0]);
     }
 }

@@ -13,9 +13,9 @@ use super::buckets::{Buckets, HEADER_WORDS};
 use super::chains::Chains;
 use super::element::Element;
 use super::keyed::Keyed;
-use graven_base::memory::{Addr, Image, WORD_BYTES};
+use graven_base::memory::{Addr, WORD_BYTES};
 use graven_machine::program::{LockId, Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const NODE: Class = 0;
 
@@ -89,36 +89,14 @@ impl Keyed for Hash {
         self.buckets.root()
     }
 
-    fn walk(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        visit: &mut dyn FnMut(u64),
-    ) -> Result<(), BrokenInvariant> {
-        self.buckets.walk(image, census, NODE, &mut |census, node, key| {
-            self.check_element(image, census, node, key)?;
+    fn walk(&self, census: &mut Census<'_>, visit: &mut dyn FnMut(u64)) -> Checked {
+        self.buckets.walk(census, NODE, &mut |census, node, key| {
+            let element = node.plus(self.element_word * WORD_BYTES);
+            let holder = || format!("node {node} of key {key}");
+            census.check_element(self.element, element, key, holder)?;
             visit(key);
             Ok(())
         })
-    }
-}
-
-impl Hash {
-    fn check_element(
-        &self,
-        image: &Image,
-        census: &Census,
-        node: Addr,
-        key: u64,
-    ) -> Result<(), BrokenInvariant> {
-        match self.element.check(image, node.plus(self.element_word * WORD_BYTES)) {
-            Ok(found) if found == key => Ok(()),
-            Ok(found) => {
-                Err(census
-                    .broken(format!("node {node} of key {key} holds the element of key {found}")))
-            }
-            Err(torn) => Err(census.broken(torn)),
-        }
     }
 }
 
@@ -126,6 +104,7 @@ impl Hash {
 mod tests {
     use super::super::keyed::testing::*;
     use super::*;
+    use crate::testing::Check;
     use proptest::prelude::*;
 
     fn table(element_bytes: u64, buckets: u64) -> (Hash, Arena) {
@@ -152,29 +131,19 @@ mod tests {
     fn each_broken_invariant_is_named() {
         let (table, arena) = table(64, 2);
         let mut image = filled(&table, &arena, 0..20);
-        let both = (&table, &arena);
         let bucket = table.buckets.bucket(0).addr;
         let first = Addr(image.load(bucket));
         let second = Addr(image.load(first));
         let (key, other) = (image.load(first.plus(8)), image.load(second.plus(8)));
         let stray = (0..).find(|&k| table.buckets.bucket_of(k) == 1).unwrap();
-        check_finds(
-            both,
-            &mut image,
-            (table.root(), 0),
-            "elements in stripe 0, but its count says 0",
-        );
-        check_finds(both, &mut image, (first.plus(8), stray), "is in the chain of bucket 0, not 1");
-        check_finds(
-            both,
-            &mut image,
-            (first.plus(8), other),
-            &format!("holds the element of key {key}"),
-        );
-        check_finds(both, &mut image, (first.plus(64 + 8), 3), "is torn: word 1");
-        check_finds(both, &mut image, (first, 0), "elements in stripe 0");
-        check_finds(both, &mut image, (second, first.0), "overlaps a block met before");
-        check_finds(both, &mut image, (bucket, 1 << 50), "outside every arena");
+        let mut check = Check::of(&mut image, |image| contents(&table, &arena, image));
+        check.finds(table.root(), 0, "elements in stripe 0, but its count says 0");
+        check.finds(first.plus(8), stray, "is in the chain of bucket 0, not 1");
+        check.finds(first.plus(8), other, &format!("holds the element of key {key}"));
+        check.finds(first.plus(64 + 8), 3, "is torn: word 1");
+        check.finds(first, 0, "elements in stripe 0");
+        check.finds(second, first.0, "overlaps a block met before");
+        check.finds(bucket, 1 << 50, "outside every arena");
         for word in 1..16 {
             image.store(second.plus(word * 8), image.load(first.plus(word * 8)));
         }
@@ -187,7 +156,8 @@ mod tests {
         let (table, arena) = table(64, 3);
         let mut image = filled(&table, &arena, 0..9);
         let end = 65600 + 9 * 128;
-        let (seen, tried) = survives_any_word(&table, &arena, &mut image, 65600..end);
+        let (seen, tried) = checked(&table, &arena, &mut image)
+            .ends_on_any_word((65600..end).step_by(8), &[table.root().0]);
         let unused = 9 * 6 * 5;
         assert_eq!(seen + unused, tried, "only words 2..8 of a node may hold anything");
     }

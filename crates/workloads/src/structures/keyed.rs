@@ -1,10 +1,10 @@
-//! What the structures that map keys to elements have in common.
+//! Common interface of the structures that map keys to elements.
 
 use super::allocator::{Arena, Census};
 use super::element::Element;
-use graven_base::memory::{Addr, Image};
+use graven_base::memory::Addr;
 use graven_machine::program::{LockId, Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 /// A map from keys to elements, in PM. The handle itself holds addresses and sizes only.
 pub trait Keyed: Copy + 'static {
@@ -18,7 +18,7 @@ pub trait Keyed: Copy + 'static {
     /// The element of `key`; null if it is absent.
     fn find<M: Memory>(&self, m: &mut M, key: u64) -> Ptr;
 
-    /// What the elements are like.
+    /// Shape of the elements.
     fn element(&self) -> Element;
 
     /// Writes the next version of the element of `key`, if present. Returns whether it was.
@@ -48,7 +48,7 @@ pub trait Keyed: Copy + 'static {
         0
     }
 
-    /// Where it is, for messages.
+    /// Address, for messages.
     fn root(&self) -> Addr;
 
     /// Walks the whole map, checks its invariants, accounts for each block with the census, and
@@ -56,12 +56,7 @@ pub trait Keyed: Copy + 'static {
     ///
     /// # Errors
     /// The first violation. Ends on any image.
-    fn walk(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        visit: &mut dyn FnMut(u64),
-    ) -> Result<(), BrokenInvariant>;
+    fn walk(&self, census: &mut Census<'_>, visit: &mut dyn FnMut(u64)) -> Checked;
 }
 
 #[cfg(test)]
@@ -71,17 +66,15 @@ pub(crate) mod testing {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::testing::Check;
+    use graven_base::memory::Image;
     use graven_machine::program::Direct;
 
     /// The keys that the checked structure holds, in order.
-    pub fn contents<S: Keyed>(
-        structure: &S,
-        arena: &Arena,
-        image: &Image,
-    ) -> Result<Vec<u64>, BrokenInvariant> {
+    pub fn contents<S: Keyed>(structure: &S, arena: &Arena, image: &Image) -> Checked<Vec<u64>> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut keys = Vec::new();
-        structure.walk(image, &mut census, &mut |key| keys.push(key))?;
+        structure.walk(&mut census, &mut |key| keys.push(key))?;
         census.finish()?;
         keys.sort_unstable();
         Ok(keys)
@@ -124,41 +117,12 @@ pub(crate) mod testing {
         image
     }
 
-    /// Replaces one word, expects the check to complain in words that contain `expected`, and puts
-    /// the word back.
-    pub fn check_finds<S: Keyed>(
-        (structure, arena): (&S, &Arena),
-        image: &mut Image,
-        (at, value): (Addr, u64),
-        expected: &str,
-    ) {
-        let old = image.store(at, value);
-        let found = contents(structure, arena, image).expect_err("a corrupted word is seen").what;
-        assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
-        image.store(at, old);
-        contents(structure, arena, image).expect("the word was put back");
-    }
-
-    /// Replaces every word of the image that is not 0 in turn, by values a crash could leave there,
-    /// and expects the walk to end; returns how many of the corruptions were seen.
-    pub fn survives_any_word<S: Keyed>(
-        structure: &S,
-        arena: &Arena,
-        image: &mut Image,
-        range: std::ops::Range<u64>,
-    ) -> (usize, usize) {
-        let (mut seen, mut tried) = (0, 0);
-        for at in range.step_by(8).map(Addr) {
-            let old = image.load(at);
-            for value in [0, old ^ 1, old ^ 64, structure.root().0, u64::MAX, u64::MAX - 7] {
-                if value != old {
-                    image.store(at, value);
-                    tried += 1;
-                    seen += usize::from(contents(structure, arena, image).is_err());
-                }
-            }
-            image.store(at, old);
-        }
-        (seen, tried)
+    /// The structure in an image, to be corrupted.
+    pub fn checked<'a, S: Keyed>(
+        structure: &'a S,
+        arena: &'a Arena,
+        image: &'a mut Image,
+    ) -> Check<'a, impl Fn(&Image) -> Checked<Vec<u64>>> {
+        Check::of(image, move |image| contents(structure, arena, image))
     }
 }

@@ -1,4 +1,4 @@
-//! Which keys a thread inserts, updates and removes.
+//! Choice of the keys that a thread inserts, updates and removes.
 //!
 //! Keys are numbered; key number n is [`Numbering::key`]`(n)`, a bijection that spreads consecutive
 //! numbers over all 40 bits, another one for each seed. Thread t of T owns the numbers that are t modulo T, so that no two threads
@@ -28,7 +28,7 @@ use graven_machine::workload::{Distribution, WorkloadConfig};
 /// A prime above every population, which therefore divides none.
 const SCATTER: u64 = 11_400_714_785_074_694_791;
 
-/// Where rank `rank` of `population` lies: a permutation.
+/// Place of rank `rank` of `population`: a permutation.
 fn scatter(rank: u64, population: u64) -> u64 {
     (u128::from(rank) * u128::from(SCATTER) % u128::from(population)) as u64
 }
@@ -42,8 +42,8 @@ pub fn generator(seed: u64, thread: u32) -> Pcg64 {
 /// Stream number of what is drawn while populating.
 pub const POPULATION: u32 = u32::MAX;
 
-/// Which key each number stands for, under one seed: all seeds have the same round of keys, and begin
-/// at places of it that are far apart, seed 1 at its beginning.
+/// Mapping of numbers to keys, under one seed: all seeds have the same round of keys, and begin at
+/// places of it that are far apart, seed 1 at its beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbering {
     first: u64,
@@ -124,7 +124,7 @@ impl Action {
     }
 }
 
-/// What one thread knows of its keys, and its random numbers.
+/// Knowledge of one thread about its keys, and its random numbers.
 #[derive(Clone, Debug)]
 pub struct Keys {
     random: Pcg64,
@@ -134,7 +134,7 @@ pub struct Keys {
     remove_percent: u32,
     thread: u64,
     threads: u64,
-    /// Of the thread's own key numbers, divided by the number of threads: those present.
+    /// Key numbers of the thread that are present, divided by the number of threads.
     present: Vec<u32>,
     /// The next of its own numbers that was never present.
     fresh: u32,

@@ -27,7 +27,7 @@ pub mod table;
 pub mod text_index;
 pub mod versions;
 
-pub use allocator::{Arena, Census};
+pub use allocator::{Arena, Census, ensure};
 pub use btree::BTree;
 pub use buckets::Buckets;
 pub use chain_queue::ChainQueue;

@@ -26,9 +26,9 @@
 
 use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::copy_line;
-use graven_base::memory::{Addr, Image, LINE_BYTES, WORDS_PER_LINE};
+use graven_base::memory::{Addr, LINE_BYTES, WORDS_PER_LINE};
 use graven_machine::program::{Load, Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 /// Edges in a chunk: of those without data, a line's worth.
 pub const CHUNK_EDGES: u64 = WORDS_PER_LINE as u64 - 1;
@@ -69,7 +69,7 @@ pub struct Entry {
     pub number: u64,
     /// The vertex at its other end, with the load that returned it.
     pub other: Ptr,
-    /// Where the edge's data begin.
+    /// Start of the edge's data.
     pub data: Ptr,
 }
 
@@ -89,12 +89,12 @@ impl Multigraph {
         [data_words, 0].map(|data| block_bytes(ENTRIES + CHUNK_EDGES * (1 + data)))
     }
 
-    /// Where it is, for messages.
+    /// Address, for messages.
     pub fn root(&self) -> Addr {
         self.root
     }
 
-    /// How many vertices it has.
+    /// Number of vertices.
     pub fn vertices(&self) -> u64 {
         self.vertices
     }
@@ -155,7 +155,7 @@ impl Multigraph {
         m.store(entry, number << 32 | source);
     }
 
-    /// How many edges begin in `vertex`, and the first chunk of them or null.
+    /// Number of edges that begin in `vertex`, and the first chunk of them or null.
     pub fn out_edges<L: Load>(&self, m: &mut L, vertex: Ptr) -> (u64, Ptr) {
         let vertex = self.vertex(vertex).word(OUT.word);
         (m.load(vertex.word(DEGREE)), m.load_ptr(vertex.word(FIRST)))
@@ -187,14 +187,13 @@ impl Multigraph {
     /// The first violation, of the graph or found by `visit`. Ends on any image.
     pub fn walk(
         &self,
-        image: &Image,
-        census: &mut Census,
+        census: &mut Census<'_>,
         visit: &mut dyn FnMut(u64, (u64, u64), Addr) -> Result<(), String>,
-    ) -> Result<(), BrokenInvariant> {
+    ) -> Checked {
         let mut edges = [Vec::new(), Vec::new()];
         for vertex in 0..self.vertices {
             for (side, edges) in [OUT, IN].into_iter().zip(&mut edges) {
-                self.walk_list(image, census, vertex, side, &mut |entry| {
+                self.walk_list(census, vertex, side, &mut |entry| {
                     let other = entry.other.addr.0;
                     let ends =
                         if side.class == OUT.class { (vertex, other) } else { (other, vertex) };
@@ -216,75 +215,67 @@ impl Multigraph {
             let what = format!("edge {number} does not begin and end in the same two vertices");
             return Err(census.broken(what));
         }
-        if out.len() != ends.len() {
-            let what = format!("{} edges begin, but {} end", out.len(), ends.len());
-            return Err(census.broken(what));
-        }
-        Ok(())
+        census.ensure(out.len() == ends.len(), || {
+            format!("{} edges begin, but {} end", out.len(), ends.len())
+        })
     }
 
     fn walk_list(
         &self,
-        mut image: &Image,
-        census: &mut Census,
+        census: &mut Census<'_>,
         number: u64,
         side: Side,
         visit: &mut dyn FnMut(Entry) -> Result<(), String>,
-    ) -> Result<(), BrokenInvariant> {
+    ) -> Checked {
         let vertex = self.vertex(Ptr::known(Addr(number))).word(side.word);
-        let degree = Image::load(image, vertex.word(DEGREE).addr);
+        let mut image = census.image();
+        let degree = census.load(vertex.word(DEGREE).addr);
+        let of_vertex = format_args!("{} vertex {number}", side.name);
         let mut left = degree;
         let mut last = Ptr::NULL;
         let mut chunk = image.load_ptr(vertex.word(FIRST));
         while !chunk.is_null() {
             census.claim(chunk.addr, side.class, "chunk")?;
-            if left == 0 {
-                let what = format!(
-                    "more chunks than the {degree} edges that {} vertex {number}",
-                    side.name
-                );
-                return Err(census.broken(what));
-            }
+            census.ensure(left > 0, || {
+                format!("more chunks than the {degree} edges that {of_vertex}")
+            })?;
             for place in 0..left.min(CHUNK_EDGES) {
                 let entry = self.entry(&mut image, chunk, place, side);
-                if entry.other.addr.0 >= self.vertices {
-                    return Err(census.broken(format!(
-                        "edge {} of chunk {} leads to vertex {} of {}",
-                        entry.number, chunk.addr, entry.other.addr.0, self.vertices
-                    )));
-                }
+                let (vertices, other) = (self.vertices, entry.other.addr.0);
+                census.ensure(other < vertices, || {
+                    let Entry { number, .. } = entry;
+                    format!(
+                        "edge {number} of chunk {} leads to vertex {other} of {vertices}",
+                        chunk.addr
+                    )
+                })?;
                 visit(entry).map_err(|what| census.broken(what))?;
             }
             left = left.saturating_sub(CHUNK_EDGES);
             last = chunk;
             chunk = self.next_chunk(&mut image, chunk);
         }
-        if left > 0 {
-            return Err(census.broken(format!(
-                "{left} of the {degree} edges that {} vertex {number} are in no chunk",
-                side.name
-            )));
-        }
-        let stored = image.load_ptr(vertex.word(LAST));
-        if degree > 0 && stored != last {
-            return Err(census.broken(format!(
-                "the last chunk of the edges that {} vertex {number} is {}, but the vertex says {}",
-                side.name, last.addr, stored.addr
-            )));
-        }
-        Ok(())
+        census.ensure(left == 0, || {
+            format!("{left} of the {degree} edges that {of_vertex} are in no chunk")
+        })?;
+        let (stored, last) = (image.load_ptr(vertex.word(LAST)).addr, last.addr);
+        census.ensure(degree == 0 || stored == last, || {
+            format!("the last chunk of the edges that {of_vertex} is {last}, but the vertex says {stored}")
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Check;
+    use graven_base::memory::Image;
     use graven_machine::program::Direct;
     use proptest::prelude::*;
 
     const HEADER: Addr = Addr(65536);
     const START: Addr = Addr(65600);
-    /// Where the data of all edges are.
+    /// Address of the data of all edges.
     const DATA: Ptr = Ptr::known(Addr(2048));
 
     /// The number of an edge, and where it begins and ends.
@@ -295,14 +286,10 @@ mod tests {
         (Multigraph::new(Addr(4096), vertices, data_words), arena)
     }
 
-    fn edges(
-        graph: &Multigraph,
-        arena: &Arena,
-        image: &Image,
-    ) -> Result<Vec<Numbered>, BrokenInvariant> {
+    fn edges(graph: &Multigraph, arena: &Arena, image: &Image) -> Checked<Vec<Numbered>> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut edges = Vec::new();
-        graph.walk(image, &mut census, &mut |number, ends, data| {
+        graph.walk(&mut census, &mut |number, ends, data| {
             edges.push((number, ends));
             let sound = (0..graph.data_words).all(|i| image.load(data.plus(i * 8)) == 100 + i);
             if sound { Ok(()) } else { Err(format!("the data of edge {number}")) }
@@ -355,38 +342,27 @@ mod tests {
         let (graph, arena, mut image) = ten();
         let vertex = graph.root;
         let first = Addr(image.load(vertex.plus(8)));
-        let mut check_finds = |at: Addr, value: u64, expected: &str| {
-            let old = image.store(at, value);
-            let found = edges(&graph, &arena, &image).expect_err("it is seen").what;
-            assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
-            image.store(at, old);
-        };
-        check_finds(vertex, 9, "9 edges begin, but 10 end");
-        check_finds(vertex, 7, "more chunks than the 7 edges that begin in vertex 0");
-        check_finds(first, 0, "3 of the 10 edges that begin in vertex 0 are in no chunk");
-        check_finds(vertex.plus(8), 0, "10 of the 10 edges that begin in vertex 0 are in no chunk");
-        check_finds(vertex.plus(16), first.0, "the last chunk of the edges that begin in vertex 0");
-        check_finds(vertex.plus(64 + 24), 9, "10 edges begin, but 9 end");
-        check_finds(first, first.0, "overlaps a block met before");
-        check_finds(first.plus(8), 3, "leads to vertex 3 of 3");
-        check_finds(first.plus(8), 2, "edge 0 does not begin and end");
-        check_finds(first.plus(8), 1 << 32 | 1, "edge 1 is there twice");
-        check_finds(first.plus(16), 0, "the data of edge 0");
-        check_finds(HEADER, START.0, "outside every arena");
+        let mut check = Check::of(&mut image, |image| edges(&graph, &arena, image));
+        check.finds(vertex, 9, "9 edges begin, but 10 end");
+        check.finds(vertex, 7, "more chunks than the 7 edges that begin in vertex 0");
+        check.finds(first, 0, "3 of the 10 edges that begin in vertex 0 are in no chunk");
+        check.finds(vertex.plus(8), 0, "10 of the 10 edges that begin in vertex 0 are in no chunk");
+        check.finds(vertex.plus(16), first.0, "the last chunk of the edges that begin in vertex 0");
+        check.finds(vertex.plus(64 + 24), 9, "10 edges begin, but 9 end");
+        check.finds(first, first.0, "overlaps a block met before");
+        check.finds(first.plus(8), 3, "leads to vertex 3 of 3");
+        check.finds(first.plus(8), 2, "edge 0 does not begin and end");
+        check.finds(first.plus(8), 1 << 32 | 1, "edge 1 is there twice");
+        check.finds(first.plus(16), 0, "the data of edge 0");
+        check.finds(HEADER, START.0, "outside every arena");
     }
 
     #[test]
     fn the_check_ends_on_any_word() {
         let (graph, arena, mut image) = ten();
         let vertices = graph.root.0..graph.root.0 + 3 * Multigraph::VERTEX_BYTES;
-        for at in vertices.chain(HEADER.0..START.0 + 6 * 128).step_by(8).map(Addr) {
-            let old = image.load(at);
-            for value in [0, old ^ 1, old ^ 64, graph.root.0, START.0, u64::MAX, u64::MAX - 7] {
-                image.store(at, value);
-                let _ = edges(&graph, &arena, &image);
-            }
-            image.store(at, old);
-        }
-        assert!(edges(&graph, &arena, &image).is_ok());
+        let words = vertices.chain(HEADER.0..START.0 + 6 * 128).step_by(8);
+        Check::of(&mut image, |image| edges(&graph, &arena, image))
+            .ends_on_any_word(words, &[graph.root.0, START.0]);
     }
 }

@@ -22,9 +22,9 @@
 use super::allocator::{Arena, Census, block_bytes};
 use super::element::{Element, KEY_LIMIT};
 use super::fifo::Fifo;
-use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const HEAD: u64 = 0;
 const TAIL: u64 = 1;
@@ -111,12 +111,8 @@ impl Fifo for Queue {
         true
     }
 
-    fn walk(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        visit: &mut dyn FnMut(u64),
-    ) -> Result<(), BrokenInvariant> {
+    fn walk(&self, census: &mut Census<'_>, visit: &mut dyn FnMut(u64)) -> Checked {
+        let image = census.image();
         let root = |word: u64| image.load(self.field(word).addr);
         let (length, ticket) = (root(LENGTH), root(TICKET));
         let mut expected = ticket.wrapping_sub(length) % KEY_LIMIT;
@@ -124,29 +120,23 @@ impl Fifo for Queue {
         let (mut walked, mut last) = (0, Addr(0));
         while node.0 != 0 {
             census.claim(node, Self::NODE, "node")?;
-            match self.element.check(image, node.plus(self.element_word * WORD_BYTES)) {
-                Ok(key) if key == expected => {}
-                Ok(key) => {
-                    return Err(census.broken(format!(
-                        "node {node} has ticket {key} where {expected} follows (length {length}, next ticket {ticket})"
-                    )));
-                }
-                Err(torn) => return Err(census.broken(torn)),
-            }
+            let element = self.element.check(image, node.plus(self.element_word * WORD_BYTES));
+            let key = element.map_err(|torn| census.broken(torn))?;
+            census.ensure(key == expected, || {
+                format!("node {node} has ticket {key} where {expected} follows (length {length}, next ticket {ticket})")
+            })?;
             visit(expected);
             walked += 1;
             expected = (expected + 1) % KEY_LIMIT;
             last = node;
-            node = Addr(image.load(node.plus(NEXT * WORD_BYTES)));
+            node = census.address(node.plus(NEXT * WORD_BYTES));
         }
-        if walked != length {
-            return Err(census.broken(format!("{walked} nodes, but the length says {length}")));
-        }
-        if walked > 0 && root(TAIL) != last.0 {
-            let tail = Addr(root(TAIL));
-            return Err(census.broken(format!("the tail is {tail}, but the last node is {last}")));
-        }
-        Ok(())
+        census
+            .ensure(walked == length, || format!("{walked} nodes, but the length says {length}"))?;
+        let tail = Addr(root(TAIL));
+        census.ensure(walked == 0 || tail == last, || {
+            format!("the tail is {tail}, but the last node is {last}")
+        })
     }
 }
 
@@ -166,17 +156,15 @@ mod tests {
         let mut image = testing::filled(&queue, &arena, 0..5);
         let head = Addr(image.load(queue.root));
         let second = Addr(image.load(head));
-        let mut check_finds = |at: Addr, value: u64, expected: &str| {
-            testing::check_finds(&queue, &arena, &mut image, (at, value), expected);
-        };
-        check_finds(queue.root, second.0, "has ticket 2 where 1 follows");
-        check_finds(queue.root.plus(8), head.0, "the tail is");
-        check_finds(queue.root.plus(16), 3, "has ticket 1 where 2 follows");
-        check_finds(queue.root.plus(24), 7, "has ticket 1 where 3 follows");
-        check_finds(second, 0, "2 nodes, but the length says 4");
-        check_finds(second, head.0, "overlaps a block met before");
-        check_finds(head.plus(64 + 16), 1 << 40, "is torn: word 2 of key 1");
-        check_finds(testing::HEADER.plus(8), 0, "has leaked");
+        let mut check = testing::checked(&queue, &arena, &mut image);
+        check.finds(queue.root, second.0, "has ticket 2 where 1 follows");
+        check.finds(queue.root.plus(8), head.0, "the tail is");
+        check.finds(queue.root.plus(16), 3, "has ticket 1 where 2 follows");
+        check.finds(queue.root.plus(24), 7, "has ticket 1 where 3 follows");
+        check.finds(second, 0, "2 nodes, but the length says 4");
+        check.finds(second, head.0, "overlaps a block met before");
+        check.finds(head.plus(64 + 16), 1 << 40, "is torn: word 2 of key 1");
+        check.finds(testing::HEADER.plus(8), 0, "has leaked");
     }
 
     #[test]

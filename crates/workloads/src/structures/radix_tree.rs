@@ -20,9 +20,9 @@ use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, KEY_BITS};
 use super::keyed::Keyed;
 use crate::costs;
-use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const DIGIT_BITS: u64 = 4;
 const PLACES: u64 = 1 << DIGIT_BITS;
@@ -58,7 +58,7 @@ pub struct RadixTree {
     element: Element,
 }
 
-/// What a key is compared with: a node and its digits.
+/// Operand of a comparison with a key: a node and its digits.
 struct Here {
     node: Ptr,
     length: u64,
@@ -77,14 +77,14 @@ impl Here {
         m.store(self.node.word(DIGITS), self.digits);
     }
 
-    /// How many of its digits `key` has from digit `depth` on.
+    /// Number of its digits that `key` has from digit `depth` on.
     fn common(&self, key: u64, depth: u64) -> u64 {
         let different = digits(key, depth, self.length) ^ self.digits;
         let same = u64::from(different.leading_zeros()) / DIGIT_BITS;
         (same + self.length).saturating_sub(u64::from(u64::BITS) / DIGIT_BITS)
     }
 
-    /// Its digit `index`.
+    /// Returns digit `index`.
     fn digit(&self, index: u64) -> u64 {
         self.digits >> ((self.length - index - 1) * DIGIT_BITS) & (PLACES - 1)
     }
@@ -115,7 +115,7 @@ impl RadixTree {
         block_bytes(element.words)
     }
 
-    /// The leaf of `key`, if it is there.
+    /// Finds the leaf of `key`.
     fn leaf<M: Memory>(&self, m: &mut M, key: u64) -> Option<Leaf> {
         let mut link = Ptr::known(self.root);
         let (mut above, mut depth) = (None, 0);
@@ -253,55 +253,42 @@ impl Keyed for RadixTree {
         self.root
     }
 
-    fn walk(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        visit: &mut dyn FnMut(u64),
-    ) -> Result<(), BrokenInvariant> {
-        let root = Addr(image.load(self.root));
-        if root.0 != 0 {
-            Walk { tree: self, image, census, visit }.node(root, None, (0, 0))?;
+    fn walk(&self, census: &mut Census<'_>, visit: &mut dyn FnMut(u64)) -> Checked {
+        let root = census.address(self.root);
+        if root.0 == 0 {
+            return Ok(());
         }
-        Ok(())
+        Walk { tree: self, census, visit }.node(root, None, (0, 0))
     }
 }
 
 /// A check under way.
-struct Walk<'a> {
+struct Walk<'a, 'c> {
     tree: &'a RadixTree,
-    image: &'a Image,
-    census: &'a mut Census,
+    census: &'a mut Census<'c>,
     visit: &'a mut dyn FnMut(u64),
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     fn word(&self, at: Addr, word: u64) -> u64 {
-        self.image.load(at.plus(word * WORD_BYTES))
+        self.census.load(at.plus(word * WORD_BYTES))
     }
 
     /// Checks the node at `at`, to which these digits lead (how many, what they are), the last but for its own by the place
     /// that it is at.
-    fn node(
-        &mut self,
-        at: Addr,
-        digit: Option<u64>,
-        way: (u64, u64),
-    ) -> Result<(), BrokenInvariant> {
+    fn node(&mut self, at: Addr, digit: Option<u64>, way: (u64, u64)) -> Checked {
         self.census.claim(at, NODE, "node")?;
         let (length, own) = (self.word(at, LENGTH), self.word(at, DIGITS));
         let allowed = u64::from(digit.is_some())..=KEY_DIGITS - way.0;
-        if !allowed.contains(&length) || own >> (length * DIGIT_BITS) != 0 {
-            return Err(self.census.broken(format!(
-                "node {at} at depth {} has {length} digits, {own:#x}, not {allowed:?}",
-                way.0
-            )));
-        }
-        let here = Here { node: Ptr::known(at), length, digits: own };
-        if digit.is_some_and(|digit| digit != here.digit(0)) {
-            let what =
-                format!("node {at} of digits {own:#x} is at place {:#x}", digit.unwrap_or(0));
-            return Err(self.census.broken(what));
+        let is_allowed = allowed.contains(&length) && own >> (length * DIGIT_BITS) == 0;
+        self.census.ensure(is_allowed, || {
+            let depth = way.0;
+            format!("node {at} at depth {depth} has {length} digits, {own:#x}, not {allowed:?}")
+        })?;
+        if let Some(digit) = digit {
+            let here = Here { node: Ptr::known(at), length, digits: own };
+            let what = || format!("node {at} of digits {own:#x} is at place {digit:#x}");
+            self.census.ensure(digit == here.digit(0), what)?;
         }
         let way = (way.0 + length, way.1 << (length * DIGIT_BITS) | own);
         let below: Vec<(u64, Addr)> = (0..PLACES)
@@ -310,23 +297,17 @@ impl Walk<'_> {
             .collect();
         let value = Addr(self.word(at, VALUE));
         let (is_leaf, places) = (way.0 == KEY_DIGITS, below.len());
-        if is_leaf && places > 0 || !is_leaf && (places < 2 || value.0 != 0) {
-            return Err(self.census.broken(format!(
-                "node {at}, {} digits from the root, has {places} nodes below and element {value}",
-                way.0
-            )));
-        }
+        let is_sound = if is_leaf { places == 0 } else { places >= 2 && value.0 == 0 };
+        self.census.ensure(is_sound, || {
+            let depth = way.0;
+            format!("node {at}, {depth} digits from the root, has {places} nodes below and element {value}")
+        })?;
         if is_leaf {
-            return self.leaf(value, way.1);
+            let key = way.1;
+            self.census.claim_element((value, ELEMENT), self.tree.element, key)?;
+            (self.visit)(key);
         }
         below.into_iter().try_for_each(|(digit, node)| self.node(node, Some(digit), way))
-    }
-
-    fn leaf(&mut self, element: Addr, key: u64) -> Result<(), BrokenInvariant> {
-        self.census.claim(element, ELEMENT, "element")?;
-        self.tree.element.check_of(self.image, element, key).map_err(|e| self.census.broken(e))?;
-        (self.visit)(key);
-        Ok(())
     }
 }
 
@@ -335,6 +316,7 @@ mod tests {
     use super::super::keyed::testing::*;
     use super::*;
     use crate::structures::keys::key;
+    use graven_base::memory::Image;
     use proptest::prelude::*;
 
     fn tree(element_bytes: u64) -> (RadixTree, Arena) {
@@ -371,7 +353,7 @@ mod tests {
         assert_eq!([0, 1, 2].map(|i| here(0x345, 3).digit(i)), [3, 4, 5]);
     }
 
-    /// What footprints are reckoned by.
+    /// Basis of the estimated footprint.
     #[test]
     fn random_keys_have_about_a_third_of_a_node_each_beside_their_leaf() {
         let (tree, arena) = tree(8);
@@ -388,29 +370,26 @@ mod tests {
     fn each_broken_invariant_is_named() {
         let (tree, arena) = tree(64);
         let mut image = filled(&tree, &arena, [0x11, 0x12, 0x21]);
-        let both = (&tree, &arena);
         let root = Addr(image.load(tree.root));
         let at_place =
             |image: &Image, node: Addr, digit: u64| Addr(image.load(node.plus((8 + digit) * 8)));
         // The root has eight digits; below it are a node of one digit, and a leaf of two.
         let (inner, leaf) = (at_place(&image, root, 1), at_place(&image, root, 2));
         let element = Addr(image.load(leaf.plus(VALUE * 8)));
-        let mut check_finds = |at: Addr, value: u64, expected: &str| {
-            check_finds(both, &mut image, (at, value), expected)
-        };
-        check_finds(root, 11, "at depth 0 has 11 digits, 0x0, not 0..=10");
-        check_finds(root, 7, "digits from the root, has 0 nodes below");
-        check_finds(root.plus(8), 1, "holds key 17, not 273");
-        check_finds(inner, 0, "at depth 8 has 0 digits, 0x1, not 1..=2");
-        check_finds(inner.plus(8), 0x11, "at depth 8 has 1 digits, 0x11, not 1..=2");
-        check_finds(inner.plus(8), 3, "of digits 0x3 is at place 0x1");
-        check_finds(inner.plus(VALUE * 8), element.0, "has 2 nodes below and element 0x");
-        check_finds(inner.plus((8 + 2) * 8), 0, "9 digits from the root, has 1 nodes below");
-        check_finds(leaf.plus(8 * 8), inner.0, "10 digits from the root, has 1 nodes below");
-        check_finds(leaf.plus(8), 0x22, "holds key 33, not 34");
-        check_finds(leaf.plus(VALUE * 8), 0, "element 0x0 lies outside every arena");
-        check_finds(element.plus(24), 0, "is torn: word 3 of key 33");
-        check_finds(tree.root, 0, "has leaked");
+        let mut check = checked(&tree, &arena, &mut image);
+        check.finds(root, 11, "at depth 0 has 11 digits, 0x0, not 0..=10");
+        check.finds(root, 7, "digits from the root, has 0 nodes below");
+        check.finds(root.plus(8), 1, "holds key 17, not 273");
+        check.finds(inner, 0, "at depth 8 has 0 digits, 0x1, not 1..=2");
+        check.finds(inner.plus(8), 0x11, "at depth 8 has 1 digits, 0x11, not 1..=2");
+        check.finds(inner.plus(8), 3, "of digits 0x3 is at place 0x1");
+        check.finds(inner.plus(VALUE * 8), element.0, "has 2 nodes below and element 0x");
+        check.finds(inner.plus((8 + 2) * 8), 0, "9 digits from the root, has 1 nodes below");
+        check.finds(leaf.plus(8 * 8), inner.0, "10 digits from the root, has 1 nodes below");
+        check.finds(leaf.plus(8), 0x22, "holds key 33, not 34");
+        check.finds(leaf.plus(VALUE * 8), 0, "element 0x0 lies outside every arena");
+        check.finds(element.plus(24), 0, "is torn: word 3 of key 33");
+        check.finds(tree.root, 0, "has leaked");
     }
 
     #[test]
@@ -418,7 +397,8 @@ mod tests {
         let (tree, arena) = tree(64);
         let mut image = filled(&tree, &arena, (0..20).map(|k| k * 7 % 20));
         let used = image.load(Addr(4160));
-        let (seen, tried) = survives_any_word(&tree, &arena, &mut image, 8192..used);
+        let (seen, tried) = checked(&tree, &arena, &mut image)
+            .ends_on_any_word((8192..used).step_by(8), &[tree.root().0]);
         let nodes = (used - 8192 - 20 * 64) / RadixTree::NODE_BYTES;
         assert_eq!(
             seen as u64 + nodes * 5 * 5,

@@ -23,9 +23,9 @@ use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, KEY_LIMIT};
 use super::keyed::Keyed;
 use crate::costs;
-use graven_base::memory::{Addr, Image, LINE_BYTES};
+use graven_base::memory::{Addr, LINE_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const ROOT: u64 = 0;
 const COUNT: u64 = 1;
@@ -311,36 +311,27 @@ impl Keyed for RbTree {
         self.root
     }
 
-    fn walk(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        visit: &mut dyn FnMut(u64),
-    ) -> Result<(), BrokenInvariant> {
-        let mut walk = Walk { tree: self, image, census, visit, count: 0 };
-        let root = Addr(image.load(self.field(ROOT).addr));
+    fn walk(&self, census: &mut Census<'_>, visit: &mut dyn FnMut(u64)) -> Checked {
+        let root = census.address(self.field(ROOT).addr);
+        let mut walk = Walk { tree: self, census, visit, count: 0 };
         walk.subtree(root, Addr(0), (0, KEY_LIMIT), (BLACK, 0))?;
-        let (walked, stored) = (walk.count, image.load(self.field(COUNT).addr));
-        if walked != stored {
-            return Err(census.broken(format!("{walked} nodes, but the count says {stored}")));
-        }
-        if root.0 != 0 && image.load(root.plus(COLOUR * 8)) == RED {
-            return Err(census.broken(format!("the root node {root} is red")));
-        }
-        Ok(())
+        let (walked, stored) = (walk.count, census.load(self.field(COUNT).addr));
+        census
+            .ensure(walked == stored, || format!("{walked} nodes, but the count says {stored}"))?;
+        let is_black = root.0 == 0 || census.load(root.plus(COLOUR * 8)) != RED;
+        census.ensure(is_black, || format!("the root node {root} is red"))
     }
 }
 
 /// A check under way.
-struct Walk<'a> {
+struct Walk<'a, 'c> {
     tree: &'a RbTree,
-    image: &'a Image,
-    census: &'a mut Census,
+    census: &'a mut Census<'c>,
     visit: &'a mut dyn FnMut(u64),
     count: u64,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Checks the subtree at `node`, whose keys lie in `first..end`; returns its black height.
     fn subtree(
         &mut self,
@@ -348,50 +339,39 @@ impl Walk<'_> {
         parent: Addr,
         (first, end): (u64, u64),
         (parent_colour, depth): (u64, u32),
-    ) -> Result<u32, BrokenInvariant> {
+    ) -> Checked<u32> {
         if node.0 == 0 {
             return Ok(0);
         }
-        if depth > DEPTH_MAX {
-            return Err(self.census.broken(format!("node {node} is {depth} levels deep")));
-        }
+        let what = || format!("node {node} is {depth} levels deep");
+        self.census.ensure(depth <= DEPTH_MAX, what)?;
         self.census.claim(node, NODE, "node")?;
-        let word = |word: u64| self.image.load(node.plus(word * 8));
+        let image = self.census.image();
+        let word = |word: u64| image.load(node.plus(word * 8));
         let (key, colour) = (word(KEY), word(COLOUR));
         let (left, right) = (Addr(word(LEFT)), Addr(word(RIGHT)));
-        let fault = if !(first..end).contains(&key) {
-            Some(format!("key {key} of node {node} is out of order: not in {first}..{end}"))
-        } else if word(PARENT) != parent.0 {
-            let found = Addr(word(PARENT));
-            Some(format!("node {node} names {found} as its parent, not {parent}"))
-        } else if colour > RED {
-            Some(format!("node {node} has colour {colour}"))
-        } else if colour == RED && parent_colour == RED {
-            Some(format!("red node {node} has a red parent"))
-        } else {
-            None
-        };
-        if let Some(what) = fault {
-            return Err(self.census.broken(what));
-        }
-        match self.tree.element.check(self.image, node.plus(self.tree.element_word * 8)) {
-            Ok(found) if found == key => {}
-            Ok(found) => {
-                return Err(self
-                    .census
-                    .broken(format!("node {node} of key {key} holds the element of key {found}")));
-            }
-            Err(torn) => return Err(self.census.broken(torn)),
-        }
+        let census = &self.census;
+        census.ensure((first..end).contains(&key), || {
+            format!("key {key} of node {node} is out of order: not in {first}..{end}")
+        })?;
+        let named = Addr(word(PARENT));
+        census.ensure(named == parent, || {
+            format!("node {node} names {named} as its parent, not {parent}")
+        })?;
+        census.ensure(colour <= RED, || format!("node {node} has colour {colour}"))?;
+        let is_red_below_red = colour == RED && parent_colour == RED;
+        census.ensure(!is_red_below_red, || format!("red node {node} has a red parent"))?;
+        let element = node.plus(self.tree.element_word * 8);
+        let holder = || format!("node {node} of key {key}");
+        census.check_element(self.tree.element, element, key, holder)?;
         self.count += 1;
         (self.visit)(key);
         let below = (colour, depth + 1);
         let l = self.subtree(left, node, (first, key), below)?;
         let r = self.subtree(right, node, (key + 1, end), below)?;
-        if l != r {
-            let what = format!("node {node} has black height {l} to the left, {r} to the right");
-            return Err(self.census.broken(what));
-        }
+        self.census.ensure(l == r, || {
+            format!("node {node} has black height {l} to the left, {r} to the right")
+        })?;
         Ok(l + u32::from(colour == BLACK))
     }
 }
@@ -400,6 +380,7 @@ impl Walk<'_> {
 mod tests {
     use super::super::keyed::testing::*;
     use super::*;
+    use graven_base::memory::Image;
     use proptest::prelude::*;
 
     fn tree(element_bytes: u64) -> (RbTree, Arena) {
@@ -439,26 +420,26 @@ mod tests {
     fn each_broken_invariant_is_named() {
         let (tree, arena) = tree(64);
         let mut image = filled(&tree, &arena, [40, 20, 60, 10, 30]);
-        let both = (&tree, &arena);
         let root = Addr(image.load(tree.root));
         let left = Addr(image.load(root.plus(LEFT * 8)));
         let leaf = Addr(image.load(left.plus(LEFT * 8)));
         assert_eq!(image.load(leaf), 10);
         let key = |image: &Image, at: Addr| image.load(at);
         assert_eq!((key(&image, root), key(&image, left)), (40, 20));
-        check_finds(both, &mut image, (tree.root.plus(8), 4), "5 nodes, but the count says 4");
-        check_finds(both, &mut image, (leaf, 25), "key 25 of node");
-        check_finds(both, &mut image, (leaf, 11), "holds the element of key 10");
-        check_finds(both, &mut image, (leaf.plus(PARENT * 8), root.0), "as its parent");
-        check_finds(both, &mut image, (leaf.plus(COLOUR * 8), 2), "has colour 2");
-        check_finds(both, &mut image, (left.plus(COLOUR * 8), RED), "has a red parent");
-        check_finds(both, &mut image, (leaf.plus(COLOUR * 8), BLACK), "has black height");
-        check_finds(both, &mut image, (root.plus(COLOUR * 8), RED), "is red");
-        check_finds(both, &mut image, (leaf.plus(LEFT * 8), root.0), "overlaps a block met before");
-        check_finds(both, &mut image, (leaf.plus(LEFT * 8), 1 << 40), "outside every arena");
-        check_finds(both, &mut image, (left.plus(LEFT * 8), 0), "4 nodes, but the count says 5");
-        check_finds(both, &mut image, (leaf.plus(64 + 16), 1 << 30), "is torn: word 2 of key 10");
-        check_finds(both, &mut image, (tree.root, 0), "0 nodes, but the count says 5");
+        let mut check = checked(&tree, &arena, &mut image);
+        check.finds(tree.root.plus(8), 4, "5 nodes, but the count says 4");
+        check.finds(leaf, 25, "key 25 of node");
+        check.finds(leaf, 11, "holds the element of key 10");
+        check.finds(leaf.plus(PARENT * 8), root.0, "as its parent");
+        check.finds(leaf.plus(COLOUR * 8), 2, "has colour 2");
+        check.finds(left.plus(COLOUR * 8), RED, "has a red parent");
+        check.finds(leaf.plus(COLOUR * 8), BLACK, "has black height");
+        check.finds(root.plus(COLOUR * 8), RED, "is red");
+        check.finds(leaf.plus(LEFT * 8), root.0, "overlaps a block met before");
+        check.finds(leaf.plus(LEFT * 8), 1 << 40, "outside every arena");
+        check.finds(left.plus(LEFT * 8), 0, "4 nodes, but the count says 5");
+        check.finds(leaf.plus(64 + 16), 1 << 30, "is torn: word 2 of key 10");
+        check.finds(tree.root, 0, "0 nodes, but the count says 5");
     }
 
     #[test]
@@ -466,7 +447,8 @@ mod tests {
         let (tree, arena) = tree(64);
         let mut image = filled(&tree, &arena, [5, 3, 8, 1, 4, 7, 9, 2, 6]);
         let end = 8192 + 9 * 128;
-        let (seen, tried) = survives_any_word(&tree, &arena, &mut image, 8192..end);
+        let (seen, tried) = checked(&tree, &arena, &mut image)
+            .ends_on_any_word((8192..end).step_by(8), &[tree.root().0]);
         let unused = 9 * 3 * 5;
         assert_eq!(seen + unused, tried, "only words 5..8 of a node may hold anything");
     }

@@ -18,23 +18,23 @@
 use super::allocator::{Arena, Census, Class, block_bytes};
 use super::chains::{self, Chains};
 use crate::costs;
-use graven_base::memory::{Addr, Image, WORD_BYTES, mix};
+use graven_base::memory::{Addr, WORD_BYTES, mix};
 use graven_machine::program::{Load, Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const KEY: u64 = chains::HEADER_WORDS;
 
 /// The first column of a row, as a word of it.
 pub const COLUMNS: u64 = KEY + 1;
 
-/// What keys of a table mean, and which blocks its rows take.
+/// Meaning of a table's keys, and the blocks that its rows take.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema {
     /// Size class of a row's block.
     pub class: Class,
     /// Low bits of a key that distinguish an owner's rows.
     pub row_bits: u32,
-    /// Of these, the lowest ones that do not decide on the chain.
+    /// Number of the lowest of these bits that do not decide on the chain.
     pub shared_bits: u32,
 }
 
@@ -71,7 +71,7 @@ impl Table {
         Chains::root_bytes(stripes, buckets_per_stripe.saturating_mul(stripes.into()))
     }
 
-    /// Bytes of a row of so many words of columns.
+    /// Bytes of a row of `columns` words of columns.
     pub const fn row_bytes(columns: u64) -> u64 {
         block_bytes(COLUMNS + columns)
     }
@@ -147,18 +147,15 @@ impl Table {
     /// The first violation, of the table or found by `visit`. Ends on any image.
     pub fn walk(
         &self,
-        image: &Image,
-        census: &mut Census,
+        census: &mut Census<'_>,
         visit: &mut dyn FnMut(u64, Addr) -> Result<(), String>,
-    ) -> Result<(), BrokenInvariant> {
-        self.chains.walk(image, census, self.schema.class, &mut |census, row, index| {
-            let key = image.load(row.plus(KEY * WORD_BYTES));
+    ) -> Checked {
+        self.chains.walk(census, self.schema.class, &mut |census, row, index| {
+            let key = census.load(row.plus(KEY * WORD_BYTES));
             let bucket = self.bucket_of(key);
-            if bucket != index {
-                return Err(census.broken(format!(
-                    "row {row} of key {key} is in the chain of bucket {index}, not {bucket}"
-                )));
-            }
+            census.ensure(bucket == index, || {
+                format!("row {row} of key {key} is in the chain of bucket {index}, not {bucket}")
+            })?;
             visit(key, row).map_err(|what| census.broken(what))?;
             Ok(key)
         })
@@ -170,6 +167,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::testing::Check;
+    use graven_base::memory::Image;
     use graven_machine::program::Direct;
     use proptest::prelude::*;
 
@@ -185,14 +184,10 @@ mod tests {
     }
 
     /// Key and second column of all rows.
-    fn rows(
-        table: &Table,
-        arena: &Arena,
-        image: &Image,
-    ) -> Result<BTreeMap<u64, u64>, BrokenInvariant> {
+    fn rows(table: &Table, arena: &Arena, image: &Image) -> Checked<BTreeMap<u64, u64>> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut rows = BTreeMap::new();
-        table.walk(image, &mut census, &mut |key, row| {
+        table.walk(&mut census, &mut |key, row| {
             rows.insert(key, image.load(row.plus((COLUMNS + 1) * 8)));
             Ok(())
         })?;
@@ -273,33 +268,22 @@ mod tests {
         // The owner of keys 8 and 9 is of the first stripe.
         let bucket = table.chains.bucket(0).addr;
         let first = Addr(image.load(bucket));
-        let mut check_finds = |at: Addr, value: u64, expected: &str| {
-            let old = image.store(at, value);
-            let found = rows(&table, &arena, &image).expect_err("it is seen").what;
-            assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
-            image.store(at, old);
-        };
-        check_finds(root, 7, "2 elements in stripe 0, but its count says 7");
-        check_finds(root.plus(64), 0, "3 elements in stripe 1, but its count says 0");
-        check_finds(bucket, 0, "0 elements in stripe 0, but its count says 2");
-        check_finds(first.plus(8), 4, "of key 4 is in the chain of bucket 0, not 1");
-        check_finds(first.plus(8), 8, "key 8 is twice in bucket 0");
-        check_finds(first, first.0, "overlaps a block met before");
-        check_finds(first, 1 << 50, "outside every arena");
+        let mut check = Check::of(&mut image, |image| rows(&table, &arena, image));
+        check.finds(root, 7, "2 elements in stripe 0, but its count says 7");
+        check.finds(root.plus(64), 0, "3 elements in stripe 1, but its count says 0");
+        check.finds(bucket, 0, "0 elements in stripe 0, but its count says 2");
+        check.finds(first.plus(8), 4, "of key 4 is in the chain of bucket 0, not 1");
+        check.finds(first.plus(8), 8, "key 8 is twice in bucket 0");
+        check.finds(first, first.0, "overlaps a block met before");
+        check.finds(first, 1 << 50, "outside every arena");
     }
 
     #[test]
     fn the_check_ends_on_any_word() {
         let (table, arena, mut image) = filled();
         let chains = 4096..4096 + Table::root_bytes(2, 1);
-        for at in chains.chain(HEADER.0..START.0 + 5 * 64).step_by(8).map(Addr) {
-            let old = image.load(at);
-            for value in [0, old ^ 1, old ^ 64, 4096, START.0, u64::MAX, u64::MAX - 7] {
-                image.store(at, value);
-                let _ = rows(&table, &arena, &image);
-            }
-            image.store(at, old);
-        }
-        assert!(rows(&table, &arena, &image).is_ok());
+        let words = chains.chain(HEADER.0..START.0 + 5 * 64).step_by(8);
+        Check::of(&mut image, |image| rows(&table, &arena, image))
+            .ends_on_any_word(words, &[4096, START.0]);
     }
 }

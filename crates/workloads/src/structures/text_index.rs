@@ -18,9 +18,9 @@ use super::chains::{self, Chains};
 use super::element::Element;
 use super::table::bucket;
 use crate::costs;
-use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, spread};
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, spread};
 use graven_machine::program::{Load, Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const VALUE: u64 = chains::HEADER_WORDS;
 
@@ -41,7 +41,7 @@ fn place(number: u64, exponent: u64) -> u64 {
     10u64.checked_pow(exponent as u32).map_or(0, |weight| number / weight % 10)
 }
 
-/// The number that a text of so many digits spells, if it is nothing else.
+/// Number that a text of `digits` digits spells; `None` if it is not one.
 pub fn number_of(mut word: impl FnMut(u64) -> u64, digits: u64) -> Option<u64> {
     let words = digits.div_ceil(PER_WORD);
     let mut number = 0u64;
@@ -67,8 +67,8 @@ pub struct TextIndex {
 }
 
 impl TextIndex {
-    /// The index of texts of so many digits, whose stripes and buckets begin at `root`, and whose nodes
-    /// are blocks of `class`.
+    /// The index of texts of `digits` digits, whose stripes and buckets begin at `root`, and whose
+    /// nodes are blocks of `class`.
     pub fn new(
         root: Addr,
         stripes: u32,
@@ -104,7 +104,7 @@ impl TextIndex {
         self.chains.format(m);
     }
 
-    /// What the text that spells `number` leads to, or null. Nodes' texts are compared word by word.
+    /// Value of the text that spells `number`, or null. Nodes' texts are compared word by word.
     pub fn find<L: Load>(&self, m: &mut L, number: u64) -> Ptr {
         m.compute(costs::HASH * self.words() as u32);
         let (node, _) = self.chains.find(m, self.bucket_of(number), |m, node| {
@@ -133,23 +133,23 @@ impl TextIndex {
     /// The first violation, of the index or found by `visit`. Ends on any image.
     pub fn walk(
         &self,
-        image: &Image,
-        census: &mut Census,
+        census: &mut Census<'_>,
         visit: &mut dyn FnMut(u64, u64) -> Result<(), String>,
-    ) -> Result<(), BrokenInvariant> {
-        self.chains.walk(image, census, self.class, &mut |census, node, index| {
+    ) -> Checked {
+        self.chains.walk(census, self.class, &mut |census, node, index| {
+            let image = census.image();
             let word = |i| image.load(node.plus((text_word(self.digits) + i) * WORD_BYTES));
             let Some(number) = number_of(word, self.digits) else {
                 let what = format!("node {node} has a text that is not {} digits", self.digits);
                 return Err(census.broken(what));
             };
             let bucket = self.bucket_of(number);
-            if bucket != index {
-                return Err(census.broken(format!(
+            census.ensure(bucket == index, || {
+                format!(
                     "node {node} of number {number} is in the chain of bucket {index}, not {bucket}"
-                )));
-            }
-            let value = image.load(node.plus(VALUE * WORD_BYTES));
+                )
+            })?;
+            let value = census.load(node.plus(VALUE * WORD_BYTES));
             visit(number, value).map_err(|what| census.broken(what))?;
             Ok(number)
         })
@@ -168,6 +168,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::testing::Check;
+    use graven_base::memory::Image;
     use graven_machine::program::Direct;
     use proptest::prelude::*;
 
@@ -191,14 +193,10 @@ mod tests {
         image
     }
 
-    fn contents(
-        index: &TextIndex,
-        arena: &Arena,
-        image: &Image,
-    ) -> Result<BTreeMap<u64, u64>, BrokenInvariant> {
+    fn contents(index: &TextIndex, arena: &Arena, image: &Image) -> Checked<BTreeMap<u64, u64>> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut numbers = BTreeMap::new();
-        index.walk(image, &mut census, &mut |number, value| {
+        index.walk(&mut census, &mut |number, value| {
             numbers.insert(number, value);
             Ok(())
         })?;
@@ -242,25 +240,15 @@ mod tests {
         let numbers = BTreeMap::from([(2, 20), (4, 40), (5, 50)]);
         let mut image = filled(&index, &arena, &numbers);
         let first = Addr(image.load(index.chains.bucket(0).addr));
-        let mut check_finds = |word: u64, value: u64, expected: &str| {
-            let old = image.store(first.plus(word * 8), value);
-            let found = contents(&index, &arena, &image).expect_err("it is seen").what;
-            assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
-            image.store(first.plus(word * 8), old);
-        };
-        check_finds(3, digits_word(5, 15, 1), "of number 5 is in the chain of bucket 0, not 1");
-        check_finds(3, digits_word(2, 15, 1), "key 2 is twice in bucket 0");
-        check_finds(2, 0, "has a text that is not 15 digits");
-        check_finds(3, digits_word(4, 16, 1), "has a text that is not 15 digits");
-        check_finds(0, 0, "1 elements in stripe 0, but its count says 2");
-        for at in (HEADER.0..START.0 + 3 * 64).step_by(8).map(Addr) {
-            let old = image.load(at);
-            for value in [0, old ^ 1, old ^ 64, 4096, START.0, u64::MAX, u64::MAX - 7] {
-                image.store(at, value);
-                let _ = contents(&index, &arena, &image);
-            }
-            image.store(at, old);
-        }
+        let mut check = Check::of(&mut image, |image| contents(&index, &arena, image));
+        let text = first.plus(3 * 8);
+        check.finds(text, digits_word(5, 15, 1), "of number 5 is in the chain of bucket 0, not 1");
+        check.finds(text, digits_word(2, 15, 1), "key 2 is twice in bucket 0");
+        check.finds(first.plus(2 * 8), 0, "has a text that is not 15 digits");
+        check.finds(text, digits_word(4, 16, 1), "has a text that is not 15 digits");
+        check.finds(first, 0, "1 elements in stripe 0, but its count says 2");
+        let words = (HEADER.0..START.0 + 3 * 64).step_by(8);
+        check.ends_on_any_word(words, &[4096, START.0]);
         assert_eq!(contents(&index, &arena, &image), Ok(numbers));
     }
 }

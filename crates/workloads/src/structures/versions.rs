@@ -25,9 +25,9 @@ use super::allocator::{Arena, Census, Class, block_bytes};
 use super::buckets::Buckets;
 use super::element::{Element, VERSIONS};
 use crate::costs;
-use graven_base::memory::{Addr, Image};
+use graven_base::memory::Addr;
 use graven_machine::program::{LockId, Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 const COUNT: u64 = 2;
 const ENTRIES: u64 = 4;
@@ -47,12 +47,12 @@ const ELEMENT: Class = 1;
 /// Bits of a commit's number that are the thread.
 const THREAD_BITS: u32 = 8;
 
-/// Which commit a version is from.
+/// Commit that a version is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Commit {
     /// The thread that made it.
     pub thread: u32,
-    /// Its number among those of the thread, from 1.
+    /// Number among those of the thread, from 1.
     pub number: u64,
 }
 
@@ -119,7 +119,7 @@ impl Versions {
         self.buckets.format(m);
     }
 
-    /// Where it is, for messages.
+    /// Address, for messages.
     pub fn root(&self) -> Addr {
         self.buckets.root()
     }
@@ -177,24 +177,19 @@ impl Versions {
     /// The first violation. Ends on any image.
     pub fn walk(
         &self,
-        image: &Image,
-        census: &mut Census,
+        census: &mut Census<'_>,
         visit: &mut dyn FnMut(u64, Version) -> Result<(), String>,
-    ) -> Result<(), BrokenInvariant> {
-        self.buckets.walk(image, census, TABLE, &mut |census, table, key| {
+    ) -> Checked {
+        self.buckets.walk(census, TABLE, &mut |census, table, key| {
             let table = Ptr::known(table);
-            let count = image.load(table.word(COUNT).addr);
-            if count == 0 {
-                return Err(census.broken(format!("key {key} has no version")));
-            }
+            let count = census.load(table.word(COUNT).addr);
+            census.ensure(count > 0, || format!("key {key} has no version"))?;
             let mut before = None;
             for number in count.saturating_sub(KEPT)..count {
-                let version = self.version(image, census, (key, table), number)?;
-                if before.is_some_and(|before| before >= version.timestamp) {
-                    return Err(census.broken(format!(
-                        "version {number} of key {key} is not younger than the one before"
-                    )));
-                }
+                let version = self.version(census, (key, table), number)?;
+                census.ensure(before.is_none_or(|before| before < version.timestamp), || {
+                    format!("version {number} of key {key} is not younger than the one before")
+                })?;
                 before = Some(version.timestamp);
                 visit(key, version).map_err(|what| {
                     census.broken(format!("version {number} of key {key}: {what}"))
@@ -207,16 +202,15 @@ impl Versions {
     /// Version `number` of a key, whose value is accounted for.
     fn version(
         &self,
-        image: &Image,
-        census: &mut Census,
+        census: &mut Census<'_>,
         (key, table): (u64, Ptr),
         number: u64,
-    ) -> Result<Version, BrokenInvariant> {
+    ) -> Checked<Version> {
+        let image = census.image();
         let word = |word| image.load(entry(table, number).word(word).addr);
-        if word(NUMBER) != number {
-            let what = format!("version {number} of key {key} says that it is {}", word(NUMBER));
-            return Err(census.broken(what));
-        }
+        census.ensure(word(NUMBER) == number, || {
+            format!("version {number} of key {key} says that it is {}", word(NUMBER))
+        })?;
         let commit = Commit::of_word(word(COMMIT));
         let value = Ptr::known(Addr(word(VALUE)));
         if !value.is_null() {
@@ -238,6 +232,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::testing::Check;
+    use graven_base::memory::Image;
     use graven_machine::program::Direct;
     use proptest::prelude::*;
 
@@ -265,17 +261,13 @@ mod tests {
         (table, arena, image)
     }
 
-    /// Of each key, its commits and whether they put something.
+    /// Commits of each key, with true for those that put a value.
     type Contents = BTreeMap<u64, Vec<(u64, bool)>>;
 
-    fn contents(
-        table: &Versions,
-        arena: &Arena,
-        image: &Image,
-    ) -> Result<Contents, BrokenInvariant> {
+    fn contents(table: &Versions, arena: &Arena, image: &Image) -> Checked<Contents> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut found = Contents::new();
-        table.walk(image, &mut census, &mut |key, version| {
+        table.walk(&mut census, &mut |key, version| {
             assert_eq!(version.timestamp, version.commit.number * 10);
             let put = (version.commit.number, !version.value.is_null());
             found.entry(key).or_default().push(put);
@@ -316,20 +308,19 @@ mod tests {
         // Versions 2 to 5 are left: number 4 is the first entry.
         let (fourth, fifth) = (entry(at, 4), entry(at, 5));
         let value = Addr(image.load(fourth.addr));
-        let mut check_finds = |at: Ptr, word: u64, new: u64, expected: &str| {
-            let old = image.store(at.word(word).addr, new);
-            let found = contents(&table, &arena, &image).expect_err("it is seen").what;
-            assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
-            image.store(at.word(word).addr, old);
-        };
-        check_finds(at, COUNT, 0, "key 7 has no version");
-        check_finds(at, COUNT, 5, "version 1 of key 7 says that it is 5");
-        check_finds(at, COUNT, 7, "version 6 of key 7 says that it is 2");
-        check_finds(fourth, NUMBER, 0, "version 4 of key 7 says that it is 0");
-        check_finds(fifth, TIMESTAMP, 50, "version 5 of key 7 is not younger than the one before");
-        check_finds(fifth, COMMIT, 5 << 8 | 3, "its value from number 6");
-        check_finds(fifth, VALUE, value.0, "overlaps a block met before");
-        check_finds(fifth, VALUE, 0, "has leaked");
-        check_finds(Ptr::known(value), 3, 0, "is torn: word 3 of key 7");
+        let mut check = Check::of(&mut image, |image| contents(&table, &arena, image));
+        check.finds(at.word(COUNT).addr, 0, "key 7 has no version");
+        check.finds(at.word(COUNT).addr, 5, "version 1 of key 7 says that it is 5");
+        check.finds(at.word(COUNT).addr, 7, "version 6 of key 7 says that it is 2");
+        check.finds(fourth.word(NUMBER).addr, 0, "version 4 of key 7 says that it is 0");
+        check.finds(
+            fifth.word(TIMESTAMP).addr,
+            50,
+            "version 5 of key 7 is not younger than the one before",
+        );
+        check.finds(fifth.word(COMMIT).addr, 5 << 8 | 3, "its value from number 6");
+        check.finds(fifth.word(VALUE).addr, value.0, "overlaps a block met before");
+        check.finds(fifth.word(VALUE).addr, 0, "has leaked");
+        check.finds(Ptr::known(value).word(3).addr, 0, "is torn: word 3 of key 7");
     }
 }

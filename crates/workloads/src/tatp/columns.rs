@@ -40,7 +40,7 @@ pub(super) const HOURS: u64 = 8;
 /// Hours of a day: the last end time.
 pub(super) const DAY: u64 = 24;
 
-/// Of a hundred facilities, those that are active.
+/// Percentage of the facilities that are active.
 const ACTIVE_PERCENT: u32 = 85;
 
 pub(super) const SUBSCRIBER_COLUMNS: u64 = 6;
@@ -81,7 +81,7 @@ pub(super) fn check_forwarding(columns: &[u64; 3]) -> Result<(), &'static str> {
     spelt.map(|_| ()).ok_or("numberx")
 }
 
-/// Whether the facility with this first word is active.
+/// Returns true if the facility with this first word is active.
 pub(super) fn is_active(word: u64) -> bool {
     word & 0xff == 1
 }
@@ -116,7 +116,7 @@ fn letters(random: &mut Pcg64, count: u32) -> u64 {
         .fold(0, |word, i| word | (u64::from(b'A') + random.random_range(0..26u64)) << (8 * i))
 }
 
-/// So many of the numbers below `N`, at random, as places that hold something.
+/// Draws `count` of the numbers below `N`, as flags of places that hold something.
 fn some_of<const N: usize>(random: &mut Pcg64, count: usize) -> [bool; N] {
     let mut chosen: [bool; N] = std::array::from_fn(|i| i < count);
     chosen.shuffle(random);
@@ -147,19 +147,19 @@ impl Facility {
         Self { columns, forwardings }
     }
 
-    /// Its call forwardings: number of the start time, and columns.
+    /// Call forwardings of the facility: number of the start time, and columns.
     pub(super) fn forwardings(&self) -> impl Iterator<Item = (u64, &[u64; 3])> {
         there(&self.forwardings)
     }
 
-    /// Whether it may have these columns: data_a is updated.
+    /// Returns true if it may have these columns: data_a is updated.
     pub(super) fn may_hold(&self, columns: &[u64; FACILITY_COLUMNS]) -> bool {
         with_data_a(columns[0], 0) == with_data_a(self.columns[0], 0)
             && columns[1] == self.columns[1]
     }
 }
 
-/// Those that are there, with their places.
+/// Present items, with their places.
 fn there<T>(places: &[Option<T>]) -> impl Iterator<Item = (u64, &T)> {
     (0..).zip(places).filter_map(|(place, one)| Some((place, one.as_ref()?)))
 }
@@ -173,7 +173,7 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// What `seed` gives to a subscriber.
+    /// Draws the profile that `seed` gives to a subscriber.
     pub(super) fn drawn(seed: u64, s_id: u64) -> Self {
         let stream = u32::try_from(s_id).expect("the section bounds the subscribers");
         // Threads draw from streams of the seed itself.
@@ -197,12 +197,12 @@ impl Profile {
         Self { subscriber, access_info, facilities }
     }
 
-    /// Its access infos: type less one, and columns.
+    /// Access infos of the subscriber: type less one, and columns.
     pub(super) fn access_info(&self) -> impl Iterator<Item = (u64, &[u64; 2])> {
         there(&self.access_info)
     }
 
-    /// Its special facilities: type less one, and the facility.
+    /// Special facilities of the subscriber: type less one, and the facility.
     pub(super) fn facilities(&self) -> impl Iterator<Item = (u64, &Facility)> {
         there(&self.facilities)
     }
@@ -232,10 +232,8 @@ mod tests {
     #[test]
     fn the_population_is_as_described() {
         let profiles: Vec<Profile> = (1..=20_000).map(|s_id| Profile::drawn(3, s_id)).collect();
-        let near = |count: usize, of: usize, share: f64, what: &str| {
-            let deviation = (of as f64 * share * (1.0 - share)).sqrt();
-            let off = (count as f64 - of as f64 * share).abs();
-            assert!(off < 4.0 * deviation, "{what}: {count} of {of}, not {share}");
+        let near = |count: usize, of: usize, share, what: &str| {
+            crate::testing::is_near(count as u32, of as u32, share, what);
         };
         let count = |rows: fn(&Profile) -> usize, number| {
             profiles.iter().filter(|p| rows(p) == number).count()

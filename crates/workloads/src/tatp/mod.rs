@@ -35,13 +35,13 @@ use rand_pcg::Pcg64;
 use super::database::{Client, Database, DatabaseWorkload, OWNERS_MAX, Share};
 use super::layout::Layout;
 use super::structures::table::{COLUMNS, Schema};
-use super::structures::{Arena, Census, Table, TextIndex};
+use super::structures::{Arena, Census, Table, TextIndex, ensure};
 use columns::{FACILITY_COLUMNS, Profile, START_TIMES, TYPES, key_of_facility, key_of_forwarding};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, LINE_BYTES};
 use graven_base::section;
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::{BrokenInvariant, Request, Workload};
+use graven_machine::workload::{Checked, Request, Workload};
 use transactions::{Nurand, Transaction};
 
 section! {
@@ -187,14 +187,14 @@ impl Database for Tatp {
         self.run(m, client.arena, transaction)
     }
 
-    fn check(&self, image: &Image, census: &mut Census) -> Result<(), BrokenInvariant> {
+    fn check(&self, census: &mut Census<'_>) -> Checked {
         let profiles: Vec<Profile> =
             (1..=self.subscribers).map(|s_id| self.profile(s_id)).collect();
-        let rows = self.check_subscribers(image, census, &profiles)?;
-        self.check_numbers(image, census, &rows)?;
-        self.check_access_info(image, census, &profiles)?;
-        let facilities = self.check_facilities(image, census, &profiles)?;
-        self.check_forwardings(image, census, &facilities)
+        let rows = self.check_subscribers(census, &profiles)?;
+        self.check_numbers(census, &rows)?;
+        self.check_access_info(census, &profiles)?;
+        let facilities = self.check_facilities(census, &profiles)?;
+        self.check_forwardings(census, &facilities)
     }
 }
 
@@ -203,16 +203,8 @@ fn columns<const N: usize>(image: &Image, row: Addr) -> [u64; N] {
     std::array::from_fn(|i| image.load(row.plus((COLUMNS + i as u64) * 8)))
 }
 
-fn expect_rows(
-    census: &Census,
-    table: &str,
-    found: u64,
-    expected: u64,
-) -> Result<(), BrokenInvariant> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(census.broken(format!("{table} has {found} rows, not {expected}")))
+fn expect_rows(census: &Census<'_>, table: &str, found: u64, expected: u64) -> Checked {
+    census.ensure(found == expected, || format!("{table} has {found} rows, not {expected}"))
 }
 
 /// The profile of a subscriber, if there is such a one.
@@ -225,12 +217,12 @@ impl Tatp {
     /// Returns the rows, by number.
     fn check_subscribers(
         &self,
-        image: &Image,
-        census: &mut Census,
+        census: &mut Census<'_>,
         profiles: &[Profile],
-    ) -> Result<Vec<Addr>, BrokenInvariant> {
+    ) -> Checked<Vec<Addr>> {
+        let image = census.image();
         let (mut rows, mut found) = (vec![Addr(0); profiles.len()], 0);
-        self.subscriber.walk(image, census, &mut |s_id, row| {
+        self.subscriber.walk(census, &mut |s_id, row| {
             let profile = of(profiles, s_id)?;
             rows[s_id as usize - 1] = row;
             found += 1;
@@ -242,34 +234,22 @@ impl Tatp {
         Ok(rows)
     }
 
-    fn check_numbers(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        rows: &[Addr],
-    ) -> Result<(), BrokenInvariant> {
+    fn check_numbers(&self, census: &mut Census<'_>, rows: &[Addr]) -> Checked {
         let mut found = 0;
-        self.numbers.walk(image, census, &mut |number, value| {
+        self.numbers.walk(census, &mut |number, value| {
             found += 1;
-            match rows.get(number.wrapping_sub(1) as usize) {
-                Some(row) if row.0 == value => Ok(()),
-                row => Err(format!(
-                    "sub_nbr {number} leads to {}, but its row is {row:?}",
-                    Addr(value)
-                )),
-            }
+            let (row, value) = (rows.get(number.wrapping_sub(1) as usize), Addr(value));
+            ensure(row == Some(&value), || {
+                format!("sub_nbr {number} leads to {value}, but its row is {row:?}")
+            })
         })?;
         expect_rows(census, "the index of sub_nbr", found, self.subscribers)
     }
 
-    fn check_access_info(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        profiles: &[Profile],
-    ) -> Result<(), BrokenInvariant> {
+    fn check_access_info(&self, census: &mut Census<'_>, profiles: &[Profile]) -> Checked {
+        let image = census.image();
         let mut found = 0;
-        self.access_info.walk(image, census, &mut |key, row| {
+        self.access_info.walk(census, &mut |key, row| {
             let (s_id, ai_type) = (key / TYPES, key % TYPES);
             found += 1;
             match of(profiles, s_id)?.access_info().find(|&(t, _)| t == ai_type) {
@@ -285,14 +265,10 @@ impl Tatp {
     }
 
     /// Returns the keys of the facilities, in order.
-    fn check_facilities(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        profiles: &[Profile],
-    ) -> Result<Vec<u64>, BrokenInvariant> {
+    fn check_facilities(&self, census: &mut Census<'_>, profiles: &[Profile]) -> Checked<Vec<u64>> {
+        let image = census.image();
         let mut keys = Vec::new();
-        self.special_facility.walk(image, census, &mut |key, row| {
+        self.special_facility.walk(census, &mut |key, row| {
             let (s_id, sf_type) = (key / TYPES, key % TYPES);
             keys.push(key);
             let found: [u64; FACILITY_COLUMNS] = columns(image, row);
@@ -310,19 +286,14 @@ impl Tatp {
         Ok(keys)
     }
 
-    fn check_forwardings(
-        &self,
-        image: &Image,
-        census: &mut Census,
-        facilities: &[u64],
-    ) -> Result<(), BrokenInvariant> {
-        self.call_forwarding.walk(image, census, &mut |key, row| {
+    fn check_forwardings(&self, census: &mut Census<'_>, facilities: &[u64]) -> Checked {
+        let image = census.image();
+        self.call_forwarding.walk(census, &mut |key, row| {
             let (facility, start) = (key / (START_TIMES + 1), key % (START_TIMES + 1));
-            if start >= START_TIMES || facilities.binary_search(&facility).is_err() {
-                return Err(format!(
-                    "call forwarding {row} at start {start} is for facility {facility}, which is not there"
-                ));
-            }
+            let is_there = start < START_TIMES && facilities.binary_search(&facility).is_ok();
+            ensure(is_there, || {
+                format!("call forwarding {row} at start {start} is for facility {facility}, which is not there")
+            })?;
             columns::check_forwarding(&columns(image, row))
                 .map_err(|column| format!("{column} of call forwarding {row} is none"))
         })

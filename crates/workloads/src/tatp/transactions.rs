@@ -41,7 +41,7 @@ pub(super) const MIX: [(Kind, u32); 7] = [
     (Kind::DeleteCallForwarding, 2),
 ];
 
-/// Which transaction.
+/// Kinds of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     GetSubscriberData,
@@ -120,7 +120,7 @@ impl Transaction {
         self.s_id
     }
 
-    /// How many parameters its kind has.
+    /// Number of parameters of its kind.
     pub(super) fn parameters(&self) -> u32 {
         match self.kind {
             Kind::GetSubscriberData => 1,
@@ -132,7 +132,7 @@ impl Transaction {
     }
 }
 
-/// Reads so many columns of a row, as one who returns them does.
+/// Reads `words` columns of a row, as a client that returns them does.
 fn read<M: Memory>(m: &mut M, row: Ptr, words: std::ops::Range<u64>) {
     m.compute(costs::WORD * (words.end - words.start) as u32);
     for word in words {

@@ -1,4 +1,5 @@
-//! What the rows of the initial database hold (clause 4.3.3.1): each a function of the seed and of its key.
+//! Content of the rows of the initial database (clause 4.3.3.1): each a function of the seed and of
+//! its key.
 //!
 //! So the check knows the content of columns that no transaction changes. Where a cardinality is not the
 //! specification's, what depends on it goes along: amounts to date are the sums of the payments that there are, and the

@@ -1,4 +1,5 @@
-//! How Payment and Order-Status find their customer: by number, or by last name (clauses 2.5.2.2 and 2.6.2.2).
+//! Search of Payment and Order-Status for their customer: by number, or by last name (clauses
+//! 2.5.2.2 and 2.6.2.2).
 
 use std::ops::ControlFlow;
 
@@ -13,7 +14,7 @@ use graven_machine::program::{Load, Ptr};
 pub(super) enum Who {
     /// The customer of a number.
     Number(u64),
-    /// Of those with a last name, in the order of their first names, the one in the middle, rounded up.
+    /// The middle one, rounded up, of those with a last name, in the order of their first names.
     Name(u64),
 }
 

@@ -1,4 +1,4 @@
-//! Where the tables and their indexes lie in PM, how they are populated, and which locks cover them.
+//! Places of the tables and their indexes in PM, their population, and their locks.
 //!
 //! | table | rows | reached by |
 //! |---|---|---|
@@ -112,7 +112,7 @@ pub(super) fn line_key(o: u64, number: u64) -> u64 {
     o << LINE_BITS | number
 }
 
-/// What [`line_key`] was made of.
+/// Parts that [`line_key`] was made of.
 pub(super) fn line_of_key(key: u64) -> (u64, u64) {
     (key >> LINE_BITS, key % (1 << LINE_BITS))
 }
@@ -166,7 +166,7 @@ pub(super) struct Database {
     stock: Addr,
     customers: Addr,
     roots: Addr,
-    /// Of each thread, and of the initial database.
+    /// Histories of the threads, and of the initial database.
     pub(super) histories: Vec<History>,
     pub(super) arenas: Vec<Arena>,
 }
@@ -266,7 +266,7 @@ impl Database {
         Ptr::known(self.districts.plus(number * row_bytes(district::WORDS)))
     }
 
-    /// Where the row of an item lies. Transactions go by the index.
+    /// Address of the row of an item. Transactions use the index.
     pub(super) fn item_row(&self, i: u64) -> Addr {
         self.items.plus((i - 1) * row_bytes(item::WORDS))
     }
@@ -276,7 +276,7 @@ impl Database {
         (w - 1) * u64::from(self.scale.items) + (i - 1)
     }
 
-    /// Where a stock row lies. Transactions go by the index.
+    /// Address of a stock row. Transactions use the index.
     pub(super) fn stock_row(&self, w: u64, i: u64) -> Addr {
         self.stock.plus(self.stock_number(w, i) * row_bytes(stock::WORDS))
     }
@@ -286,7 +286,7 @@ impl Database {
         self.district_number(place) * u64::from(self.scale.customers_per_district) + (c - 1)
     }
 
-    /// Where the row of a customer lies. Transactions go by an index.
+    /// Address of the row of a customer. Transactions use an index.
     pub(super) fn customer_row(&self, place: (u64, u64), c: u64) -> Addr {
         self.customers.plus(self.customer_number(place, c) * row_bytes(customer::WORDS))
     }

@@ -44,7 +44,7 @@ use graven_base::config::ConfigError;
 use graven_base::memory::Image;
 use graven_base::{choice, section};
 use graven_machine::program::{Program, spawn};
-use graven_machine::workload::{BrokenInvariant, Extent, Request, Workload};
+use graven_machine::workload::{Checked, Extent, Request, Workload};
 
 choice! {
     /// What terminals request.
@@ -117,7 +117,7 @@ impl Workload for Tpcc {
         spawn(move |thread| terminal.run(thread))
     }
 
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         check::check(&self.db, image, terminal::last_date(&self.request))
     }
 

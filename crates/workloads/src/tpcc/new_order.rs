@@ -22,7 +22,7 @@ struct Line {
     quantity: u64,
 }
 
-/// What the terminal sends.
+/// Input of the terminal.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     place: (u64, u64),

@@ -8,7 +8,7 @@ use super::random::Random;
 use super::schema::{customer::*, get, order::*, order_line::*, show};
 use graven_machine::program::{LockId, Memory};
 
-/// What the terminal sends.
+/// Input of the terminal.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     place: (u64, u64),

@@ -18,7 +18,7 @@ use crate::costs;
 use graven_base::memory::WORD_BYTES;
 use graven_machine::program::{LockId, Memory, Ptr};
 
-/// Where the fields of a payment in `C_DATA` end.
+/// Ends of the fields of a payment in `C_DATA`.
 const ENDS: [usize; 6] = [6, 9, 14, 17, 22, 30];
 
 /// Words that a payment takes in `C_DATA`.
@@ -48,7 +48,7 @@ fn note_words(note: &Note) -> [u64; NOTE_WORDS as usize] {
     words
 }
 
-/// What some words of `C_DATA` say, if they are a payment.
+/// Payment that some words of `C_DATA` spell, if they do.
 pub(super) fn note_of(words: [u64; NOTE_WORDS as usize]) -> Option<Note> {
     let text = words.map(u64::to_le_bytes).concat();
     let (mut note, mut first) = ([0; 6], 0);
@@ -60,7 +60,7 @@ pub(super) fn note_of(words: [u64; NOTE_WORDS as usize]) -> Option<Note> {
     (note_words(&note) == words).then_some(note)
 }
 
-/// What the terminal sends.
+/// Input of the terminal.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     place: (u64, u64),
@@ -145,7 +145,7 @@ pub(super) fn history_data(names: [[u8; 16]; 2]) -> [u8; 24] {
     data
 }
 
-/// What of a word of `C_DATA` is among its 500 characters.
+/// Mask of the part of a word of `C_DATA` that is among its 500 characters.
 pub(super) fn within_data(index: u64) -> u64 {
     let bytes = (C_DATA.bytes - index * WORD_BYTES).min(WORD_BYTES);
     u64::MAX >> (64 - 8 * bytes)

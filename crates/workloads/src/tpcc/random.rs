@@ -29,9 +29,10 @@ pub(super) fn last_name(number: u64) -> ([u8; 16], usize) {
 /// The constants C of the non-uniform draws, which follow from the seed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Constants {
-    /// Of last names, when the database is populated.
+    /// Constant for last names when the database is populated.
     pub(super) load: u64,
-    /// Of last names, in the run. The two differ by 65 to 119, but not by 96 or 112 (clause 2.1.6.1).
+    /// Constant for last names in the run. The two differ by 65 to 119, but not by 96 or 112
+    /// (clause 2.1.6.1).
     pub(super) run: u64,
     customer: u64,
     item: u64,
@@ -81,7 +82,7 @@ impl Draws {
         self.characters(buffer, (least, most), LETTERS)
     }
 
-    /// A text of so many random digits.
+    /// Draws a text of random digits.
     pub(super) fn digits<'a>(&mut self, buffer: &'a mut [u8], length: u64) -> &'a [u8] {
         self.characters(buffer, (length, length), b"0123456789")
     }

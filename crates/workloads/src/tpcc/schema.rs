@@ -9,12 +9,12 @@ use crate::structures::element::copy_line;
 use graven_base::memory::WORD_BYTES;
 use graven_machine::program::{Load, Memory, Ptr};
 
-/// Where a column lies in its row.
+/// Place of a column in its row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
-    /// Its first word.
+    /// First word.
     pub(super) at: u64,
-    /// Its length.
+    /// Length in bytes.
     pub(super) bytes: u64,
 }
 

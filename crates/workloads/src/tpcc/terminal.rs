@@ -1,4 +1,4 @@
-//! What a thread does: one terminal of a warehouse that never thinks.
+//! Program of a thread: one terminal of a warehouse that never thinks.
 //!
 //! A terminal deals from a deck of 100 cards, which it shuffles when they are dealt: 45 New-Orders, 43 Payments, and 4 of
 //! each other kind. So every hundred of its requests has the least shares that clause 5.2.3 allows, exactly. A Delivery is
@@ -63,7 +63,7 @@ impl Deck {
     }
 }
 
-/// What a thread works with.
+/// State of a thread.
 pub(super) struct Terminal {
     db: Database,
     thread: u64,
@@ -200,7 +200,7 @@ impl Terminal {
     }
 }
 
-/// What a transaction works with.
+/// Parts that a transaction works with.
 struct Parts<'a> {
     db: &'a Database,
     arena: &'a Arena,

@@ -8,7 +8,7 @@ use super::terminal::{Deck, Kind, STANDARD, last_date};
 use super::*;
 use crate::testing;
 use crate::testing::{
-    Counts, lose_each_word, origins, populated, request as request_of_defaults, run,
+    Check, Counts, losses, origins, populated, request as request_of_defaults, run,
 };
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_machine::program::{Direct, Load, Memory, Ptr};
@@ -76,15 +76,7 @@ fn every_state_between_two_commits_is_sound() {
 fn a_lost_word_of_any_transaction_is_seen() {
     let request = request(2, 130, "2", "standard");
     let (workload, image) = populated(build, &request);
-    let (mut lost, mut unseen) = (0, Vec::new());
-    run(workload.as_ref(), &request, image, |_, before, writes| {
-        lose_each_word(before, writes, |at, image| {
-            lost += 1;
-            if workload.check(image).is_ok() {
-                unseen.push(at);
-            }
-        });
-    });
+    let (lost, unseen) = losses(workload.as_ref(), &request, image, |_| true);
     // Nobody looks at keys beyond a node's count, nor at what a free block holds.
     assert!(lost > 5000, "{lost} words were lost");
     println!("{} of {lost} losses were not seen", unseen.len());
@@ -102,9 +94,7 @@ fn pointers_remember_their_loads() {
 fn what_does_not_fit_is_refused() {
     let mut request = request_of_defaults(WorkloadConfig::default(), 8, 1000);
     request.end = Addr(64 << 20);
-    let Err(ConfigError::Inconsistent { key, value, why, .. }) = build(&request) else {
-        panic!("a warehouse of full size does not fit 64 MB")
-    };
+    let (key, value, why) = testing::refusal(build, &request);
     assert_eq!((key.as_str(), value.as_str()), ("tpcc.warehouses", "1"));
     assert!(why.contains("raise pm.capacity_bytes"), "{why}");
     assert!(build(&small(&request, "1")).is_ok(), "what would do, does");
@@ -288,26 +278,11 @@ fn each_consistency_condition_violates() {
 #[test]
 fn the_check_ends_on_any_word() {
     let (request, db, mut image) = used();
-    let (mut seen, mut tried) = (0, 0);
-    let mut at = request.start;
-    let words = |image: &Image, at: Addr| (image.load(at) != 0).then_some(at);
-    let mut all = Vec::new();
-    while at < request.start.plus(2 << 20) {
-        all.extend(words(&image, at));
-        at = at.plus(WORD_BYTES);
-    }
-    for at in all.into_iter().step_by(23) {
-        let old = image.load(at);
-        for value in [0, old ^ 1, old ^ 64, request.start.0, u64::MAX] {
-            if value != old {
-                image.store(at, value);
-                tried += 1;
-                seen += u32::from(check(&db, &image, last_date(&request)).is_err());
-            }
-        }
-        image.store(at, old);
-    }
-    println!("{seen} of {tried}");
+    let start = request.start.0;
+    let words = (start..start + (2 << 20)).step_by(8).filter(|&at| image.load(Addr(at)) != 0);
+    let words: Vec<u64> = words.step_by(23).collect();
+    let (seen, tried) = Check::of(&mut image, |image| check(&db, image, last_date(&request)))
+        .ends_on_any_word(words.into_iter(), &[start]);
     assert!(tried > 2000 && seen > tried * 8 / 10, "{seen} of {tried}");
 }
 

@@ -1,4 +1,4 @@
-//! What one thread of YCSB does next.
+//! Choice of the next operations of one thread of YCSB.
 //!
 //! Records are numbered in the order of their insertion; [`key`] spreads them. The population comes first, then each
 //! thread inserts the numbers that are its index modulo the number of threads. A thread is a client of YCSB, which
@@ -29,7 +29,7 @@ pub(super) enum Operation {
     Update(u64),
     /// Insert a record of this key, which is absent.
     Insert(u64),
-    /// Read up to so many records, from this key on.
+    /// Read up to the given number of records, from this key on.
     Scan(u64, u32),
     /// Read the record of this key, then write some of it.
     ReadModifyWrite(u64),
@@ -48,7 +48,7 @@ impl Operation {
     }
 }
 
-/// How records are drawn.
+/// Distribution of the requested records.
 #[derive(Clone, Debug)]
 enum Choice {
     /// From the population.
@@ -57,7 +57,7 @@ enum Choice {
     Latest(Zipf<f64>, f64),
 }
 
-/// A distribution of so many ranks (not 0).
+/// A Zipf distribution of `ranks` ranks (not 0).
 fn zipf(ranks: u64, theta: f64) -> Zipf<f64> {
     Zipf::new(ranks as f64, theta).expect("there is a record, and the skew is positive")
 }
@@ -123,7 +123,7 @@ impl Client {
         self.numbering.key(number * self.threads + self.thread)
     }
 
-    /// The key of a record that is there.
+    /// Draws the key of an existing record.
     fn requested(&mut self) -> u64 {
         let loaded = self.population * self.threads;
         match &self.choice {

@@ -46,16 +46,15 @@ use store::Store;
 
 use super::keyed::{self, Part};
 use super::layout::{Layout, Placed, Plan, Share, refusal};
-use super::locking::{self, STORE_STRIPES};
+use super::locking::STORE_STRIPES;
+use super::operations::{self, Operations};
 use super::structures::Arena;
 use super::{btree, costs, hash};
 use graven_base::config::ConfigError;
 use graven_base::memory::Image;
 use graven_base::{choice, section};
-use graven_machine::program::{Load, LockId, Program, Thread, spawn};
-use graven_machine::workload::{
-    BrokenInvariant, Extent, Request, Sharing, Workload, WorkloadConfig,
-};
+use graven_machine::program::{Load, LockId, Program, Thread};
+use graven_machine::workload::{Checked, Extent, Request, Sharing, Workload, WorkloadConfig};
 
 choice! {
     /// Which operations, and in what shares.
@@ -181,25 +180,16 @@ impl<S: Store> Workload for Ycsb<S> {
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let request = &self.plan.request;
         let part = &self.parts[0];
-        let operations = request.config.operations_per_transaction;
-        let threads = (thread, request.threads);
-        let mut run = Run {
+        let run = Run {
             store: part.structure,
             arena: *part.arena_of(thread),
-            threads,
+            threads: (thread, request.threads),
             client: Client::new(&self.own, request, thread, self.plan.population),
-            operations: Vec::with_capacity(operations as usize),
-            locks: Vec::new(),
         };
-        let transactions = request.transactions_of(thread);
-        spawn(move |thread| {
-            for _ in 0..transactions {
-                run.transaction(thread, operations);
-            }
-        })
+        operations::program(run, request, thread)
     }
 
-    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+    fn check(&self, image: &Image) -> Checked {
         keyed::check(&self.plan, &self.parts, image)
     }
 
@@ -208,44 +198,40 @@ impl<S: Store> Workload for Ycsb<S> {
     }
 }
 
-/// What a thread works with.
+/// State of a thread.
 struct Run<S> {
     store: S,
     arena: Arena,
     /// The thread, and how many there are.
     threads: (u32, u32),
     client: Client,
-    operations: Vec<Operation>,
-    locks: Vec<LockId>,
 }
 
-impl<S: Store> Run<S> {
-    fn transaction(&mut self, thread: &mut Thread<'_>, operations: u32) {
-        self.operations.clear();
-        self.locks.clear();
-        for _ in 0..operations {
-            thread.compute(self.client.instructions() + costs::HASH);
-            let operation = self.client.draw();
-            self.store.locks_of(self.threads, operation, &mut self.locks);
-            self.operations.push(operation);
-        }
-        let (store, arena) = (&self.store, &self.arena);
-        let operations = &self.operations;
-        locking::transaction(thread, &mut self.locks, |thread| {
-            for &operation in operations {
-                thread.compute(costs::OPERATION);
-                match operation {
-                    Operation::Read(key) => drop(store.get(thread, key)),
-                    Operation::Update(key) => drop(store.update(thread, key)),
-                    Operation::Insert(key) => drop(store.insert(thread, arena, key)),
-                    Operation::Scan(key, records) => store.scan(thread, key, records),
-                    Operation::ReadModifyWrite(key) => {
-                        store.get(thread, key);
-                        store.update(thread, key);
-                    }
-                }
+impl<S: Store> Operations for Run<S> {
+    type Operation = Operation;
+
+    fn draw(&mut self, thread: &mut Thread<'_>) -> Operation {
+        thread.compute(self.client.instructions() + costs::HASH);
+        self.client.draw()
+    }
+
+    fn lock(&self, _: &mut Thread<'_>, operation: Operation, locks: &mut Vec<LockId>) {
+        self.store.locks_of(self.threads, operation, locks);
+    }
+
+    #[inline(always)]
+    fn perform(&self, thread: &mut Thread<'_>, operation: Operation) {
+        let Run { store, arena, .. } = self;
+        match operation {
+            Operation::Read(key) => drop(store.get(thread, key)),
+            Operation::Update(key) => drop(store.update(thread, key)),
+            Operation::Insert(key) => drop(store.insert(thread, arena, key)),
+            Operation::Scan(key, records) => store.scan(thread, key, records),
+            Operation::ReadModifyWrite(key) => {
+                store.get(thread, key);
+                store.update(thread, key);
             }
-        });
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! What YCSB needs of a store that threads share: scans, and locks by which no transaction waits that need not.
+//! Interface of a store that threads of YCSB share: scans, and locks by which no transaction waits
+//! needlessly.
 //!
 //! **Hash table**: 1,024 stripes of buckets with a lock each, which covers chains, elements and counts of its keys. There are no
 //! scans.
@@ -15,7 +16,7 @@ use graven_machine::program::{LockId, Memory};
 
 /// A store that threads share.
 pub(super) trait Store: Keyed {
-    /// Adds the locks that `operation` needs, of a thread out of so many.
+    /// Adds the locks that `operation` needs, of a thread out of several.
     fn locks_of(&self, threads: (u32, u32), operation: Operation, locks: &mut Vec<LockId>);
 
     /// Reads up to `records` records in the order of their keys, from the first that is at least `key`.

@@ -115,12 +115,12 @@ impl Pattern {
     }
 }
 
-/// What is left of a word when its clean bytes are gone.
+/// Rest of a word when its clean bytes are gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
     /// The dirty bytes, the lowest in the lowest place.
     pub value: u64,
-    /// How many there are (0..=8).
+    /// Number of them (0..=8).
     pub bytes: u32,
 }
 
@@ -131,7 +131,7 @@ impl Input {
         Input { value: bytes::compress(word, dirty), bytes: bytes::count(dirty) }
     }
 
-    /// Whether it matches a pattern (which may yet be no gain).
+    /// Returns true if it matches a pattern (which may yet be no gain).
     pub fn matches(self, pattern: Pattern) -> bool {
         self.matching() >> pattern as u8 & 1 == 1
     }
@@ -188,7 +188,8 @@ pub fn raw_code(word: u64, dirty: u8) -> Code {
     Code::new(0, 0, bytes::compress(word, dirty), 8 * bytes::count(dirty))
 }
 
-/// Whether a word's dirty bytes have no pattern (are stored raw), and the coded size.
+/// Returns the coded size of a word, and true before it if its dirty bytes have no pattern (are
+/// stored raw).
 #[inline]
 pub fn size(word: u64, dirty: u8) -> (bool, u32) {
     let Choice { tag, bits } = Input::of(word, dirty).choice();

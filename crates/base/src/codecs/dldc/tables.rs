@@ -39,8 +39,8 @@ const fn choices() -> [[Choice; 256]; 16] {
     table
 }
 
-/// How the code of a pattern is made (the last: raw). The input is shifted down, then all of it is taken,
-/// or two bits of each byte, or four.
+/// Steps that make the code of a pattern (the last: raw). The input is shifted down, then all of it
+/// is taken, or two bits of each byte, or four.
 pub(super) struct Recipe {
     pub(super) tag: u8,
     pub(super) tag_bits: u8,

@@ -1,6 +1,6 @@
 //! Draining of a write queue: from the high watermark down to the low one.
 
-/// Whether the write queue drains.
+/// State of draining of the write queue.
 #[derive(Debug)]
 pub struct Drain {
     /// Occupancy at which draining begins.
@@ -17,7 +17,7 @@ impl Drain {
         Drain { high, low, active: false, begun: 0 }
     }
 
-    /// So many writes are queued.
+    /// Updates the state for `queued` queued writes.
     pub fn update(&mut self, queued: usize) {
         if queued >= self.high {
             self.begun += u64::from(!self.active);
@@ -27,12 +27,12 @@ impl Drain {
         }
     }
 
-    /// Whether writes are drained now.
+    /// Returns true if writes are drained now.
     pub fn is_active(&self) -> bool {
         self.active
     }
 
-    /// How often draining began.
+    /// Number of times that draining began.
     pub fn begun(&self) -> u64 {
         self.begun
     }

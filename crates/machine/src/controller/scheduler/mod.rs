@@ -1,4 +1,4 @@
-//! Which request a channel issues next.
+//! Choice of the request that a channel issues next.
 //!
 //! A policy is a file: it implements [`Policy`] over what it is shown ([`View`]), and has its case in [`of_policy`], so that
 //! the choice costs no indirect call. Policies share the rules that most of them are made of
@@ -41,10 +41,10 @@ impl Choice {
     }
 }
 
-/// What a policy keeps from one choice to the next.
+/// State that a policy keeps from one choice to the next.
 #[derive(Debug)]
 pub struct Kept {
-    /// Whether the write queue drains, where the policy lets it drain.
+    /// State of draining, where the policy drains the write queue.
     drain: Drain,
     /// The run has ended: what is queued goes whenever it can.
     ends: bool,
@@ -52,10 +52,11 @@ pub struct Kept {
 
 /// A rule of scheduling.
 pub trait Policy {
-    /// Whether reads and writes share the places of one queue, and take them in the order of their arrival.
+    /// True if reads and writes share the places of one queue, and take them in the order of their
+    /// arrival.
     const HAS_ONE_QUEUE: bool = false;
 
-    /// Whether no write is accepted while the write queue drains.
+    /// True if no write is accepted while the write queue drains.
     const REFUSES_WHILE_DRAINING: bool = false;
 
     /// The request that is issued now, if any can be. Called once per burst time at most.
@@ -79,7 +80,7 @@ pub struct Scheduler {
     kept: Kept,
 }
 
-/// What any of the policies does.
+/// Calls a method of the policy in use.
 macro_rules! of_policy {
     ($kind:expr, $policy:ident => $what:expr) => {
         match $kind {
@@ -126,25 +127,27 @@ impl Scheduler {
         of_policy!(self.kind, Of => Of::next_at(&self.kept, view))
     }
 
-    /// How often draining of the write queue began.
+    /// Number of times that draining of the write queue began.
     #[inline]
     pub fn drains(&self) -> u64 {
         self.kept.drain.begun()
     }
 
-    /// Whether reads and writes share the places of one queue, and take them in the order of their arrival.
+    /// Returns true if reads and writes share the places of one queue, and take them in the order
+    /// of their arrival.
     #[inline]
     pub fn has_one_queue(&self) -> bool {
         self.has_one_queue
     }
 
-    /// Whether writes are accepted now, if there is room.
+    /// Returns true if writes are accepted now, if there is room.
     #[inline]
     pub fn accepts_writes(&self) -> bool {
         !(self.refuses_while_draining && self.kept.drain.is_active())
     }
 
-    /// A request has been issued, and so many writes are queued now: a drain during which no write is accepted may be over.
+    /// Tells the policy that a request has been issued, which leaves `writes` queued writes: a
+    /// drain during which no write is accepted may be over.
     #[inline]
     pub fn issued(&mut self, writes: usize) {
         if self.refuses_while_draining {

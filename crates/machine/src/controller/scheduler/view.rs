@@ -1,4 +1,4 @@
-//! What a policy is shown of its channel, and the rules that policies share.
+//! View of a channel that a policy is shown, and the rules that policies share.
 
 use graven_base::time::{Cycle, NEVER};
 
@@ -22,7 +22,7 @@ pub struct View<'a> {
     pub banks: &'a Banks,
     /// The on-PM buffer, if there is one: writes go there, not to banks.
     pub buffer: Option<&'a PmBuffer>,
-    /// Whether write queues survive a power failure: then writes of a line are merged.
+    /// True if write queues survive a power failure: then writes of a line are merged.
     pub adr: bool,
     /// Accesses to an open row after which requests for other rows go first; 0: any number.
     pub row_hit_limit: u32,
@@ -30,7 +30,8 @@ pub struct View<'a> {
     pub age_limit: Cycle,
 }
 
-/// What decides between requests whose banks are free, the smallest first: the class, by its number, and the cycle of arrival.
+/// Order of requests whose banks are free, the smallest first: the class, by its number, and the
+/// cycle of arrival.
 pub type Rank = (u64, Cycle);
 
 impl View<'_> {
@@ -77,7 +78,8 @@ impl View<'_> {
         self.any_write(adversary, |lists, slot| self.write_may_go(lists, slot))
     }
 
-    /// Whether a write has a free bank, or a place in the on-PM buffer, and none of its line that goes before it.
+    /// Returns true if a write has a free bank, or a place in the on-PM buffer, and none of its
+    /// line goes before it.
     fn write_may_go(&self, lists: &Lists, slot: u32) -> bool {
         let Some(buffer) = self.buffer else {
             let free = self.banks.free() >> lists.get(slot).bank & 1 != 0;
@@ -87,8 +89,9 @@ impl View<'_> {
         has_place && (self.adr || !lists.has_older(slot))
     }
 
-    /// The oldest request that has waited for as long as any may, and can go now. `writes`: writes may wait no longer than that
-    /// either. They may where they are durable in the queue and it does not drain: nobody waits for them there.
+    /// Returns the oldest request that has waited for as long as any may, and can go now. `writes`:
+    /// writes may wait no longer than that either. They may wait longer where they are durable in
+    /// the queue and it does not drain: no thread waits for them then.
     #[inline]
     pub fn overdue(&self, writes: bool) -> Option<Choice> {
         // Mostly nothing is, which the oldest of each queue says.
@@ -131,8 +134,9 @@ impl View<'_> {
         if overdue_at <= self.now { self.next_write_at() } else { overdue_at }
     }
 
-    /// Of those that may go, an older one of their line goes before each: the oldest of all may, and the oldest of those of
-    /// which the buffer has the media line.
+    /// Returns the first write for the buffer. An older one of their line goes before each of those
+    /// that may go: the oldest of all may, and the oldest of those of which the buffer has the
+    /// media line.
     #[inline(always)]
     fn first_for_buffer(&self, buffer: &PmBuffer) -> Candidate {
         let lists = self.writes.lists();

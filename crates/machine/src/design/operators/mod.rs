@@ -1,6 +1,6 @@
-//! Mutation operators: changes for the worse that are made at the boundary between a design and the machine, without the
-//! design's help. So the laboratory can be measured on any design, also one from outside, and by mutants that nobody
-//! has written with the laboratory in mind.
+//! Mutation operators: changes for the worse that are made at the boundary between a design and the
+//! machine, without the design's help. So the laboratory can be measured on any design, also one
+//! from outside, and by mutants that were not written with the laboratory in mind.
 //!
 //! An operator is data with a text form, `NAME` or `NAME(ARGUMENT, …)`, which campaigns and litmus programs take where
 //! they take the name of a mutant. Which operators a design has a place for is seen in its runs ([`Profile`]).
@@ -26,7 +26,7 @@ use crate::request::WriteClass;
 pub use profile::Profile;
 pub(crate) use runtime::{Interference, variant};
 
-/// Which of a design's writes.
+/// Kinds of a design's writes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Site {
     /// Those that are reported as this variant of the design's type of writes.
@@ -37,7 +37,7 @@ pub enum Site {
     Eviction,
 }
 
-/// Where a thread may be made to wait.
+/// Hooks in which a thread may be made to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hook {
     /// At the beginning of a transaction.
@@ -48,7 +48,7 @@ pub enum Hook {
     End,
 }
 
-/// Which of several.
+/// Choice among several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Which {
     /// The first.
@@ -64,7 +64,7 @@ pub enum Which {
 /// A part of PM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Region {
-    /// Where programs keep their data.
+    /// The region of the programs' data.
     Home,
     /// The log region.
     Log,
@@ -92,19 +92,20 @@ pub enum Operator {
     ReportedEarly(String),
     /// They lack a word, if they have several.
     WithoutWord(Site, Which),
-    /// Of their word at this place (from 0, among those written) only so many low bits are there.
+    /// Keeps only the given number of low bits of the word at this place (from 0, among those
+    /// written).
     Truncated(Site, u8, u8),
     /// Threads are not made to wait until they are released.
     NoWait(Hook),
     /// The design sees in this byte of a store what was there before.
     StaleByte(u8),
-    /// It sees so many low bits of the numbers of transactions.
+    /// Shows the design this number of low bits of the numbers of transactions.
     NumberBits(u8),
-    /// Its software lacks instructions, of each piece of code.
+    /// Removes instructions from each piece of the design's code.
     WithoutInstruction(Instructions, Which),
     /// Batteries save less: these writes are lost.
     NotSaved(Which),
-    /// Of a non-volatile register only so many low bits survive.
+    /// Keeps only the given number of low bits of a non-volatile register.
     RegisterBits(u8, u8),
     /// Recovery does not write these words of a region.
     RecoverySkips(Region, Which),
@@ -112,7 +113,8 @@ pub enum Operator {
     RecoveryReversed,
     /// Recovery writes the log region before homes.
     RecoveryLogFirst,
-    /// Recovery sees only so many low bits of the word at this place of each line of the log region.
+    /// Shows recovery only the given number of low bits of the word at this place of each line of
+    /// the log region.
     RecoveryReads(u8, u8),
     /// Recovery sees zeroes in the last half of what the log region holds.
     RecoveryReadsHalf,
@@ -258,18 +260,18 @@ fn parse(text: &str) -> Option<Operator> {
     })
 }
 
-/// What a mutant is about: the classes by which kills are counted.
+/// Subject of a mutant: the classes by which kills are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MutationClass {
     /// The order of writes.
     Order,
-    /// What waits for what.
+    /// Order between writes and other events.
     Dependency,
     /// Widths of fields, and numbers that come round.
     Width,
-    /// Which words and bytes are written.
+    /// Words and bytes that are written.
     Mask,
-    /// What batteries save, and what recovery does.
+    /// Content that batteries save, and the work of recovery.
     Recovery,
 }
 
@@ -286,7 +288,7 @@ impl fmt::Display for MutationClass {
 }
 
 impl Operator {
-    /// What it is about.
+    /// Returns the class of the operator.
     pub fn class(&self) -> MutationClass {
         match self {
             Operator::Unordered(_) | Operator::OneTooEarly(_) | Operator::Exchanged(_) => {
@@ -310,7 +312,7 @@ impl Operator {
 }
 
 impl Which {
-    /// Whether item `at` of `count` is one.
+    /// Returns true if item `at` of `count` is chosen.
     pub(crate) fn is(self, at: usize, count: usize) -> bool {
         match self {
             Which::First => at == 0,
@@ -321,7 +323,7 @@ impl Which {
     }
 }
 
-/// So many low bits of a value.
+/// Returns `bits` low bits of a value.
 pub(crate) fn low_bits(value: u64, bits: u8) -> u64 {
     value & ((1 << bits) - 1)
 }

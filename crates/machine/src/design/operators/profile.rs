@@ -1,10 +1,10 @@
-//! What a design does at the boundary, and which operators that gives.
+//! Profile of a design at the boundary, and the operators that it gives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Hook, Instructions, Operator, Region, Site, Which};
 
-/// What is known of the writes of a site.
+/// Facts about the writes of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Writes {
     /// Some wait for others.
@@ -17,7 +17,7 @@ pub(crate) struct Writes {
     pub bits: [u8; 8],
 }
 
-/// What a design was seen to do at the boundary.
+/// Record of a design's actions at the boundary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     pub(crate) writes: BTreeMap<Site, Writes>,
@@ -34,7 +34,7 @@ pub struct Profile {
     pub(crate) log_bits: [u8; 8],
 }
 
-/// Widths to which a value of so many bits is cut: two bytes, and one bit less than it has.
+/// Widths to which a value of `bits` bits is cut: two bytes, and one bit less than it has.
 fn widths(bits: u8) -> impl Iterator<Item = u8> {
     let cuts = BTreeSet::from([16, bits.saturating_sub(1)]);
     cuts.into_iter().filter(move |&cut| cut > 0 && cut < bits)

@@ -1,4 +1,4 @@
-//! What an operator does to batteries, registers and recovery.
+//! Effects of an operator on batteries, registers and recovery.
 //!
 //! Recovery is a function of bytes and registers: it runs on changed bytes, or what it wrote is taken back and written in
 //! another way, as far as power lasts.
@@ -13,7 +13,7 @@ fn bits_of(value: u64) -> u8 {
 }
 
 impl Interference {
-    /// Batteries have saved what came after so many writes.
+    /// Undoes what batteries have saved after the given number of writes.
     pub fn saved(&mut self, image: &mut SurvivingImage, before: usize) {
         let saved = image.written()[before..].to_vec();
         match self.operator {
@@ -103,7 +103,7 @@ impl Interference {
         }
     }
 
-    /// What recovery wrote, in the way of the operator.
+    /// Changes the writes of recovery in the way of the operator.
     fn rewritten(
         &self,
         mut written: Vec<Written>,

@@ -32,7 +32,7 @@ impl Interference {
         Interference { operator: Some(operator), ..Interference::default() }
     }
 
-    /// What was seen.
+    /// Returns the profile.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
@@ -183,7 +183,7 @@ impl Interference {
         ignored.map(|at| self.ignored_waits.swap_remove(at)).is_none()
     }
 
-    /// What the design sees of a transaction.
+    /// Transaction as the design sees it.
     pub fn seen_transaction(&self, tx: Tx) -> Tx {
         match self.operator {
             Some(Operator::NumberBits(bits)) => Tx { number: low_bits(tx.number, bits), ..tx },
@@ -191,7 +191,7 @@ impl Interference {
         }
     }
 
-    /// What it sees of a store.
+    /// Store as the design sees it.
     #[cold]
     pub fn seen_store(&mut self, store: &Store) -> Store {
         let mut seen = Store { tx: self.seen_transaction(store.tx), ..*store };
@@ -206,7 +206,7 @@ impl Interference {
         seen
     }
 
-    /// Its software hands over a piece of code.
+    /// Changes a piece of code that the design's software hands over.
     #[cold]
     pub fn change_code(&mut self, code: &mut Code) {
         let kind = |instruction: &Instruction| match instruction {

@@ -32,9 +32,9 @@ use self::node::{KEYS_MAX, Node, copy};
 pub(super) use self::node::{LINK, SLOTS};
 use super::allocator::{Arena, Census, Class};
 use crate::costs;
-use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Load, Memory, Ptr};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 
 const ROOT: u64 = 0;
@@ -73,7 +73,7 @@ impl Index {
         Self { root }
     }
 
-    /// Where it is.
+    /// Address of the root.
     pub fn root(&self) -> Addr {
         self.root
     }
@@ -84,8 +84,9 @@ impl Index {
         elements / 6 + 16
     }
 
-    /// Nodes that inserting so many keys takes at most, one after the other and beyond all others, if there are
-    /// never more than `elements`: a node at the end splits once for each 8, on every level, and the root besides.
+    /// Nodes that inserting `keys` keys takes at most, one after the other and beyond all others,
+    /// if the index never has more than `elements`: a node at the end splits once for each 8, on
+    /// every level, and the root besides.
     pub fn nodes_of_run(elements: u64, keys: u64) -> u64 {
         let mut level = elements / KEYS_MIN;
         let mut levels = 1;
@@ -307,7 +308,7 @@ impl Index {
         assert!(present.is_none(), "key {key} of the index at {} is there", self.root);
     }
 
-    /// What `key` is mapped to, if it is present.
+    /// Value of `key`, if it is present.
     pub fn get<M: Load>(&self, m: &mut M, key: u64) -> Option<Ptr> {
         let leaf = self.leaf_of(m, key);
         let position = leaf.find(m, key).ok()?;
@@ -394,46 +395,35 @@ impl Index {
     /// The first violation, or what `visit` says. Ends on any image.
     pub fn walk(
         &self,
-        image: &Image,
-        census: &mut Census,
+        census: &mut Census<'_>,
         keys: Range<u64>,
-        visit: &mut dyn FnMut(&mut Census, u64, Addr) -> Result<(), BrokenInvariant>,
-    ) -> Result<(), BrokenInvariant> {
-        let root = Addr(image.load(self.field(ROOT).addr));
-        let mut walk = Walk { image, census, visit, count: 0, leaf_depth: None, last_leaf: None };
+        visit: &mut dyn FnMut(&mut Census<'_>, u64, Addr) -> Checked,
+    ) -> Checked {
+        let root = census.address(self.field(ROOT).addr);
+        let mut walk = Walk { census, visit, count: 0, leaf_depth: None, last_leaf: None };
         walk.subtree(root, (keys.start, keys.end), 0)?;
-        walk.end_of_leaves()?;
-        let (walked, stored) = (walk.count, image.load(self.field(COUNT).addr));
-        if walked != stored {
-            return Err(census.broken(format!("{walked} elements, but the count says {stored}")));
-        }
-        Ok(())
+        walk.follows(Addr(0))?;
+        let (walked, stored) = (walk.count, census.load(self.field(COUNT).addr));
+        census
+            .ensure(walked == stored, || format!("{walked} elements, but the count says {stored}"))
     }
 }
 
 /// A check under way.
-struct Walk<'a> {
-    image: &'a Image,
-    census: &'a mut Census,
-    visit: &'a mut dyn FnMut(&mut Census, u64, Addr) -> Result<(), BrokenInvariant>,
+struct Walk<'a, 'c> {
+    census: &'a mut Census<'c>,
+    visit: &'a mut dyn FnMut(&mut Census<'_>, u64, Addr) -> Checked,
     count: u64,
     leaf_depth: Option<u32>,
     last_leaf: Option<Addr>,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Checks the subtree at `at`, whose keys lie in `first..end`.
-    fn subtree(
-        &mut self,
-        at: Addr,
-        (first, end): (u64, u64),
-        depth: u32,
-    ) -> Result<(), BrokenInvariant> {
-        if depth > DEPTH_MAX {
-            return Err(self.census.broken(format!("node {at} is {depth} levels deep")));
-        }
+    fn subtree(&mut self, at: Addr, (first, end): (u64, u64), depth: u32) -> Checked {
+        self.census.ensure(depth <= DEPTH_MAX, || format!("node {at} is {depth} levels deep"))?;
         self.census.claim(at, NODE, "node")?;
-        let image = self.image;
+        let image = self.census.image();
         let word = |word: Ptr| image.load(word.addr);
         let meta = word(Ptr::known(at));
         let node = Node { at: Ptr::known(at), keys: meta / 2, is_leaf: meta % 2 == 1 };
@@ -442,19 +432,15 @@ impl Walk<'_> {
             (0, false) => 1,
             _ => KEYS_MIN,
         };
-        if !(fewest..=KEYS_MAX).contains(&node.keys) {
-            return Err(self
-                .census
-                .broken(format!("node {at} has {} keys, not {fewest}..={KEYS_MAX}", node.keys)));
-        }
+        self.census.ensure((fewest..=KEYS_MAX).contains(&node.keys), || {
+            format!("node {at} has {} keys, not {fewest}..={KEYS_MAX}", node.keys)
+        })?;
         let mut low = first;
         for i in 0..node.keys {
             let key = word(node.key(i));
-            if !(low..end).contains(&key) {
-                return Err(self.census.broken(format!(
-                    "key {i} of node {at} is out of order: {key} is not in {low}..{end}"
-                )));
-            }
+            self.census.ensure((low..end).contains(&key), || {
+                format!("key {i} of node {at} is out of order: {key} is not in {low}..{end}")
+            })?;
             low = key + 1;
         }
         if node.is_leaf {
@@ -469,19 +455,17 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn leaf(&mut self, node: &Node, depth: u32) -> Result<(), BrokenInvariant> {
+    fn leaf(&mut self, node: &Node, depth: u32) -> Checked {
         let at = node.at.addr;
         let level = *self.leaf_depth.get_or_insert(depth);
-        if level != depth {
-            return Err(self
-                .census
-                .broken(format!("leaf {at} is {depth} levels deep, the first leaf {level}")));
-        }
+        self.census.ensure(level == depth, || {
+            format!("leaf {at} is {depth} levels deep, the first leaf {level}")
+        })?;
         self.follows(at)?;
         self.last_leaf = Some(at);
         for i in 0..node.keys {
-            let key = self.image.load(node.key(i).addr);
-            let to = Addr(self.image.load(node.slot(i).addr));
+            let key = self.census.load(node.key(i).addr);
+            let to = self.census.address(node.slot(i).addr);
             self.count += 1;
             (self.visit)(self.census, key, to)?;
         }
@@ -489,17 +473,11 @@ impl Walk<'_> {
     }
 
     /// The leaf met last must be linked to `next` (0 at the end).
-    fn follows(&self, next: Addr) -> Result<(), BrokenInvariant> {
+    fn follows(&self, next: Addr) -> Checked {
         let Some(leaf) = self.last_leaf else { return Ok(()) };
-        let link = Addr(self.image.load(leaf.plus(LINK * WORD_BYTES)));
-        if link == next {
-            return Ok(());
-        }
-        Err(self.census.broken(format!("leaf {leaf} is linked to {link}, not to {next}")))
-    }
-
-    fn end_of_leaves(&self) -> Result<(), BrokenInvariant> {
-        self.follows(Addr(0))
+        let link = self.census.address(leaf.plus(LINK * WORD_BYTES));
+        let what = || format!("leaf {leaf} is linked to {link}, not to {next}");
+        self.census.ensure(link == next, what)
     }
 }
 

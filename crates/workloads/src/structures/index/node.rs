@@ -47,7 +47,7 @@ impl Node {
         if index == 0 { self.link() } else { self.slot(index - 1) }
     }
 
-    /// How many keys are below `key` (or at most `key`, if `or_equal`).
+    /// Number of keys below `key` (or at most `key`, if `or_equal`).
     pub(super) fn rank<M: Load>(&self, m: &mut M, key: u64, or_equal: bool) -> u64 {
         let (mut low, mut high) = (0, self.keys);
         while low < high {
@@ -63,7 +63,7 @@ impl Node {
         low
     }
 
-    /// The position of `key` in this leaf, if it is there.
+    /// Finds the position of `key` in this leaf, or the one where it would be inserted.
     pub(super) fn find<M: Load>(&self, m: &mut M, key: u64) -> Result<u64, u64> {
         let position = self.rank(m, key, false);
         if position < self.keys && m.load(self.key(position)) == key {

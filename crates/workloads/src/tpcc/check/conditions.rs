@@ -99,7 +99,7 @@ pub(in super::super) const CONDITIONS: [Condition; 12] = [
     },
 ];
 
-/// What else columns say that are derived from other rows.
+/// Checks the other columns that are derived from other rows.
 pub(in super::super) fn derived(facts: &Facts) -> Result<(), String> {
     customers(facts, |c| {
         agree(c.ytd_payment, c.history, || "C_YTD_PAYMENT and the sum of H_AMOUNT".into())?;

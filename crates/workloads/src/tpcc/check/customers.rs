@@ -5,17 +5,17 @@ use super::super::database::name_key;
 use super::super::payment::{NOTE_WORDS, note_of, within_data};
 use super::super::schema::{Row, customer, customer::*};
 use super::{Audit, CustomerFacts, column};
-use crate::structures::Census;
+use crate::structures::{Census, ensure};
 use graven_base::memory::{Addr, WORD_BYTES};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 impl Audit<'_> {
     /// Checks the customers of a district, and both indexes.
     pub(super) fn customers(
         &self,
-        census: &mut Census,
+        census: &mut Census<'_>,
         place: (u64, u64),
-    ) -> Result<Vec<CustomerFacts>, BrokenInvariant> {
+    ) -> Checked<Vec<CustomerFacts>> {
         let (db, each) = (self.db, u64::from(self.db.scale.customers_per_district));
         let indexes = db.indexes(place);
         let mut customers = Vec::with_capacity(each as usize);
@@ -34,15 +34,12 @@ impl Audit<'_> {
         expected.sort_unstable();
         let mut rest = expected.iter();
         let all = 0..name_key(u64::MAX >> 24, 0);
-        indexes.name.walk(self.image, census, all, &mut |census, key, at| {
-            if rest.next() == Some(&(key, at)) {
-                return Ok(());
-            }
-            Err(census.broken(format!("the names of {place:?} lead from {key:#x} to {at}")))
+        indexes.name.walk(census, all, &mut |census, key, at| {
+            census.ensure(rest.next() == Some(&(key, at)), || {
+                format!("the names of {place:?} lead from {key:#x} to {at}")
+            })
         })?;
-        if rest.next().is_some() {
-            return Err(census.broken(format!("customers of {place:?} have no name")));
-        }
+        census.ensure(rest.next().is_none(), || format!("customers of {place:?} have no name"))?;
         Ok(customers)
     }
 
@@ -91,16 +88,16 @@ impl Audit<'_> {
         if notes < written {
             return Ok(());
         }
-        if sum != facts.ytd_payment && is_bad {
-            let paid = facts.ytd_payment;
-            return Err(format!("its data tell of {sum} paid, C_YTD_PAYMENT of {paid}"));
-        }
+        let paid = facts.ytd_payment;
+        ensure(sum == paid || !is_bad, || {
+            format!("its data tell of {sum} paid, C_YTD_PAYMENT of {paid}")
+        })?;
         for i in notes * NOTE_WORDS..C_DATA.words() {
             let first = content.0[(C_DATA.at + i - notes * NOTE_WORDS) as usize];
             let (found, expected) = (word(i), first & within_data(i));
-            if found != expected {
-                return Err(format!("word {i} of its data is {found:#x}, not {expected:#x}"));
-            }
+            ensure(found == expected, || {
+                format!("word {i} of its data is {found:#x}, not {expected:#x}")
+            })?;
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use super::database::Database;
 use super::schema::{district::*, warehouse::*};
 use crate::structures::Census;
 use graven_base::memory::{Addr, Image, WORD_BYTES};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::{BrokenInvariant, Checked};
 
 /// An order as the tables have it.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub(super) struct CustomerFacts {
     pub(super) delivery_cnt: u64,
     pub(super) history: u64,
     pub(super) payments: u64,
-    /// What the delivered orders cost, and how many were delivered in the run.
+    /// Amount of the delivered orders, and the number of those delivered in the run.
     pub(super) delivered: u64,
     pub(super) deliveries: u64,
 }
@@ -71,7 +71,7 @@ pub(super) struct StockFacts {
     pub(super) ordered: [u64; 3],
 }
 
-/// What the rows add up to.
+/// Sums of the rows.
 pub(super) struct Facts {
     /// Orders of a district that were delivered in the beginning.
     pub(super) delivered: u64,
@@ -81,7 +81,7 @@ pub(super) struct Facts {
     pub(super) stock: Vec<StockFacts>,
 }
 
-/// What a check works with.
+/// Check under way.
 struct Audit<'a> {
     db: &'a Database,
     image: &'a Image,
@@ -96,7 +96,7 @@ fn column(image: &Image, row: Addr, column: super::schema::Column) -> u64 {
 ///
 /// # Errors
 /// The first violation.
-pub(super) fn check(db: &Database, image: &Image, last_date: u64) -> Result<(), BrokenInvariant> {
+pub(super) fn check(db: &Database, image: &Image, last_date: u64) -> Checked {
     let facts = facts(db, image, last_date)?;
     let broken = |what| BrokenInvariant { structure: "tpcc".into(), what };
     for (number, condition) in (1..).zip(CONDITIONS) {
@@ -110,11 +110,7 @@ pub(super) fn check(db: &Database, image: &Image, last_date: u64) -> Result<(), 
 ///
 /// # Errors
 /// The first violation.
-pub(super) fn facts(
-    db: &Database,
-    image: &Image,
-    last_date: u64,
-) -> Result<Facts, BrokenInvariant> {
+pub(super) fn facts(db: &Database, image: &Image, last_date: u64) -> Checked<Facts> {
     let mut census = Census::begin("tpcc".into(), image, &db.arenas)?;
     let audit = Audit { db, image, last_date };
     let mut facts = Facts {

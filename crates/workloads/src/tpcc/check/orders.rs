@@ -4,35 +4,31 @@ use super::super::content::LOAD_DATE;
 use super::super::database::{LINE, LINES_MAX, SMALL, customer_order_key, line_of_key};
 use super::super::schema::{Column, item::*, order::*, order_line::*, s_dist};
 use super::{Audit, DistrictFacts, OrderFacts, StockFacts, column};
-use crate::structures::{Census, Index};
+use crate::structures::{Census, Index, ensure};
 use graven_base::memory::{Addr, WORD_BYTES};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 impl Audit<'_> {
     fn initial_orders(&self) -> u64 {
         self.db.scale.orders_per_district.into()
     }
 
-    fn is_date_of_run(&self, date: u64) -> bool {
+    pub(super) fn is_date_of_run(&self, date: u64) -> bool {
         (LOAD_DATE + 1..=self.last_date).contains(&date)
     }
 
     /// Each row, by its number, and each by its customer.
-    pub(super) fn orders(
-        &self,
-        census: &mut Census,
-        district: &mut DistrictFacts,
-    ) -> Result<(), BrokenInvariant> {
+    pub(super) fn orders(&self, census: &mut Census<'_>, district: &mut DistrictFacts) -> Checked {
         let (place, indexes) = (district.place, self.db.indexes(district.place));
         let customers = self.db.content.customers_in_order(place);
         let orders = &mut district.orders;
         let all = 1..Index::KEY_LIMIT;
-        indexes.order.walk(self.image, census, all, &mut |census, o, at| {
+        indexes.order.walk(census, all, &mut |census, o, at| {
             census.claim(at, SMALL, "order")?;
             let broken = |what| census.broken(format!("order {o} of {place:?}: {what}"));
-            if o != orders.len() as u64 + 1 {
-                return Err(broken(format!("it comes after {}", orders.len())));
-            }
+            let before = orders.len();
+            let in_order = ensure(o == before as u64 + 1, || format!("it comes after {before}"));
+            in_order.map_err(broken)?;
             orders.push(self.order(place, o, at, &customers).map_err(broken)?);
             Ok(())
         })?;
@@ -44,17 +40,12 @@ impl Audit<'_> {
         expected.sort_unstable();
         let mut rest = expected.iter();
         let all = 0..Index::KEY_LIMIT;
-        indexes.customer_order.walk(self.image, census, all, &mut |census, key, at| {
-            if rest.next() == Some(&(key, at)) {
-                return Ok(());
-            }
-            let what = format!("the orders by customer of {place:?} lead from {key:#x} to {at}");
-            Err(census.broken(what))
+        indexes.customer_order.walk(census, all, &mut |census, key, at| {
+            census.ensure(rest.next() == Some(&(key, at)), || {
+                format!("the orders by customer of {place:?} lead from {key:#x} to {at}")
+            })
         })?;
-        if rest.next().is_some() {
-            return Err(census.broken(format!("orders of {place:?} have no customer")));
-        }
-        Ok(())
+        census.ensure(rest.next().is_none(), || format!("orders of {place:?} have no customer"))
     }
 
     fn order(
@@ -73,19 +64,15 @@ impl Audit<'_> {
             self.same(at, &self.db.content.order(place, o, first), but)?;
         } else {
             let key = (get(O_W_ID), get(O_D_ID), get(O_ID));
-            if key != (place.0, place.1, o) {
-                return Err(format!("the row at {at} is that of {key:?}"));
-            }
-            if !(1..=customers.len() as u64).contains(&customer) {
-                return Err(format!("it is of customer {customer}"));
-            }
-            if !self.is_date_of_run(get(O_ENTRY_D)) {
-                return Err(format!("it is of {}", get(O_ENTRY_D)));
-            }
+            let is_own = key == (place.0, place.1, o);
+            ensure(is_own, || format!("the row at {at} is that of {key:?}"))?;
+            let is_customer = (1..=customers.len() as u64).contains(&customer);
+            ensure(is_customer, || format!("it is of customer {customer}"))?;
+            let date = get(O_ENTRY_D);
+            ensure(self.is_date_of_run(date), || format!("it is of {date}"))?;
         }
-        if carrier > 10 || !(5..=LINES_MAX).contains(&ol_cnt) || get(O_ALL_LOCAL) > 1 {
-            return Err(format!("it has carrier {carrier}, and {ol_cnt} lines"));
-        }
+        let is_sound = carrier <= 10 && (5..=LINES_MAX).contains(&ol_cnt) && get(O_ALL_LOCAL) <= 1;
+        ensure(is_sound, || format!("it has carrier {carrier}, and {ol_cnt} lines"))?;
         Ok(OrderFacts {
             at,
             customer,
@@ -102,14 +89,14 @@ impl Audit<'_> {
 
     pub(super) fn lines(
         &self,
-        census: &mut Census,
+        census: &mut Census<'_>,
         district: &mut DistrictFacts,
         stock: &mut [StockFacts],
-    ) -> Result<(), BrokenInvariant> {
+    ) -> Checked {
         let place = district.place;
         let index = self.db.indexes(place).line;
         let all = 0..Index::KEY_LIMIT;
-        index.walk(self.image, census, all, &mut |census, key, at| {
+        index.walk(census, all, &mut |census, key, at| {
             census.claim(at, LINE, "order-line")?;
             let (o, number) = line_of_key(key);
             let broken =
@@ -117,17 +104,14 @@ impl Audit<'_> {
             let order = district.orders.get_mut(o.wrapping_sub(1) as usize);
             let order = order.ok_or_else(|| broken("there is no such order".into()))?;
             order.lines += 1;
-            if number != order.lines {
-                return Err(broken(format!("it is the order's line {}", order.lines)));
-            }
+            let lines = order.lines;
+            ensure(number == lines, || format!("it is the order's line {lines}"))
+                .map_err(broken)?;
             let line = self.line(place, (o, number), at, stock).map_err(broken)?;
             let (delivery, amount, is_remote) = line;
-            if order.lines > 1 && order.delivery != delivery {
-                return Err(broken(format!(
-                    "it is delivered on {delivery}, not {}",
-                    order.delivery
-                )));
-            }
+            let others = if lines > 1 { order.delivery } else { delivery };
+            let what = || format!("it is delivered on {delivery}, not {others}");
+            ensure(others == delivery, what).map_err(broken)?;
             order.delivery = delivery;
             order.delivered += u64::from(delivery != 0);
             order.amount = order.amount.wrapping_add(amount);
@@ -147,36 +131,32 @@ impl Audit<'_> {
         let get = |of| column(self.image, at, of);
         let (delivery, amount) = (get(OL_DELIVERY_D), get(OL_AMOUNT));
         let was_delivered = o <= self.db.content.delivered();
-        if delivery != 0 && !was_delivered && !self.is_date_of_run(delivery) {
-            return Err(format!("it is delivered on {delivery}"));
-        }
+        let is_date = delivery == 0 || was_delivered || self.is_date_of_run(delivery);
+        ensure(is_date, || format!("it is delivered on {delivery}"))?;
         if o <= self.initial_orders() {
             let but = if was_delivered { &[][..] } else { &[OL_DELIVERY_D] };
             self.same(at, &self.db.content.order_line(place, (o, number)), but)?;
             return Ok((delivery, amount, false));
         }
         let key = [OL_W_ID, OL_D_ID, OL_O_ID, OL_NUMBER].map(get);
-        if key != [place.0, place.1, o, number] {
-            return Err(format!("the row at {at} is that of {key:?}"));
-        }
+        let is_own = key == [place.0, place.1, o, number];
+        ensure(is_own, || format!("the row at {at} is that of {key:?}"))?;
         let [i, supply, quantity] = [OL_I_ID, OL_SUPPLY_W_ID, OL_QUANTITY].map(get);
         let scale = &self.db.scale;
         let is_item = (1..=scale.items.into()).contains(&i);
         let is_supply = (1..=scale.warehouses.into()).contains(&supply);
-        if !is_item || !is_supply || !(1..=10).contains(&quantity) {
-            return Err(format!("it is of {quantity} of item {i} from warehouse {supply}"));
-        }
+        ensure(is_item && is_supply && (1..=10).contains(&quantity), || {
+            format!("it is of {quantity} of item {i} from warehouse {supply}")
+        })?;
         let price = column(self.image, self.db.item_row(i), I_PRICE);
-        if amount != quantity * price {
-            return Err(format!("{quantity} of {price} do not cost {amount}"));
-        }
+        let what = || format!("{quantity} of {price} do not cost {amount}");
+        ensure(amount == quantity * price, what)?;
         let text = |row: Addr, of: Column| {
             [0, 1, 2].map(|word| self.image.load(row.plus((of.at + word) * WORD_BYTES)))
         };
         let info = text(self.db.stock_row(supply, i), s_dist(place.1));
-        if text(at, OL_DIST_INFO) != info {
-            return Err("its information is not that of the stock".into());
-        }
+        let what = || "its information is not that of the stock".into();
+        ensure(text(at, OL_DIST_INFO) == info, what)?;
         let stock = &mut stock[self.db.stock_number(supply, i) as usize];
         let is_remote = supply != place.0;
         let more = [quantity, 1, u64::from(is_remote)];
@@ -186,13 +166,13 @@ impl Audit<'_> {
 
     pub(super) fn new_orders(
         &self,
-        census: &mut Census,
+        census: &mut Census<'_>,
         district: &mut DistrictFacts,
-    ) -> Result<(), BrokenInvariant> {
+    ) -> Checked {
         let place = district.place;
         let index = self.db.indexes(place).new_order;
         let all = 1..Index::KEY_LIMIT;
-        index.walk(self.image, census, all, &mut |census, o, at| {
+        index.walk(census, all, &mut |census, o, at| {
             census.claim(at, SMALL, "new-order")?;
             let sound = self.same(at, &self.db.new_order_row(place, o), &[]);
             sound.map_err(|what| census.broken(format!("new-order {o} of {place:?}: {what}")))?;
@@ -201,18 +181,14 @@ impl Audit<'_> {
         })
     }
 
-    /// What was delivered, by customer; and whether all lines of an order are as local as it says.
-    pub(super) fn deliveries(
-        &self,
-        census: &Census,
-        district: &mut DistrictFacts,
-    ) -> Result<(), BrokenInvariant> {
+    /// Adds up deliveries by customer, and checks that all lines of an order are as local as it
+    /// says.
+    pub(super) fn deliveries(&self, census: &Census<'_>, district: &mut DistrictFacts) -> Checked {
         let place = district.place;
         for (o, order) in (1..).zip(&district.orders) {
-            if order.all_local != (order.remote == 0) {
-                let what = format!("order {o} of {place:?} has {} remote lines", order.remote);
-                return Err(census.broken(what));
-            }
+            let remote = order.remote;
+            let what = || format!("order {o} of {place:?} has {remote} remote lines");
+            census.ensure(order.all_local == (remote == 0), what)?;
             let customer = &mut district.customers[order.customer as usize - 1];
             if order.delivered > 0 {
                 customer.delivered = customer.delivered.wrapping_add(order.amount);

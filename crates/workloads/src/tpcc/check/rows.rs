@@ -1,12 +1,11 @@
 //! Rows that are there from the beginning, and the history.
 
-use super::super::content::LOAD_DATE;
 use super::super::payment::history_data;
 use super::super::schema::{Column, Row, district::*, history::*, stock::*, warehouse::*};
 use super::{Audit, Facts, column};
-use crate::structures::{Census, Index};
+use crate::structures::{Census, Index, ensure};
 use graven_base::memory::{Addr, Image, WORD_BYTES};
-use graven_machine::workload::BrokenInvariant;
+use graven_machine::workload::Checked;
 
 /// A name of a warehouse or district.
 fn name(image: &Image, row: Addr, of: Column) -> [u8; 16] {
@@ -26,9 +25,9 @@ impl Audit<'_> {
         for (i, &expected) in (0..).zip(&expected.0) {
             let found = self.image.load(at.plus(i * WORD_BYTES));
             let may_differ = || but.iter().any(|column| (column.at..column.end()).contains(&i));
-            if found != expected && !may_differ() {
-                return Err(format!("word {i} at {at} is {found:#x}, not {expected:#x}"));
-            }
+            ensure(found == expected || may_differ(), || {
+                format!("word {i} at {at} is {found:#x}, not {expected:#x}")
+            })?;
         }
         Ok(())
     }
@@ -36,28 +35,26 @@ impl Audit<'_> {
     /// The index leads from each number from 1 to `rows` to its row.
     pub(super) fn numbered(
         &self,
-        census: &mut Census,
+        census: &mut Census<'_>,
         index: Index,
         rows: u64,
         row: impl Fn(u64) -> Addr,
-    ) -> Result<(), BrokenInvariant> {
+    ) -> Checked {
         let mut next = 1;
-        index.walk(self.image, census, 1..rows + 1, &mut |census, number, at| {
-            if number != next || at != row(number) {
-                let what = format!("the index at {} leads from {number} to {at}", index.root());
-                return Err(census.broken(what));
-            }
+        index.walk(census, 1..rows + 1, &mut |census, number, at| {
+            census.ensure(number == next && at == row(number), || {
+                format!("the index at {} leads from {number} to {at}", index.root())
+            })?;
             next += 1;
             Ok(())
         })?;
-        if next != rows + 1 {
-            let what = format!("the index at {} has {} keys, not {rows}", index.root(), next - 1);
-            return Err(census.broken(what));
-        }
-        Ok(())
+        let found = next - 1;
+        census.ensure(found == rows, || {
+            format!("the index at {} has {found} keys, not {rows}", index.root())
+        })
     }
 
-    pub(super) fn items(&self, census: &mut Census) -> Result<(), BrokenInvariant> {
+    pub(super) fn items(&self, census: &mut Census<'_>) -> Checked {
         let (db, items) = (self.db, u64::from(self.db.scale.items));
         for i in 1..=items {
             let sound = self.same(db.item_row(i), &db.content.item(i), &[]);
@@ -66,12 +63,7 @@ impl Audit<'_> {
         self.numbered(census, db.item_index(), items, |i| db.item_row(i))
     }
 
-    pub(super) fn stock(
-        &self,
-        census: &mut Census,
-        w: u64,
-        facts: &mut Facts,
-    ) -> Result<(), BrokenInvariant> {
+    pub(super) fn stock(&self, census: &mut Census<'_>, w: u64, facts: &mut Facts) -> Checked {
         let (db, items) = (self.db, u64::from(self.db.scale.items));
         let counts = [S_YTD, S_ORDER_CNT, S_REMOTE_CNT];
         let [ytd, orders, remote] = counts;
@@ -88,11 +80,7 @@ impl Audit<'_> {
     }
 
     /// Each row is the first payment of a customer, or one of the run.
-    pub(super) fn history(
-        &self,
-        census: &Census,
-        facts: &mut Facts,
-    ) -> Result<(), BrokenInvariant> {
+    pub(super) fn history(&self, census: &Census<'_>, facts: &mut Facts) -> Checked {
         let broken = |what: String| census.broken(what);
         let (last, threads) = self.db.histories.split_last().expect("one more than threads");
         let each = u64::from(self.db.scale.customers_per_district);
@@ -116,28 +104,26 @@ impl Audit<'_> {
     fn payment(&self, row: Addr) -> Result<(), String> {
         let get = |of| column(self.image, row, of);
         let (date, amount) = (get(H_DATE), get(H_AMOUNT));
-        if !(LOAD_DATE + 1..=self.last_date).contains(&date) || !(100..=500_000).contains(&amount) {
-            return Err(format!("the payment at {row} is of {amount}, on {date}"));
-        }
+        let is_payment = self.is_date_of_run(date) && (100..=500_000).contains(&amount);
+        ensure(is_payment, || format!("the payment at {row} is of {amount}, on {date}"))?;
         let place = self.place(row, H_W_ID, H_D_ID)?;
         let warehouse = name(self.image, self.db.warehouse(place.0).addr, W_NAME);
         let district = name(self.image, self.db.district(place).addr, D_NAME);
         let mut data = [0; 24];
         self.image.read_bytes(row.plus(H_DATA.at * WORD_BYTES), &mut data);
-        if data != history_data([warehouse, district]) {
-            return Err(format!("the payment at {row} names another warehouse or district"));
-        }
-        Ok(())
+        ensure(data == history_data([warehouse, district]), || {
+            format!("the payment at {row} names another warehouse or district")
+        })
     }
 
     /// The warehouse and district of a row, if there are such.
     fn place(&self, row: Addr, w: Column, d: Column) -> Result<(u64, u64), String> {
         let (w, d) = (column(self.image, row, w), column(self.image, row, d));
         let scale = &self.db.scale;
-        if !(1..=scale.warehouses.into()).contains(&w) || !(1..=scale.districts.into()).contains(&d)
-        {
-            return Err(format!("the row at {row} is of district {d} of warehouse {w}"));
-        }
+        let is_warehouse = (1..=scale.warehouses.into()).contains(&w);
+        ensure(is_warehouse && (1..=scale.districts.into()).contains(&d), || {
+            format!("the row at {row} is of district {d} of warehouse {w}")
+        })?;
         Ok((w, d))
     }
 
