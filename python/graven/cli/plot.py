@@ -16,8 +16,8 @@ from graven.basics.folders import REPRODUCED
 from graven.cli import completions, options
 from graven.cli.files import Writers, Written
 from graven.cli.terminal import note, refusing
-from graven.drawing.figures.comparisons import RELATIVE, Asked, Chart, chart
-from graven.drawing.figures.picture import checked, save, tables
+from graven.drawing.figures.comparisons import RELATIVE, Asked, chart
+from graven.drawing.figures.picture import Chart, checked, save, tables
 from graven.drawing.figures.style import THEMES, WIDTHS, Look
 from graven.drawing.scales import AUTO, SCALES
 from graven.engine.machine import DEFAULT, Machine
@@ -368,7 +368,6 @@ def of_paper(
     `graven reproduce --list` has papers and figures.
     """
     from graven.drawing.figures.rows import Pairs
-    from graven.drawing.pages.paper import pair_chart
     from graven.papers.files import paper
     from graven.papers.plan import READINGS, Wanted
     from graven.papers.reproduction import collect, needed
@@ -385,10 +384,10 @@ def of_paper(
     def made() -> Chart:
         store = _whole(results, needed([wanted]), maker)
         item = collect(wanted, store)
-        pairs = pair_chart(found.figures[figure], verdicts(item))
+        pairs = Pairs.of(found.figures[figure], verdicts(item))
         if pairs is None:
             raise ConfigError(f"{found.name} prints no number about {figure} that is a ratio")
-        return Pairs(pairs.pairs)
+        return pairs
 
     return _draw(made, outs, _look(width, theme, style))
 
@@ -408,7 +407,6 @@ def of_claim(
 ) -> int:
     """Draw what moves a claim, as `graven explain` found it: readings and open keys."""
     from graven.drawing.figures.rows import Sensitivities
-    from graven.drawing.pages.tornado import Tornado
     from graven.papers.files import claim_of
     from graven.papers.plan import jobs_of
     from graven.papers.reproduction import by_digest
@@ -420,10 +418,10 @@ def of_claim(
     def made() -> Chart:
         jobs = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick)))
         store = _whole(results, jobs, maker)
-        drawn = Tornado.of(sensitivity(claim, paper, store, quick=quick))
-        if not drawn.rows:
+        drawn = Sensitivities.of(sensitivity(claim, paper, store, quick=quick))
+        if drawn is None:
             raise ConfigError(f"nothing that was tried moves {claim.id} by a factor")
-        return Sensitivities(drawn.rows, drawn.printed)
+        return drawn
 
     return _draw(made, outs, _look(width, theme, style))
 

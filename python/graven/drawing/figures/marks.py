@@ -17,13 +17,19 @@ from matplotlib.ticker import FixedLocator, Formatter, MaxNLocator, NullLocator
 
 from graven.basics.numbers import Scale, steps
 from graven.drawing.figures.picture import Picture
-from graven.drawing.figures.style import settings
+from graven.drawing.figures.style import PRINTED, Look, settings
 
 SMALL = 5.0
 """The size of the line that says what a picture was made with, in points."""
 
-UNSAFE_MARK = "†"
-UNSAFE_NOTE = f"{UNSAFE_MARK} loses data at a power failure"
+
+def printed_mark(look: Look, places: Sequence[tuple[float, float]] = ()) -> Line2D:
+    """Returns the diamonds of numbers that a paper prints, at places in axes."""
+    return Line2D(
+        [x for x, _ in places], [y for _, y in places], color=PRINTED[look.theme], marker="D",
+        ms=6.0 if look.in_page else 3.6, markerfacecolor=look.colours.page, markeredgewidth=1.0,
+        ls="none", zorder=4,
+    )  # fmt: skip
 
 
 def text_size(name: str) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -32,6 +33,30 @@ DESCRIBED = {"pdf": "Subject", "svg": "Description", "png": "Description"}
 Rows: TypeAlias = Sequence[Mapping[str, Value]]
 
 
+class Chart(Protocol):
+    """Something that can be drawn."""
+
+    @property
+    def rows(self) -> Rows:
+        """Drawn data, as flat rows."""
+
+    def draw(self, look: Look) -> Picture:
+        """Returns the picture."""
+
+
+@dataclass(frozen=True)
+class Tip:
+    """Text that a part of a picture shows when a reader points at it.
+
+    Attributes:
+        text: The text.
+        simulation: Place of the simulation that the part shows in the report's list.
+    """
+
+    text: str
+    simulation: int | None = None
+
+
 class Picture(views.Picture, Figure):
     """A figure of matplotlib, which can be changed as any other.
 
@@ -39,6 +64,7 @@ class Picture(views.Picture, Figure):
         rows: The data that are drawn, as flat rows.
         look: How it looks; it applies as the picture is saved, too.
         made_with: What the numbers were made with; it is in the metadata of files.
+        tips: Tips of parts, by their names in SVG (`Artist.set_gid`).
     """
 
     def __init__(
@@ -55,6 +81,7 @@ class Picture(views.Picture, Figure):
         self.rows = rows
         self.look = look
         self.made_with = made_with
+        self.tips: dict[str, Tip] = {}
 
     def savefig(self, fname: Any, **how: Any) -> None:  # noqa: ANN401 - as matplotlib has it
         """As of any figure, in its own look and without a date.
@@ -83,11 +110,6 @@ class Picture(views.Picture, Figure):
 
     def _repr_svg_(self) -> str:
         return self.encoded("svg").decode()
-
-
-def said_in(rows: Rows, made_with: str) -> Rows:
-    """Rows that say what they were made with, each."""
-    return [{**row, "made with": made_with} for row in rows] if made_with else rows
 
 
 def save(picture: Picture, paths: views.Paths) -> list[Path]:

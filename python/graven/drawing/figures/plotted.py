@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graven.drawing.figures.comparisons import Chart
-    from graven.drawing.figures.picture import Picture
+    from graven.drawing.figures.picture import Chart, Picture
 
 
 class Plotted:

@@ -92,12 +92,20 @@ class Look:
         size: Of its text, in points.
         theme: `light` or `dark`.
         style: A style of the user's that applies on top, as `matplotlib.style.use` takes it.
+        in_page: True for pictures in HTML pages: bars carry names, values and tips there, and only
+            Graven's settings apply.
     """
 
     width: float = WIDTHS["column"]
     size: float = SIZES["column"]
     theme: str = "light"
     style: object = None
+    in_page: bool = False
+
+    @staticmethod
+    def in_page_of(width: float) -> Look:
+        """Returns the look of a picture in a page, `width` CSS pixels wide."""
+        return Look(width / 72.0, 12.0, in_page=True)
 
     @staticmethod
     def of(width: str | float = "column", theme: str = "light", style: object = None) -> Look:
@@ -137,6 +145,13 @@ class Look:
         """The width in points."""
         return 72.0 * self.width
 
+    def height(self, column: float, text: float) -> float:
+        """Returns a height in points: `column` of pictures one column wide, `text` of wider ones.
+
+        Pictures in pages are 2.4 times as high as wide ones.
+        """
+        return 2.4 * text if self.in_page else column if self.width < 5 else text
+
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Draws and saves like this; what the user has set differently stays.
@@ -146,7 +161,8 @@ class Look:
         """
         with mpl.rc_context():
             now, plain = settings(), cast("dict[str, Any]", mpl.rcParamsDefault)
-            now |= {k: value for k, value in self._settings().items() if now[k] == plain[k]}
+            own = self._settings()
+            now |= {k: own[k] for k in own if self.in_page or now[k] == plain[k]}
             self._use_style()
             yield
 
@@ -165,6 +181,12 @@ class Look:
 
     def _settings(self) -> dict[str, Any]:
         theme, small = self.colours, self.size - 0.5
+        page = {
+            "lines.linewidth": 1.8,
+            "lines.markersize": 5.5,
+            "hatch.linewidth": 1.2,
+            "figure.constrained_layout.h_pad": 0.08,
+        }
         return {
             "font.family": ["sans-serif"],
             "font.size": self.size,
@@ -213,6 +235,7 @@ class Look:
             "savefig.dpi": 300,
             "figure.constrained_layout.h_pad": 0.03,
             "figure.constrained_layout.w_pad": 0.03,
+            **(page if self.in_page else {}),
         }
 
     def marked(self, designs: Sequence[str], unsafe: Collection[str] = ()) -> dict[str, Marked]:

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from graven.basics.numbers import Value, scaled
-from graven.drawing.pages.simulation import changed_of, facts_of, shown
+from graven.basics.numbers import Value, exact, scaled
+from graven.drawing.pages.simulation import changed_of, facts_of
 from graven.results.comparison import Comparison
 from graven.results.headings import Headings
 from graven.results.record import Record
@@ -115,8 +115,8 @@ def packed(records: Sequence[Record]) -> str:
         groups = []
         for title, rows in Headings.of(counted, design=record.simulated).groups.items():
             cells: list[int | str] = []
-            for item in (shown(*row) for row in rows):
-                cells += [statistics.place(item.name, item.unit, item.description), item.value]
+            for item, value in rows:
+                cells += [statistics.place(item.name, item.unit, item.description), exact(value)]
             groups.append([headings.place(title), cells])
         changed: list[int | str] = []
         for setting in changed_of(record):
