@@ -36,6 +36,11 @@ class Change:
     right: float
 
     @property
+    def place(self) -> str:
+        """The simulation without its design."""
+        return self.simulation.removeprefix(f"{self.design} on ")
+
+    @property
     def factor(self) -> float | None:
         """The other over the one; `None` if that is nothing."""
         return self.right / self.left if self.left else None

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from graven.api.loading import varying
 from graven.basics.numbers import Value, ratio, scaled
-from graven.drawing.figures.comparisons import RELATIVE, Asked, Chart, chart
-from graven.drawing.figures.picture import table
-from graven.drawing.pages.page import Cell, NumberTable, TableRow
+from graven.drawing.figures.comparisons import RELATIVE, Asked, chart
+from graven.drawing.figures.picture import Chart, table
+from graven.drawing.pages.page import Cell, NumberTable
 from graven.engine.catalogue import catalogue
 from graven.results.command_line import compare_command
 from graven.results.comparison import Comparison
@@ -160,10 +160,10 @@ def tables_of(drawn: Chart) -> list[NumberTable]:
     found = []
     for caption, designs in panels.items():
         columns = list(dict.fromkeys(name for cells in designs.values() for name in cells))
-        rows = [
-            TableRow(design, [Cell(show(_number(cells.get(name)))) for name in columns])
+        rows = {
+            design: [Cell(show(_number(cells.get(name)))) for name in columns]
             for design, cells in designs.items()
-        ]
+        }
         title = f"{caption}, {unit}" if caption else unit
         found.append(NumberTable(title, columns, rows))
     return found
