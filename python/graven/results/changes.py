@@ -1,4 +1,4 @@
-"""What changed between two sets of results: the same simulations before and after something."""
+"""Changes between two sets of results: the same simulations before and after something."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Change:
 
     @property
     def size(self) -> float:
-        """How much it changes, up or down alike: 0 if it does not."""
+        """Size of the change, up or down alike: 0 if there is none."""
         factor = self.factor
         if factor is None or factor <= 0.0:
             return 0.0 if self.left == self.right else math.inf
@@ -55,7 +55,7 @@ class Change:
 
     @property
     def is_better(self) -> bool | None:
-        """Whether the other is better; `None` if they are alike."""
+        """True if the other is better; `None` if they are alike."""
         if self.left == self.right:
             return None
         return (self.right > self.left) == self.metric.higher_is_better
@@ -104,7 +104,7 @@ class Changes:
         metrics: Sequence[Metric],
         least_percent: float = 0.0,
     ) -> Changes:
-        """What changed from the one set to the other."""
+        """Compares two sets, simulation by simulation."""
         before, after = _by_place(left.records), _by_place(right.records)
         both = [place for place in before if place in after]
         keys: dict[tuple[str, str, Value, Value], int] = {}

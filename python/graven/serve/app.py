@@ -59,7 +59,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-"""What every answer says."""
+"""Headers of every answer."""
 
 METHODS = ("GET", "HEAD")
 
@@ -70,7 +70,7 @@ NEWEST = 12
 """Results that the overview shows."""
 
 FILTERS = ("kind", "design", "workload", "machine", "build")
-"""What the list of results can be narrowed by."""
+"""Fields that narrow the list of results."""
 
 LONGEST_ADDRESS = 1 << 15
 """Characters of an address; longer ones are refused."""
@@ -178,7 +178,7 @@ class Explorer:
     # ---- pages -----------------------------------------------------------------------------
 
     def overview(self, request: Request) -> Response:
-        """What is in the store."""
+        """Shows the numbers of results, and the newest."""
         check_names(request.args, ())
         entries = self.stock.every.entries
         count = self.stock.every.counts

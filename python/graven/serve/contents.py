@@ -1,4 +1,4 @@
-"""What a store has: a line for each result, kept up as writers add some."""
+"""Contents of a store: a line for each result, kept up as writers add some."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from graven.store.keeper import SIMULATION, build
 from graven.store.store import REFRESH_SECONDS, Warn
 
 CACHED = 1024
-"""So many records are held once they have been read: a record is 60 KB."""
+"""Number of records that are held once they have been read: a record is 60 KB."""
 
 
 class Entry(NamedTuple):
@@ -64,7 +64,7 @@ fourth, which are left out."""
 
 
 def run_of(entry: Entry) -> Run:
-    """What was run, on a machine and with a build."""
+    """Returns what a result is of, besides the machine and the build."""
     size = (entry.transactions, entry.threads)
     return run(entry.settings, entry.seed, *size, entry.workload, entry.design)
 
@@ -124,7 +124,7 @@ class Part:
         self._counts: dict[str, Mapping[object, int]] = {}
 
     def counts(self, name: str) -> Mapping[object, int]:
-        """How many have each value of a field, in the order of the values."""
+        """Counts the results by the values of a field, in the order of the values."""
         if name not in self._counts:
             self._counts[name] = counts(self.entries, name)
         return self._counts[name]
@@ -164,7 +164,7 @@ class Stock:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a store."""
+        """True if the folder has a store."""
         return self._store.is_there
 
     def refresh(self) -> None:
@@ -204,11 +204,11 @@ class Stock:
         return parts[machine, build]
 
     def entry(self, digest: str) -> Entry | None:
-        """A result, if it is there."""
+        """Returns a result, if the store has it."""
         return self._seen.get(digest)
 
     def stored(self, digest: str) -> StoredRecord | None:
-        """A result whole, if it is there."""
+        """Returns a whole result, if the store has it."""
         return self._store.record(digest)
 
     def records(self, entries: Iterable[Entry]) -> list[Record]:
@@ -228,7 +228,7 @@ class Stock:
 
 
 def counts(entries: Iterable[Entry], name: str) -> dict[object, int]:
-    """How many of some results have each value of a field, in the order of the values."""
+    """Counts results by the values of a field, in the order of the values."""
     at = Entry._fields.index(name)
     found = Counter(entry[at] for entry in entries if entry[at] is not None)
     return dict(sorted(found.items(), key=_order))

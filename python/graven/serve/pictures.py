@@ -1,4 +1,4 @@
-"""What a view shows: a picture with its numbers, the simulations behind it, what is missing."""
+"""Content of a view: a picture with its numbers, its simulations, and those that are missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graven.serve.contents import Entry, Run, Stock, run, settings_of
 from graven.serve.view import ABSOLUTE, View
 
 NAMED = 12
-"""How many missing simulations are named."""
+"""Number of missing simulations that are named."""
 
 DATA = "csv"
 """The ending of what is drawn, as numbers."""
@@ -31,7 +31,7 @@ TYPES = {
     "png": "image/png",
     DATA: "text/csv",
 }
-"""What a view can be had as, by its ending."""
+"""Types of files of a view, by their endings."""
 
 _DRAWING = threading.Lock()
 """The look of a picture is set in matplotlib as a whole: one is drawn at a time."""
@@ -68,7 +68,7 @@ class Found:
 
     @staticmethod
     def of(view: View, stock: Stock) -> Found:
-        """What the store has of a view."""
+        """Finds the simulations of a view in the store."""
         there = stock.part(view.machine, view.build).by_run
         ordered = list(
             dict.fromkeys(
@@ -123,7 +123,7 @@ def _commands(gone: Sequence[Run], view: View, store: Path) -> list[str]:
 
 
 def charted(view: View, found: Found, stock: Stock) -> Chart:
-    """What is drawn of the results.
+    """Returns the chart of the results.
 
     Raises:
         ConfigError: there are none, or they are not what the kind of plot needs.
@@ -140,7 +140,7 @@ def charted(view: View, found: Found, stock: Stock) -> Chart:
 
 
 def encoded(drawn: Chart, view: View, form: str) -> bytes:
-    """What is drawn as one of `TYPES`."""
+    """Returns a chart as one of `TYPES`."""
     if form == DATA:
         return table(drawn.rows).encode()
     with _DRAWING:

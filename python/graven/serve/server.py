@@ -16,7 +16,7 @@ NAMES_OF_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """Names under which a browser of this host asks for it."""
 
 IDLE_SECONDS = 60.0
-"""How long a connection may say nothing."""
+"""Longest silence of a connection, in seconds."""
 
 
 class _Quiet(WSGIRequestHandler):

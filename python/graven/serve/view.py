@@ -1,4 +1,4 @@
-"""What the plot explorer shows: all of it is in the address of the page, by which it is shared."""
+"""Views of the plot explorer: the address of a page has all of its view, and shares it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CURRENT = "current"
 
 @dataclass(frozen=True)
 class View:
-    """What is shown. Names are those in the address; what is empty there is the usual.
+    """Choices of a view. Names are those in the address; an empty value stands for the usual one.
 
     Attributes:
         kind: Of plot.
@@ -63,7 +63,7 @@ class View:
 
     @staticmethod
     def of(asked: MultiDict[str, str], stock: Stock) -> View | None:
-        """What an address asks for; what it leaves open is as of the newest result.
+        """Reads an address; choices that it leaves open are as of the newest result.
 
         Returns:
             Nothing if there are no simulations.
@@ -88,7 +88,7 @@ class View:
 
     @property
     def look(self) -> Look:
-        """How the picture looks where it stands alone.
+        """Look of the picture where it stands alone.
 
         Raises:
             ConfigError: the width or the theme is not allowed.
@@ -102,7 +102,7 @@ class View:
 
     @property
     def is_current(self) -> bool:
-        """Whether results are of the build in use, which can make those that are missing."""
+        """True if results are of the build in use, which can make those that are missing."""
         return self.build == build()
 
 
@@ -256,7 +256,7 @@ def _names(part: Part, field: str, more: Iterable[str]) -> list[str]:
 
 
 OFFERED = 64
-"""So many values of a field are offered at most, if not more are chosen."""
+"""Largest number of values of a field that are offered, unless more are chosen."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class Choice:
 
 
 def choices(view: View, stock: Stock) -> Mapping[str, list[Choice]]:
-    """What the form offers beside what is chosen: of each field what the machine has results of."""
+    """Returns the choices of the form: chosen values, and those of the machine's results."""
     every = stock.simulations
     of_machine = Part(narrowed(every.entries, machine=view.machine))
     of_build = stock.part(view.machine, view.build)

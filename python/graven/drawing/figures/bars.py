@@ -32,7 +32,7 @@ from graven.drawing.figures.marks import (
     wrapped,
 )
 from graven.drawing.figures.measure import Measure
-from graven.drawing.figures.picture import Picture, Rows, Tip
+from graven.drawing.figures.picture import Chart, Picture, Rows, Tip
 from graven.drawing.figures.style import HATCHES, Look, Marked
 from graven.drawing.figures.values import BASELINE_IS_0, NO_RESULT, VALUE_IS_0, Number
 from graven.drawing.palette import KINDS
@@ -77,7 +77,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Bars:
+class Bars(Chart):
     """Groups of bars.
 
     Attributes:
@@ -136,10 +136,8 @@ class Bars:
         found = ends(list(tops.values()), self.measure.scales)
         return {key: end or 1.0 for key, end in zip(tops, found, strict=True)}
 
-    def draw(self, look: Look) -> Picture:
-        """Returns the picture."""
-        with look.applied():
-            return _Drawing(self, look).picture()
+    def _drawn(self, look: Look) -> Picture:
+        return _Drawing(self, look).picture()
 
 
 class _Drawing:

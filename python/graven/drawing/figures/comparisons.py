@@ -28,7 +28,7 @@ THREADS = "threads"
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be drawn of a comparison.
+    """Request for a picture of a comparison.
 
     Attributes:
         comparison: The results.
@@ -347,11 +347,11 @@ KINDS: Mapping[str, Callable[[Asked], Bars | Lines]] = {
 """Kinds of pictures of a comparison."""
 
 RELATIVE = frozenset({"bars", "traffic", "energy"})
-"""Kinds that are of multiples of a baseline's values if nothing else is said."""
+"""Kinds that show multiples of a baseline's values by default."""
 
 
 def chart(kind: str, asked: Asked) -> Chart:
-    """What is drawn of a comparison.
+    """Returns the chart of a comparison.
 
     Raises:
         ConfigError: there is no such kind, the comparison has no results, or not what the kind
@@ -368,7 +368,7 @@ def chart(kind: str, asked: Asked) -> Chart:
 
 
 def is_one_of_each(records: Sequence[Record]) -> bool:
-    """Whether no two results are of the same as far as pictures can tell."""
+    """Tells whether a picture can tell all results apart."""
     try:
         _require_one_of_each(records)
     except ConfigError:

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from graven._engine import ConfigError
 from graven.basics.numbers import exact
 from graven.drawing.figures.marks import text_size, widest, wrapped
-from graven.drawing.figures.picture import Picture, Rows
+from graven.drawing.figures.picture import Chart, Picture, Rows
 from graven.drawing.figures.style import PRINTED, Look
 from graven.laboratory.reports import Event, Report, Violation
 
@@ -22,15 +22,15 @@ POWER, VERDICT = "power", "verdict"
 """Who lets power fail, and who judges, in timelines."""
 
 RUN_MOST = 4
-"""How many events of one actor in a row are shown; of more, the first and the last."""
+"""Number of consecutive events of one actor that are all shown; of more, the first and the last."""
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999933", "#aa4499")
 SIGNS = "os^Dv*Ph"
 
 
 @dataclass(frozen=True)
-class Counterexample:
-    """What led to a violation, and the verdict.
+class Counterexample(Chart):
+    """Events that led to a violation, and the verdict.
 
     Attributes:
         title: Whose, and when power failed.
@@ -64,12 +64,12 @@ class Counterexample:
 
     @property
     def rows(self) -> Rows:
-        """What is drawn, as flat rows."""
+        """Drawn data, as flat rows."""
         return [{"cycle": e.cycle, "who": e.who, "what": e.what} for e in self.events]
 
     @property
     def shown(self) -> list[Event]:
-        """The events that are drawn, and how many are not."""
+        """Events that are drawn; one stands for several with their number."""
         found: list[Event] = []
         for who, run in itertools.groupby(self.events, key=lambda event: event.who):
             events = list(run)
@@ -84,10 +84,8 @@ class Counterexample:
         """Those who act, in the order in which they do; not the verdict."""
         return [who for who in dict.fromkeys(e.who for e in self.events) if who != VERDICT]
 
-    def draw(self, look: Look) -> Picture:
-        """The picture."""
-        with look.applied():
-            return _Drawing(self, look).picture()
+    def _drawn(self, look: Look) -> Picture:
+        return _Drawing(self, look).picture()
 
 
 class _Drawing:

@@ -33,7 +33,7 @@ from graven.drawing.figures.marks import (
     wrapped,
 )
 from graven.drawing.figures.measure import Measure
-from graven.drawing.figures.picture import Picture, Rows
+from graven.drawing.figures.picture import Chart, Picture, Rows
 from graven.drawing.figures.style import Look
 from graven.drawing.figures.values import NO_RESULT, Number
 from graven.drawing.scales import ends
@@ -46,7 +46,7 @@ _NARROW = 92.0
 
 
 @dataclass(frozen=True)
-class Lines:
+class Lines(Chart):
     """Numbers over an axis.
 
     Attributes:
@@ -113,11 +113,6 @@ class Lines:
         tops = ends([high for _, high in found.values()], self.measure.scales)
         low = min([0.0, *(low for low, _ in found.values())])
         return {name: (low, top or 1.0) for name, top in zip(found, tops, strict=True)}
-
-    def draw(self, look: Look) -> Picture:
-        """Returns the picture."""
-        with look.applied():
-            return self._drawn(look)
 
     def _drawn(self, look: Look) -> Picture:
         title = text_size("axes.titlesize")

@@ -1,4 +1,4 @@
-"""What charts of bars and of lines have in common: a statistic, designs, and how they are read."""
+"""Head that charts of bars and of lines share: a statistic, designs, and their meaning."""
 
 from __future__ import annotations
 

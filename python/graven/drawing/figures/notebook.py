@@ -1,4 +1,4 @@
-"""What notebooks show of results: a small table, and a picture."""
+"""HTML of results in notebooks: a small table, and a picture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graven.results.comparison import METRICS, Comparison, Normalised
 from graven.results.record import Record
 
 ROWS_MOST = 24
-"""How many rows a table has at most."""
+"""Largest number of rows of a table."""
 
 
 def comparison_html(comparison: Comparison) -> str:

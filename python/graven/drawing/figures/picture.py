@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -25,23 +26,30 @@ FORMATS = {
     "svg": ("Date", "Creator", "Format", "Type"),
     "png": ("Software",),
 }
-"""What a picture is saved as, and what is left out there, so that equal content is equal bytes."""
+"""Formats of files, with the metadata that are left out, so that equal content is equal bytes."""
 
 DESCRIBED = {"pdf": "Subject", "svg": "Description", "png": "Description"}
-"""Where the metadata of a file say what it was made with."""
+"""Metadata of files that hold the conditions of the numbers."""
 
 Rows: TypeAlias = Sequence[Mapping[str, Value]]
 
 
-class Chart(Protocol):
-    """Something that can be drawn."""
+class Chart(ABC):
+    """Base of all that can be drawn."""
 
     @property
+    @abstractmethod
     def rows(self) -> Rows:
         """Drawn data, as flat rows."""
 
     def draw(self, look: Look) -> Picture:
-        """Returns the picture."""
+        """Returns the picture, in a look."""
+        with look.applied():
+            return self._drawn(look)
+
+    @abstractmethod
+    def _drawn(self, look: Look) -> Picture:
+        """Returns the picture; the look applies already."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +162,7 @@ def checked(paths: Sequence[str | PathLike[str]]) -> list[Path]:
 
 
 def tables(pictures: Sequence[Path]) -> list[Path]:
-    """Where the data of pictures go: beside those that are regular files."""
+    """Returns the files for the data of pictures: beside those that are regular files."""
     regular = [path for path in pictures if output.Destination.of(path).file is not None]
     return list(dict.fromkeys(path.with_suffix(".csv") for path in regular))
 

@@ -1,4 +1,4 @@
-"""What can be drawn by itself: how its picture is asked for."""
+"""Base of results that draw themselves."""
 
 from __future__ import annotations
 

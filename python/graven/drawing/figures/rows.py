@@ -20,7 +20,7 @@ from graven.drawing.figures.marks import (
     widest,
     wrapped,
 )
-from graven.drawing.figures.picture import Picture, Rows
+from graven.drawing.figures.picture import Chart, Picture, Rows
 from graven.drawing.figures.style import OURS, PRINTED, Look
 from graven.papers.data import Figure, NumberAnswer
 from graven.papers.measures import brief
@@ -62,8 +62,8 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """What a paper prints, each beside ours: dumbbells.
+class Pairs(Chart):
+    """Numbers that a paper prints, each beside ours: dumbbells.
 
     Attributes:
         pairs: From above.
@@ -91,7 +91,7 @@ class Pairs:
 
     @property
     def rows(self) -> Rows:
-        """What is drawn, as flat rows."""
+        """Drawn data, as flat rows."""
         return [
             {
                 "what": pair.label,
@@ -102,11 +102,6 @@ class Pairs:
             }
             for pair in self.pairs
         ]
-
-    def draw(self, look: Look) -> Picture:
-        """The picture."""
-        with look.applied():
-            return self._drawn(look)
 
     def _drawn(self, look: Look) -> Picture:
         ours = OURS[look.theme]
@@ -155,8 +150,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Sensitivities:
-    """What moves a claim, most first: bars from its number by default to the one elsewhere.
+class Sensitivities(Chart):
+    """Alternatives that move a claim, most first: bars from its number by default to theirs.
 
     Attributes:
         moves: Each alternative.
@@ -188,7 +183,7 @@ class Sensitivities:
 
     @property
     def rows(self) -> Rows:
-        """What is drawn, as flat rows."""
+        """Drawn data, as flat rows."""
         return [
             {
                 "what": move.label,
@@ -199,11 +194,6 @@ class Sensitivities:
             }
             for move in self.moves
         ]
-
-    def draw(self, look: Look) -> Picture:
-        """The picture."""
-        with look.applied():
-            return self._drawn(look)
 
     def _drawn(self, look: Look) -> Picture:
         ours, page = OURS[look.theme], look.colours.page
@@ -237,7 +227,7 @@ class Sensitivities:
 
 
 class Strip:
-    """Rows with a label at the left and what is said of them at the right."""
+    """Rows with a label at the left and a remark at the right."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The look of pictures for papers: widths, themes, colours, hatches, markers.
 
-What is set here comes below the user's own: whatever a user's matplotlibrc, `matplotlib.rcParams`
-or style file says differently from matplotlib itself stays as it is there.
+A user's own settings prevail: values of matplotlibrc, `matplotlib.rcParams` or a style file that
+differ from matplotlib's defaults stay. Pictures in pages have Graven's settings alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from graven.basics.arguments import known
 from graven.drawing import palette
 
 WIDTHS = {"column": 3.3, "text": 7.0}
-"""Of a column and of the text of a paper, in inches."""
+"""Widths of a column and of the text of a paper, in inches."""
 
 WIDTH_LEAST, WIDTH_MOST = 2.0, 40.0
 """What widths in inches may be."""
@@ -54,8 +54,7 @@ THEMES = {
 }
 
 HATCHES = ("", "////", "xxxx", "\\\\\\\\", "----", "||||", "++++", "//", "--", "xx")
-"""What tells bars apart in grey, in the order in which they are taken; of lines, not dots, which
-take a megabyte in SVG."""
+"""Hatches that tell bars apart in grey, by preference; dots would take a megabyte in SVG."""
 
 MARKERS = "osD^vP*Xph<>"
 DASHES: tuple[str | tuple[float, tuple[float, ...]], ...] = (
@@ -66,15 +65,15 @@ DASHES: tuple[str | tuple[float, tuple[float, ...]], ...] = (
 )
 
 PRINTED = {"light": "#b3123f", "dark": "#ff7a9c"}
-"""What a paper prints, wherever it is drawn."""
+"""Colours of numbers that a paper prints, by theme."""
 
 OURS = {"light": "#0072b2", "dark": "#56b4e9"}
-"""What came out here, where it stands beside a paper's."""
+"""Colours of our numbers beside those of a paper, by theme."""
 
 
 @dataclass(frozen=True)
 class Marked:
-    """How a series is drawn: `line` is its colour where it is a line."""
+    """Marks of a series: `line` is its colour as a line."""
 
     line: str
     colour: str
@@ -85,7 +84,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class Look:
-    """How a picture looks.
+    """Look of a picture.
 
     Attributes:
         width: In inches.
@@ -239,7 +238,7 @@ class Look:
         }
 
     def marked(self, designs: Sequence[str], unsafe: Collection[str] = ()) -> dict[str, Marked]:
-        """How designs that are shown together are drawn, each unlike the others, in grey, too."""
+        """Returns marks of designs that are shown together, which differ in grey, too."""
         found: dict[str, Marked] = {}
         taken: set[tuple[str, str]] = set()
         plain = 0

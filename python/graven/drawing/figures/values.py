@@ -33,7 +33,7 @@ VALUE_IS_0 = "no geomean: a value is 0"
 """Reasons for a number that is not there."""
 
 Take = Callable[[Record], Interval | None]
-"""What is drawn of a record, with the interval that it carries, if any."""
+"""Function that takes a number of a record, with the interval that the record carries."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Source:
 
     @property
     def what_spreads_are(self) -> str:
-        """What whiskers and bands are of, in words; empty with a single seed."""
+        """Meaning of whiskers and bands, in words; empty if there are none."""
         count = len(self.seeds)
         if count > 1:
             return spread_title(count)

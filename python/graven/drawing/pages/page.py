@@ -61,7 +61,7 @@ class NumberTable:
 
 @dataclass(frozen=True)
 class Group:
-    """What a section of the page has for one combination of varied values; `caption` names it."""
+    """Content of a section for one combination of varied values, which `caption` names."""
 
     caption: str
     drawing: Drawing

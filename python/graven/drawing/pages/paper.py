@@ -38,7 +38,7 @@ from graven.papers.verdicts import Verdict, outcome_text
 from graven.results.comparison import MEAN, Comparison, metrics_of
 
 TRAFFIC = ("media_write_requests", "write_energy_pj", "transaction_latency_cycles_mean")
-"""What every report shows of the main experiment, whatever the paper draws."""
+"""Statistics of the main experiment that every report shows."""
 
 
 WORDS: Mapping[str, Any] = {
@@ -265,7 +265,7 @@ def _figure_view(item: Drawn, wanted: Wanted, assessed: Sequence[Verdict]) -> Fi
 
 
 def lead(figure: Figure) -> str:
-    """What a figure shows, in words."""
+    """Returns the statistic and the baseline of a figure, in words."""
     parts = []
     if figure.first:
         parts.append(f"Each relative to its own value at the first {figure.x}.")
