@@ -13,7 +13,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 
 from graven.drawing.figures.marks import (
     SMALL,
@@ -190,10 +190,6 @@ class _Drawing:
             for panel, groups, end in self._scaled()
             for at in range(0, len(groups), across)
         ]
-        first = [
-            panel is not before
-            for (panel, *_), (before, *_) in zip(strips[1:], strips[:-1], strict=True)
-        ]
         captions = {panel.caption: self._caption(panel) for panel in chart.panels}
         legend = self._legend()
         row = look.height(88.0, 104.0)
@@ -205,15 +201,16 @@ class _Drawing:
         below = wrapped(made_with, SMALL, 0.97 * look.points) if made_with else ""
         room = line_height(SMALL) * (below.count("\n") + 1) if below else 0.0
         height = row * len(strips) + above + legend.height + 6 + room
-        made = self.measure.made_with
-        picture = Picture(look, height, chart.rows, made, layout="constrained")
+        conditions = self.measure.made_with
+        picture = Picture(look, height, chart.rows, conditions, layout="constrained")
         grid = picture.subplots(len(strips), 1, squeeze=False)
-        places = zip(grid[:, 0], strips, [True, *first], strict=True)
-        for axes, (panel, groups, end), is_first in places:
+        before = None
+        for axes, (panel, groups, end) in zip(grid[:, 0], strips, strict=True):
             self._strip(axes, panel, groups, across, end)
-            if panel.caption and is_first:
+            if panel.caption and panel is not before:
                 pad = 4 + (self._above(across) if self.named else 0)
                 axes.set_title(captions[panel.caption], loc="left", pad=pad)
+            before = panel
         apart = "rows differ in scale" if len(set(self.ends.values())) > 1 else ""
         title = self.measure.axis_title(self.scale, apart)
         low = self._below(across) + room
@@ -257,15 +254,19 @@ class _Drawing:
         if MEAN in groups:
             left = groups.index(MEAN) * self.span - 0.5 - _GAP / 2
             axes.axvspan(left, left + self.span, color=self.look.colours.band, lw=0, zorder=0)
-        for place, design in enumerate(self.designs):
-            places = [at * self.span + place for at in range(len(groups))]
-            self._bars(axes, panel, design, places, groups)
-            for at, group in zip(places, groups, strict=True):
-                self._absent(axes, at, panel.reason(design, group), end)
-                number = panel.numbers[design, group]
-                if self.look.in_page and number is not None:
-                    behind = self.look.colours.band if group == MEAN else ground
-                    self._value(axes, at, number, pitch, size, behind)
+        there = []
+        for at, place in itertools.product(range(len(groups)), range(count)):
+            design, group, x = self.designs[place], groups[at], at * self.span + place
+            number = panel.numbers[design, group]
+            if number is None:
+                self._absent(axes, x, panel.reason(design, group), end)
+                continue
+            there.append((x, number))
+            self._bar(axes, x, panel, design, group)
+            if self.look.in_page:
+                behind = self.look.colours.band if group == MEAN else ground
+                self._value(axes, x, number, pitch, size, behind)
+        self._whiskers(axes, there)
         number_axis(axes.yaxis, self.scale)
         ruled(axes, "y")
         if self.measure.baseline is not None:
@@ -298,46 +299,42 @@ class _Drawing:
                 )  # fmt: skip
                 label.set_gid(f"xtick-{next(self.number)}")
 
-    def _bars(
-        self, axes: Axes, panel: Panel, design: str, places: Sequence[float], groups: Sequence[str]
-    ) -> None:
-        ink = self.look.colours.ink
-        found = [(at, group, panel.numbers[design, group])
-                 for at, group in zip(places, groups, strict=True)]  # fmt: skip
-        there = [(at, group, number) for at, group, number in found if number is not None]
-        bases = [0.0] * len(there)
+    def _bar(self, axes: Axes, x: float, panel: Panel, design: str, group: str) -> None:
+        number, base = panel.numbers[design, group], 0.0
+        assert number is not None, "its number is there"
         for part, how in self._pieces(design).items():
-            lengths = [_length(number, part) for *_, number in there]
-            drawn = axes.bar(
-                [at for at, *_ in there], lengths, 0.84, bases, color=how.colour, hatch=how.hatch,
+            length = _length(number, part)
+            bar = Rectangle(
+                (x - 0.42, base), 0.84, length, facecolor=how.colour, hatch=how.hatch,
                 hatchcolor=self.look.colours.page, linewidth=0, zorder=2,
             )  # fmt: skip
-            bases = [base + length for base, length in zip(bases, lengths, strict=True)]
-            for (_, group, number), bar in zip(there, drawn, strict=True):
+            base += length
+            if length > 0.0:
                 name = f"bar-{len(self.tips)}"
                 bar.set_gid(name)
-                bar.set_visible(bar.get_height() > 0.0)
                 self.tips[name] = self._tip(panel, design, group, number, part)
-        whiskers = [(at, number) for at, _, number in there if number.spread is not None]
-        if whiskers:
-            below = [number.value - number.low for _, number in whiskers]
-            above = [number.high - number.value for _, number in whiskers]
+                axes.add_patch(bar)
+
+    def _whiskers(self, axes: Axes, there: Sequence[tuple[float, Number]]) -> None:
+        """Draws the intervals of numbers, and what a paper prints in their place."""
+        spread = [(x, number) for x, number in there if number.spread is not None]
+        if spread:
+            below = [number.value - number.low for _, number in spread]
+            above = [number.high - number.value for _, number in spread]
             axes.errorbar(
-                [at for at, _ in whiskers], [number.value for _, number in whiskers],
-                yerr=[below, above], fmt="none", ecolor=ink, elinewidth=0.7, capsize=1.3,
-                capthick=0.7, zorder=3,
+                [x for x, _ in spread], [number.value for _, number in spread],
+                yerr=[below, above], fmt="none", ecolor=self.look.colours.ink, elinewidth=0.7,
+                capsize=1.3, capthick=0.7, zorder=3,
             )  # fmt: skip
-        printed = [(at, number.printed) for at, _, number in there if number.printed is not None]
+        printed = [(x, number.printed) for x, number in there if number.printed is not None]
         if printed:
             axes.add_line(printed_mark(self.look, printed))
 
     def _tip(self, panel: Panel, design: str, group: str, number: Number, part: str) -> Tip:
         show = self.measure.text
-        words = [f"{design}, {group}: {show(number.value)}"]
-        if panel.caption:
-            words[0] = f"{design}, {group}, {panel.caption}: {show(number.value)}"
-        if self.measure.baseline is not None:
-            words[0] += f" × {self.measure.baseline}"
+        where = ", ".join(text for text in (design, group, panel.caption) if text)
+        over = "" if self.measure.baseline is None else f" × {self.measure.baseline}"
+        words = [f"{where}: {show(number.value)}{over}"]
         if part:
             words.append(f"of which {part} {show(_length(number, part))}")
         if number.spread is not None:
@@ -348,8 +345,7 @@ class _Drawing:
 
     def _absent(self, axes: Axes, at: float, reason: str, end: float) -> None:
         """Draws a mark in the place of a bar that is missing."""
-        if reason:
-            axes.plot([at], [0.04 * end], color=self.look.colours.ink, **_mark(reason))
+        axes.plot([at], [0.04 * end], color=self.look.colours.ink, **_mark(reason))
 
     def _value_room(self, panel: Panel, pitch: float, size: float) -> float:
         """Returns the room that values take above bars, as a part of the highest bar."""
