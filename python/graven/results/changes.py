@@ -19,15 +19,7 @@ Place = tuple[str, str, int, int, tuple[tuple[str, Value], ...]]
 
 @dataclass(frozen=True)
 class Change:
-    """A statistic of one simulation in both.
-
-    Attributes:
-        simulation: Which, as a person says it.
-        design: Its design.
-        metric: The statistic.
-        left: Its value in the one set.
-        right: Its value in the other.
-    """
+    """A statistic of one simulation in both sets; `simulation` names it with its design."""
 
     simulation: str
     design: str
@@ -63,12 +55,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Configured:
-    """A key whose value is another in the other set.
-
-    Attributes:
-        difference: The key with both values.
-        simulations: In how many simulations it is so.
-    """
+    """A key whose value differs, and the number of simulations in which it does."""
 
     difference: Difference
     simulations: int

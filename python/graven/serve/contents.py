@@ -25,22 +25,10 @@ CACHED = 1024
 
 
 class Entry(NamedTuple):
-    """A result, without what came of it.
+    """A row of the store's index: a result, without what came of it.
 
-    Attributes:
-        digest: What it is found by.
-        kind: `simulation`, `crash` and so on.
-        design: Of what this kind of result has, as what follows.
-        workload: As it was asked for.
-        machine: A preset, or the name of a file.
-        threads: Program threads.
-        transactions: Of all threads.
-        seed: Of everything random.
-        settings: What was set, as text: `pm.write_ns=300; pm.read_ns=50`; empty if nothing was.
-        version: Of the engine.
-        build: Of the engine.
-        written_at: UTC, ISO 8601.
-        host_s: How long it took, in seconds.
+    Fields that its kind does not have are `None`. `settings` is text, as
+    `pm.write_ns=300; pm.read_ns=50`; `written_at` is UTC, ISO 8601; `host_s` is in seconds.
     """
 
     digest: str

@@ -39,13 +39,9 @@ _DRAWING = threading.Lock()
 
 @dataclass(frozen=True)
 class Missing:
-    """Simulations that a view asks for and that have no result.
+    """Simulations of a view that have no result: `count` of `total`.
 
-    Attributes:
-        count: How many.
-        total: Of how many.
-        names: Some of them.
-        commands: What makes them.
+    `names` has some of them, `commands` makes them all.
     """
 
     count: int
@@ -56,12 +52,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Found:
-    """The results of a view.
-
-    Attributes:
-        entries: Its simulations, in the order in which designs and workloads were asked for.
-        missing: Those without a result.
-    """
+    """The results of a view, in the order of its designs and workloads, and those missing."""
 
     entries: Sequence[Entry]
     missing: Missing

@@ -33,12 +33,7 @@ class _Quiet(WSGIRequestHandler):
 
 @dataclass(frozen=True)
 class Listening:
-    """A server that has its port.
-
-    Attributes:
-        url: Where the explorer is.
-        server: What answers.
-    """
+    """A server that has its port, and the address of the explorer."""
 
     url: str
     server: BaseWSGIServer

@@ -27,21 +27,15 @@ CURRENT = "current"
 
 @dataclass(frozen=True)
 class View:
-    """Choices of a view. Names are those in the address; an empty value stands for the usual one.
+    """Choices of a view, by their names in the address; an empty value stands for the usual one.
 
     Attributes:
-        kind: Of plot.
-        machine: Of which results are shown.
-        design: Designs.
-        workload: Workloads.
-        threads: Numbers of threads.
-        transactions: Of each simulation.
+        transactions: Transactions of each simulation.
         seed: Seeds, of which the mean is shown.
         set: Settings, one or more of which are compared; an empty text is none.
-        build: Of the engine.
         metric: A statistic; empty for the usual one of the kind.
         baseline: A design; `absolute`; or empty for what is usual.
-        over: Of lines, what they go over.
+        over: Axis of lines.
         width: `column`, `text`, inches, or empty for as wide as there is room.
         theme: `light`, `dark`, or empty for the reader's.
     """
@@ -260,14 +254,7 @@ OFFERED = 64
 
 @dataclass(frozen=True)
 class Choice:
-    """Something that can be chosen.
-
-    Attributes:
-        value: As the address has it.
-        title: As the page has it.
-        count: How many simulations have it, if that is known.
-        chosen: Whether it is.
-    """
+    """An option of a field: its value in the address, its title, and its simulations if known."""
 
     value: str
     title: str

@@ -156,6 +156,8 @@ class _Drawing:
         # Designs are named below their bars, or in the legend.
         self.named = chart.parts is not None or look.in_page
         self.labels = [self.measure.label(design) for design in self.designs]
+        values = {self.measure.text(number.value) for number in chart.numbers}
+        self.value_width = widest(list(values), 1.0) if look.in_page else 0.0
         self.tips: dict[str, Tip] = {}
         self.number = itertools.count()
 
@@ -249,7 +251,7 @@ class _Drawing:
         # Values stand above the bars of pages.
         pitch = self.inner / (across * self.span)
         size = min(self.tick - 1.0, pitch / _PITCH)
-        room = 1.06 + (self._value_room(panel, pitch, size) if self.look.in_page else 0.0)
+        room = 1.06 + (self._value_room(pitch, size) if self.look.in_page else 0.0)
         axes.set_ylim(0, room * end)
         if MEAN in groups:
             left = groups.index(MEAN) * self.span - 0.5 - _GAP / 2
@@ -287,9 +289,11 @@ class _Drawing:
     def _names(self, axes: Axes, groups: int, size: float) -> None:
         """Writes the designs' names below their bars.
 
-        Ticks, of which each has lines and texts that are not drawn, take minutes of a thousand.
+        Ticks, of which each has lines and texts that are not drawn, take minutes of a thousand. The
+        layout asks for the longest name alone.
         """
         axes.set_xticks([])
+        longest = max(self.labels, key=lambda name: text_width(name, size))
         for at in range(groups):
             for place, name in enumerate(self.labels):
                 label = axes.annotate(
@@ -298,6 +302,7 @@ class _Drawing:
                     rotation=90, fontsize=size, color=self.look.colours.ink, annotation_clip=False,
                 )  # fmt: skip
                 label.set_gid(f"xtick-{next(self.number)}")
+                label.set_in_layout(at == 0 and name == longest)
 
     def _bar(self, axes: Axes, x: float, panel: Panel, design: str, group: str) -> None:
         number, base = panel.numbers[design, group], 0.0
@@ -347,10 +352,10 @@ class _Drawing:
         """Draws a mark in the place of a bar that is missing."""
         axes.plot([at], [0.04 * end], color=self.look.colours.ink, **_mark(reason))
 
-    def _value_room(self, panel: Panel, pitch: float, size: float) -> float:
+    def _value_room(self, pitch: float, size: float) -> float:
         """Returns the room that values take above bars, as a part of the highest bar."""
-        texts = [self.measure.text(n.value) for n in panel.numbers.values() if n is not None]
-        high = size if widest(texts, size) < 0.9 * pitch else widest(texts, size)
+        width = size * self.value_width
+        high = size if width < 0.9 * pitch else width
         return (high + 9) / self.look.height(88.0, 104.0)
 
     def _value(
@@ -364,7 +369,7 @@ class _Drawing:
             text, (at, number.top), xytext=(0, above), textcoords="offset points", ha="center",
             va="bottom", rotation=0 if text_width(text, size) < 0.9 * pitch else 90,
             fontsize=size, bbox={**ground, "linewidth": 0}, zorder=2.5,
-        )  # fmt: skip
+        ).set_in_layout(False)  # fmt: skip
 
     def _pieces(self, design: str) -> dict[str, Marked]:
         if self.chart.parts is None:

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from graven._engine import ConfigError
@@ -30,12 +31,9 @@ SIGNS = "os^Dv*Ph"
 
 @dataclass(frozen=True)
 class Counterexample(Chart):
-    """Events that led to a violation, and the verdict.
+    """Events that led to a violation, in order, and the verdict.
 
-    Attributes:
-        title: Whose, and when power failed.
-        events: In order.
-        left_out: Earlier or unrelated events that are not among them.
+    `left_out` counts earlier or unrelated events that are not among them.
     """
 
     title: str
@@ -131,7 +129,7 @@ class _Drawing:
         before: tuple[float, float] | None = None
         for event, text, high in zip(line.shown, self.said, heights, strict=True):
             middle = y + 2.5 + 0.5 * self.lines
-            self._row(picture.axes[0].text, event, text, y + 2.5)
+            self._row(axes, event, text, y + 2.5)
             if event.who in line.lanes:
                 at = line.lanes.index(event.who)
                 here = (self._lane(at), middle)
@@ -153,12 +151,11 @@ class _Drawing:
     def _lane(self, at: int) -> float:
         return self.times + (at + 0.5) * self.pitch
 
-    def _row(self, write: object, event: Event, text: str, y: float) -> None:
-        assert callable(write), "a method of the axes"
+    def _row(self, axes: Axes, event: Event, text: str, y: float) -> None:
         judged = event.who in (POWER, VERDICT)
         colour = PRINTED[self.look.theme] if judged else self.look.colours.ink
-        write(self.times - 6, y, _time(event), ha="right", va="top", fontsize=self.size)
-        write(self.texts, y, text, va="top", fontsize=self.size, color=colour, linespacing=1.05)
+        axes.text(self.times - 6, y, _time(event), ha="right", va="top", fontsize=self.size)
+        axes.text(self.texts, y, text, va="top", fontsize=self.size, color=colour, linespacing=1.05)
 
     def _sign(self, at: int, who: str, here: tuple[float, float]) -> Line2D:
         colour = PRINTED[self.look.theme] if who == POWER else COLOURS[at % len(COLOURS)]

@@ -33,12 +33,8 @@ SIZES = {"column": 7.0, "text": 8.0}
 class Theme:
     """Colours that do not stand for anything.
 
-    Attributes:
-        page: What is behind everything.
-        ink: Text.
-        soft: Axes and their numbers.
-        rule: Lines that help to read.
-        band: Behind a mean.
+    Those of the page, of text (`ink`), of axes (`soft`), of grid lines (`rule`), and of the ground
+    of a mean (`band`). Pages have style variables of the same names.
     """
 
     page: str
