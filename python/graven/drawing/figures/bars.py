@@ -289,11 +289,9 @@ class _Drawing:
     def _names(self, axes: Axes, groups: int, size: float) -> None:
         """Writes the designs' names below their bars.
 
-        Ticks, of which each has lines and texts that are not drawn, take minutes of a thousand. The
-        layout asks for the longest name alone.
+        Ticks, of which each has lines and texts that are not drawn, take minutes of a thousand.
         """
         axes.set_xticks([])
-        longest = max(self.labels, key=lambda name: text_width(name, size))
         for at in range(groups):
             for place, name in enumerate(self.labels):
                 label = axes.annotate(
@@ -302,7 +300,6 @@ class _Drawing:
                     rotation=90, fontsize=size, color=self.look.colours.ink, annotation_clip=False,
                 )  # fmt: skip
                 label.set_gid(f"xtick-{next(self.number)}")
-                label.set_in_layout(at == 0 and name == longest)
 
     def _bar(self, axes: Axes, x: float, panel: Panel, design: str, group: str) -> None:
         number, base = panel.numbers[design, group], 0.0
@@ -369,7 +366,7 @@ class _Drawing:
             text, (at, number.top), xytext=(0, above), textcoords="offset points", ha="center",
             va="bottom", rotation=0 if text_width(text, size) < 0.9 * pitch else 90,
             fontsize=size, bbox={**ground, "linewidth": 0}, zorder=2.5,
-        ).set_in_layout(False)  # fmt: skip
+        )  # fmt: skip
 
     def _pieces(self, design: str) -> dict[str, Marked]:
         if self.chart.parts is None:
