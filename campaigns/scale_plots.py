@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from graven.drawing.pages.svg import look
+from graven.drawing.figures.style import Look
 from graven.drawing.palette import SOFT
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
@@ -44,7 +44,7 @@ def drawn(curves: Sequence[Curve], title: str, *, binary: bool) -> bytes:
         title: Of the sizes, with their unit.
         binary: Whether sizes are bytes.
     """
-    with look():
+    with Look(INCHES[0], 11.0).applied():
         figure = Figure(figsize=INCHES, layout="constrained")
         time, memory = figure.subplots(1, 2)
         for axes, name in ((time, "host time, s"), (memory, "host memory, MB")):

@@ -179,7 +179,7 @@ def test_pictures_show_the_same_interval(quick, tmp_path):
     assert float(row["value"]) == pytest.approx(expected.mean)
     assert float(row["high"]) == pytest.approx(expected.high)
     drawn = chart("bars", Asked(result, "base"))
-    assert drawn.spreads == "95 % confidence interval, 3 seeds"
+    assert drawn.measure.spreads == "95 % confidence interval, 3 seeds"
 
 
 def test_what_is_missing_for_a_picture_is_one_command(quick):

@@ -25,13 +25,13 @@ from graven.drawing.figures.banks import BankLoads
 from graven.drawing.figures.bars import Bars, Panel
 from graven.drawing.figures.comparisons import KINDS, Asked, chart
 from graven.drawing.figures.counterexample import Counterexample
+from graven.drawing.figures.embedded import NARROW, WIDE
 from graven.drawing.figures.lines import Lines
 from graven.drawing.figures.marks import titled, wrapped
-from graven.drawing.figures.rows import Pairs, Sensitivities
+from graven.drawing.figures.measure import Measure
+from graven.drawing.figures.rows import Pair, Pairs, Row, Sensitivities
 from graven.drawing.figures.timeline import CAUSES, WORK, Lanes, Timeline, packed
 from graven.drawing.figures.values import Number, Source, stat
-from graven.drawing.pages.pairs import Pair
-from graven.drawing.pages.tornado import Row
 from graven.laboratory.reports import Event
 from graven.results.comparison import MEAN
 from graven.results.intervals import Interval
@@ -141,11 +141,10 @@ FEW = settings(
 
 def test_names_below_more_bars_than_a_narrow_picture_has_room_for_are_smaller():
     designs = [f"design-{at}" for at in range(31)]
-    chart = Bars(
-        METRIC, "Throughput", "tx/s", "higher is better", ["hash", MEAN],
-        designs, [Panel("", numbers(designs, ["hash", MEAN], 1.0))],
-        None, designs[1:2], {"data": "program data", "log": "log"}, "",
-    )  # fmt: skip
+    groups = ["hash", MEAN]
+    measure = Measure(METRIC, "Throughput", "tx/s", "higher is better", designs, None, designs[1:2])
+    panels = [Panel("", numbers(designs, groups, 1.0))]
+    chart = Bars(measure, groups, panels, {"data": "program data", "log": "log"})
     check_layout(chart.draw(Look.of(2.5)))
 
 
@@ -154,7 +153,7 @@ def test_names_below_more_bars_than_a_narrow_picture_has_room_for_are_smaller():
     designs=NAMES,
     groups=NAMES.map(lambda names: names[:20]),
     top=st.sampled_from([3e-4, 0.02, 1.0, 7.3, 999.0, 12_345.0, 4.2e9]),
-    width=st.sampled_from([*WIDTHS, 2.5, 5.0]),
+    width=st.sampled_from([*WIDTHS, 2.5, 5.0, WIDE, NARROW]),
     parts=st.booleans(),
     relative=st.booleans(),
     captions=CAPTIONS,
@@ -168,12 +167,13 @@ def test_bars_of_any_number_of_designs_and_workloads_can_be_read(
         Panel(caption, numbers(designs, [*groups, MEAN], top / apart**at, spread=True))
         for at, caption in enumerate(captions)
     ]
-    chart = Bars(
-        METRIC, "Throughput of what was committed", "tx/s", "higher is better", [*groups, MEAN],
-        designs, panels, designs[0] if relative else None, designs[1:2],
-        {"data": "program data", "log": "log"} if parts else None, "least to greatest of 2 seeds",
+    measure = Measure(
+        METRIC, "Throughput of what was committed", "tx/s", "higher is better", designs,
+        designs[0] if relative else None, designs[1:2], "least to greatest of 2 seeds",
     )  # fmt: skip
-    check_layout(chart.draw(Look.of(width, theme)))
+    titles = {"data": "program data", "log": "log"} if parts else None
+    look = width if isinstance(width, Look) else Look.of(width, theme)
+    check_layout(Bars(measure, [*groups, MEAN], panels, titles).draw(look))
 
 
 @FEW
@@ -182,7 +182,7 @@ def test_bars_of_any_number_of_designs_and_workloads_can_be_read(
     groups=NAMES.map(lambda names: names[:20]),
     places=st.lists(st.integers(1, 64), min_size=1, max_size=12, unique=True).map(sorted),
     top=st.sampled_from([3e-4, 0.02, 1.0, 7.3, 999.0, 12_345.0, 4.2e9]),
-    width=st.sampled_from([*WIDTHS, 2.5, 5.0]),
+    width=st.sampled_from([*WIDTHS, 2.5, 5.0, WIDE, NARROW]),
     log=st.booleans(),
     apart=st.sampled_from([1.0, 30.0, 9e5]),
     zero=st.booleans(),
@@ -202,11 +202,14 @@ def test_lines_of_any_number_of_designs_and_workloads_can_be_read(
         }
         for n, group in enumerate(groups)
     }
-    chart = Lines(
-        METRIC, "Throughput", "tx/s", "higher is better", "Threads", [float(p) for p in places],
-        [str(p) for p in places], designs, lines, None, designs[:1], "least to greatest", log=log,
+    measure = Measure(
+        METRIC, "Throughput", "tx/s", "higher is better", designs, None, designs[:1],
+        "least to greatest",
     )  # fmt: skip
-    check_layout(chart.draw(Look.of(width)))
+    chart = Lines(
+        measure, "Threads", [float(p) for p in places], [str(p) for p in places], lines, log=log
+    )
+    check_layout(chart.draw(width if isinstance(width, Look) else Look.of(width)))
 
 
 @FEW
@@ -214,14 +217,15 @@ def test_lines_of_any_number_of_designs_and_workloads_can_be_read(
     labels=st.lists(st.text("abc xyz-", min_size=1, max_size=70), min_size=1, max_size=25),
     factors=st.lists(st.sampled_from([0.01, 0.5, 0.97, 1.0, 1.02, 3.0, 250.0]), min_size=1),
     printed=st.sampled_from([None, 0.3, 1.01, 40.0]),
-    width=st.sampled_from([*WIDTHS, 2.5]),
+    width=st.sampled_from([*WIDTHS, 2.5, WIDE, NARROW]),
 )
 def test_rows_can_be_read_whatever_their_labels(labels, factors, printed, width):
     factors = [factors[at % len(factors)] for at in range(len(labels))]
     rows = [Row(l or "x", f, "within 25 %", f > 1) for l, f in zip(labels, factors, strict=True)]  # noqa: E741
-    check_layout(Sensitivities(rows, printed).draw(Look.of(width)))
+    look = width if isinstance(width, Look) else Look.of(width)
+    check_layout(Sensitivities(rows, printed).draw(look))
     pairs = [Pair(row.label, printed or 1.5, row.factor, (row.factor, 2.0)) for row in rows]
-    check_layout(Pairs(pairs).draw(Look.of(width)))
+    check_layout(Pairs(pairs).draw(look))
 
 
 @FEW
@@ -366,18 +370,14 @@ def test_workloads_that_one_scale_would_hide_have_another_and_the_axis_says_so(k
 
     def drawn(value, scales="auto"):
         values = {"array": 100.0, "hash": 90.0, "tpcc": value}
+        head = (METRIC, "Throughput", "tx/s", "higher is better", ["silo"])
+        measure = Measure(*head, scales=scales)
         if kind == "bars":
             of_one = {("silo", group): Number(v, v, v) for group, v in values.items()}
-            chart = Bars(
-                METRIC, "Throughput", "tx/s", "higher is better", [*values], ["silo"],
-                [Panel("", of_one)], scales=scales,
-            )  # fmt: skip
+            chart = Bars(measure, [*values], [Panel("", of_one)])
         else:
             panels = {group: {"silo": [Number(v, v, v)] * 2} for group, v in values.items()}
-            chart = Lines(
-                METRIC, "Throughput", "tx/s", "higher is better", "Threads", [1.0, 2.0],
-                ["1", "2"], ["silo"], panels, scales=scales,
-            )  # fmt: skip
+            chart = Lines(measure, "Threads", [1.0, 2.0], ["1", "2"], panels)
         picture = chart.draw(Look.of())
         check_layout(picture)
         ends = sorted({axes.get_ylim()[1] for axes in picture.axes})
@@ -400,10 +400,8 @@ def test_one_scale_is_asked_for_in_python(several):
 
 def lines_of(values, **how):
     panel = {name: [Number(v, v, v) for v in of] for name, of in values.items()}
-    return Lines(
-        "x_cycles", "X", "cycles", "lower is better", "Share", [0.0, 1.0], ["50 %", "99 %"],
-        [*values], {"hash": panel}, **how,
-    )  # fmt: skip
+    measure = Measure("x_cycles", "X", "cycles", "lower is better", [*values])
+    return Lines(measure, "Share", [0.0, 1.0], ["50 %", "99 %"], {"hash": panel}, **how)
 
 
 @pytest.mark.filterwarnings("error")

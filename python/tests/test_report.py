@@ -9,17 +9,12 @@ from html.parser import HTMLParser
 import pytest
 
 import graven
+from graven.drawing.figures.bars import Bars, Panel
+from graven.drawing.figures.embedded import NARROW, WIDE, element
+from graven.drawing.figures.lines import Lines
+from graven.drawing.figures.measure import Measure
+from graven.drawing.figures.values import Number
 from graven.drawing.pages import render
-from graven.drawing.pages.charts import (
-    Bar,
-    BarChart,
-    Line,
-    LineChart,
-    _draw_lines,
-    _draw_narrow,
-    _draw_wide,
-)
-from graven.drawing.pages.svg import NARROW, WIDE, look
 from graven.drawing.palette import design_styles
 from graven.engine.catalogue import catalogue
 from graven.engine.machine import Machine
@@ -218,45 +213,53 @@ def test_safe_designs_have_colours_of_their_own():
 # ---- drawings ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("draw", [_draw_wide, _draw_narrow])
+LOOKS = pytest.mark.parametrize("look", [WIDE, NARROW], ids=["wide", "narrow"])
+
+
+def bars(designs, numbers, groups, baseline=None):
+    measure = Measure("cycles", "Time", "cycles", "lower is better", designs, baseline)
+    return Bars(measure, groups, [Panel("", numbers)])
+
+
+@LOOKS
 @pytest.mark.parametrize("designs", [1, 4, 12])
-def test_no_line_is_drawn_through_the_value_of_a_bar(draw, designs):
+def test_no_line_is_drawn_through_the_value_of_a_bar(look, designs):
     """Values a little below the baseline stand where its line is."""
     names = [f"design-{at}" for at in range(designs)]
     groups = ["array", "tpcc", MEAN]
-    bars = {
-        (d, g): Bar(0.97, {}, (0.9, 1.1) if g == "tpcc" else None) for d in names for g in groups
+    numbers = {
+        (d, g): Number.known(0.97, (0.9, 1.1) if g == "tpcc" else None)
+        for d in names
+        for g in groups
     }
-    with look():
-        figure, _ = draw(BarChart("key", "what", groups, names, bars, names[0]))
-    [axes] = figure.axes
-    labels = [text for text in axes.texts if text.get_text() == "0.97"]
-    assert len(labels) == len(bars)
+    picture = bars(names, numbers, groups, names[0]).draw(look)
+    labels = [t for axes in picture.axes for t in axes.texts if t.get_text() == "0.97"]
+    assert len(labels) == len(numbers)
     for label in labels:
         ground = label.get_bbox_patch()
         assert ground is not None
         assert ground.get_alpha() is None
-        assert label.get_zorder() > 1.0
+        assert label.get_zorder() > 1.5
 
 
-@pytest.mark.parametrize(("width", "across"), [(WIDE, 3), (NARROW, 1)])
-def test_titles_of_panels_are_whole_and_small_values_have_a_scale(width, across):
+@LOOKS
+def test_titles_of_panels_are_whole_and_small_values_have_a_scale(look):
     keys = "controller.write_queue_entries = 16, pm.buffer_lines = 64, workload.element_bytes = "
     panels = {
-        f"{name}, {keys}{size}": [Line("silo", [top, 0.9 * top])]
+        f"{name}, {keys}{size}": {"silo": [Number.known(top), Number.known(0.9 * top)]}
         for name, top in (("array", 1.0), ("hash", 0.7), ("tpcc", 0.01))
         for size in ("64 B", "4 KB")
     }
-    with look():
-        figure = _draw_lines(LineChart("key", "what", ["silo"], ["1", "8"], panels), width, across)
-        figure.draw_without_rendering()
-    page = figure.bbox
+    measure = Measure("cycles", "Time", "cycles", "lower is better", ["silo"])
+    picture = Lines(measure, "Threads", [0.0, 1.0], ["1", "8"], panels).draw(look)
+    with look.applied():
+        picture.draw_without_rendering()
+    page = picture.bbox
     boxes = []
-    for axes, name in zip(figure.axes, panels, strict=True):
+    for axes, name in zip(picture.axes, panels, strict=True):
         title = axes._left_title
-        said = title.get_text().replace("\n", " ")
-        assert said == name + (" (smaller scale)" if name.startswith("tpcc") else "")
-        assert axes.get_ylim()[1] == pytest.approx(0.0105 if name.startswith("tpcc") else 1.05)
+        assert title.get_text().replace("\n", " ") == name
+        assert axes.get_ylim()[1] == pytest.approx(0.0106 if name.startswith("tpcc") else 1.06)
         boxes.append(title.get_window_extent())
         assert page.x0 <= boxes[-1].x0 < boxes[-1].x1 <= page.x1
         assert page.y0 <= boxes[-1].y0 < boxes[-1].y1 <= page.y1
@@ -265,22 +268,33 @@ def test_titles_of_panels_are_whole_and_small_values_have_a_scale(width, across)
         assert not one.overlaps(other)
 
 
-@pytest.mark.parametrize("draw", [_draw_wide, _draw_narrow])
-def test_bars_that_one_scale_would_hide_have_a_smaller_one(draw):
+@LOOKS
+def test_bars_that_one_scale_would_hide_have_a_smaller_one(look):
     groups = ["array", "tpcc", "hash", MEAN]
     values = {"array": 100.0, "tpcc": 1.0, "hash": 80.0, MEAN: 20.0}
-    bars = {(d, g): Bar(value) for d in ("base", "silo") for g, value in values.items()}
-    with look():
-        figure, tips = draw(BarChart("key", "what", groups, ["base", "silo"], bars, None))
-    assert len(tips) == len(bars)
-    large, small = figure.axes
+    numbers = {(d, g): Number.known(value) for d in ("base", "silo") for g, value in values.items()}
+    picture = bars(["base", "silo"], numbers, groups).draw(look)
+    assert len(picture.tips) == len(numbers)
+    large, small = picture.axes
     gids = [
         [patch.get_gid() for patch in axes.patches if patch.get_gid()] for axes in (large, small)
     ]
-    assert sorted(gid for of_axes in gids for gid in of_axes) == sorted(tips)
-    assert {gid.split("-")[1] for gid in gids[1]} == {"1"}, "tpcc alone"
-    assert "smaller scale" in [text.get_text() for text in small.texts]
+    assert sorted(gid for of_axes in gids for gid in of_axes) == sorted(picture.tips)
+    assert {picture.tips[gid].text.split(":")[0] for gid in gids[1]} == {"base, tpcc", "silo, tpcc"}
+    assert "rows differ in scale" in picture._supylabel.get_text().replace("\n", " ")
     names = [
-        t.get_gid() for axes in figure.axes for t in axes.texts if "tick-" in (t.get_gid() or "")
+        t.get_gid() for axes in picture.axes for t in axes.texts if "tick-" in (t.get_gid() or "")
     ]
-    assert len(set(names)) == len(bars)
+    assert len(set(names)) == len(numbers)
+
+
+def test_a_drawing_has_what_a_paper_prints_and_the_colours_of_its_page():
+    number = Number.known(0.5, (0.4, 0.6), 0.7)
+    picture = bars(["silo"], {("silo", "array"): number}, ["array"], "base").draw(WIDE)
+    text = element(picture, "key", "what", "wide")
+    said = "silo, array: 0.50 × base, between 0.40 and 0.60; the paper: 0.70"
+    assert f"<title>{said}</title>" in text
+    assert ">the paper</text>" in text
+    for colour in ("ink", "page", "paper"):
+        assert f"var(--{colour})" in text
+    assert "#ffffff" not in text

@@ -61,7 +61,7 @@ def test_a_paper_leaves_its_report_its_drawings_and_its_claims(quick, tmp_path):
     page = Page(text)
     assert len(page.ids) == len(set(page.ids))
     assert "Quick sizes" in text
-    assert "what the paper prints" in text
+    assert ">the paper</text>" in text
     for name in ("fig1", "fig2", "fig3-1", "fig3-2"):
         assert (folder / "silo" / f"{name}.svg").read_text().startswith("<?xml")
         assert (folder / "silo" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
@@ -105,7 +105,7 @@ def test_what_is_printed_about_a_figure_is_drawn_beside_ours(quick, tmp_path):
     assert (folder / "silo" / "fig1-printed.png").exists()
     page = (folder / "silo.html").read_text()
     assert "silo / base, 8 threads" in page
-    assert re.search(r">[\d.]+, paper 2\.90<", page)
+    assert re.search(r">[\d.]+ \| 2\.90<", page)
     # A table of which the paper prints no ratio has none.
     assert not (folder / "silo" / "tab1-printed.png").exists()
 

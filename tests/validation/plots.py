@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
-from graven.drawing.pages.svg import WIDE, as_files, axes_of, look, text_width
-from graven.drawing.palette import INK, RULE, SOFT
+from graven.basics.numbers import ratio
+from graven.drawing.figures.marks import Legend
+from graven.drawing.figures.picture import Picture
+from graven.drawing.figures.rows import Strip
+from graven.drawing.figures.style import Look
 
 from .peers import TOLERANCE
 from .ratio import Ratio
 
-_ROW, _ABOVE, _BELOW, _SIDE = 22.0, 34.0, 46.0, 24.0
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00")
 _MARKERS = ("o", "s", "D", "^", "v", "P")
-_TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 2.5)
 
 
 def png(ratios: Sequence[Ratio]) -> bytes:
@@ -25,43 +27,30 @@ def png(ratios: Sequence[Ratio]) -> bytes:
         if each.quantity == "cycles":
             group, _, name = each.run.rpartition("/")
             times.setdefault(name, {})[group.replace("/", ", ")] = each.value
-    with look(embedded=False):
-        return as_files(_draw(times))["png"]
+    look = Look.of("text")
+    with look.applied():
+        return _drawn(times, look).encoded("png")
 
 
-def _draw(times: dict[str, dict[str, float]]) -> Figure:
-    names = list(times)
+def _drawn(times: dict[str, dict[str, float]], look: Look) -> Picture:
     groups = list(dict.fromkeys(group for found in times.values() for group in found))
-    height = _ROW * len(names) + _ABOVE + _BELOW
-    left = text_width(names, 12.0) + 12
-    figure, axes = axes_of(WIDE, height, left, _SIDE, _ABOVE, _BELOW)
     every = [value for found in times.values() for value in found.values()]
-    low, high = min(0.9, *every) / 1.04, max(1.1, *every) * 1.04
-    axes.set_xscale("log")
-    axes.set_xlim(low, high)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.axvspan(1 - TOLERANCE, 1 + TOLERANCE, color=RULE, lw=0)
-    axes.axvline(1.0, color=INK, lw=1.0)
-    for number, group in enumerate(groups):
-        places = [(found[group], row) for row, found in enumerate(times.values()) if group in found]
-        axes.plot(
-            [value for value, _ in places],
-            [row for _, row in places],
-            _MARKERS[number % len(_MARKERS)],
-            color=_COLOURS[number % len(_COLOURS)],
-            markerfacecolor="none",
-            markersize=7,
-            label=group,
-        )
-    axes.set_yticks(range(len(names)), names, fontsize=12)
-    axes.tick_params(axis="y", length=0, labelcolor=INK)
-    ticks = [tick for tick in _TICKS if low <= tick <= high]
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=11)
-    axes.minorticks_off()
-    axes.set_xlabel("Graven's time over the peer's; grey: within 5 %")
-    axes.grid(axis="y", color=RULE, lw=0.6)
-    axes.set_axisbelow(True)
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=6, frameon=False, fontsize=11)
-    axes.spines["left"].set_visible(False)
-    axes.spines["bottom"].set_color(SOFT)
-    return figure
+    marks: dict[str, dict[str, Any]] = {
+        group: {"color": colour, "marker": marker, "markerfacecolor": "none", "ls": "none"}
+        for group, colour, marker in zip(groups, _COLOURS * 2, _MARKERS * 2, strict=False)
+    }
+    legend = Legend(look.points)
+    for group, mark in marks.items():
+        legend.add(Line2D([], [], **mark), group)
+    legend.add(Patch(facecolor=look.colours.rule, linewidth=0), "within 5 %")
+    said = [f"{ratio(min(found.values()))} to {ratio(max(found.values()))}"
+            for found in times.values()]  # fmt: skip
+    ends = min(0.9, *every), max(1.1, *every)
+    picture, axes = Strip(look, list(times), said, ends, legend).begin(
+        [], "Graven's time over the peer's"
+    )
+    axes.axvspan(1 - TOLERANCE, 1 + TOLERANCE, color=look.colours.rule, lw=0, zorder=0.5)
+    for row, found in enumerate(times.values()):
+        for group, value in found.items():
+            axes.plot([value], [row], **marks[group])
+    return picture

@@ -29,7 +29,7 @@ from graven.store import Store
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from graven.drawing.figures.comparisons import Chart
+    from graven.drawing.figures.picture import Chart
     from graven.laboratory.crashes import CrashJob
     from graven.papers.sensitivity import Sensitivity
     from graven.running.job import Job
@@ -130,13 +130,12 @@ class PaperFigure(Frames, Plotted):
             ConfigError: the paper prints no such number.
         """
         from graven.drawing.figures.rows import Pairs
-        from graven.drawing.pages.paper import pair_chart
 
-        pairs = pair_chart(self.found.figure, self.verdicts)
+        pairs = Pairs.of(self.found.figure, self.verdicts)
         if pairs is None:
             figure = self.found.figure.id
             raise ConfigError(f"no ratio is printed about {figure}; `rows` has our numbers")
-        return Pairs(pairs.pairs)
+        return pairs
 
     def _repr_html_(self) -> str:
         figure = self.found.figure
@@ -302,12 +301,11 @@ class Explanation(Frames, Plotted):
             ConfigError: nothing does.
         """
         from graven.drawing.figures.rows import Sensitivities
-        from graven.drawing.pages.tornado import Tornado
 
-        drawn = Tornado.of(self.found)
-        if not drawn.rows:
+        drawn = Sensitivities.of(self.found)
+        if drawn is None:
             raise ConfigError(f"nothing that was tried moves {self.claim.id} by a factor")
-        return Sensitivities(drawn.rows, drawn.printed)
+        return drawn
 
     def _repr_html_(self) -> str:
         from graven.drawing.figures.notebook import table

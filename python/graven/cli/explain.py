@@ -114,16 +114,18 @@ def _captures(
 
 
 def _write(found: Sensitivity, folder: Path, *, quick: bool) -> None:
-    from graven.drawing.pages.tornado import Tornado
+    from graven.drawing.figures.rows import Sensitivities
+    from graven.drawing.figures.style import Look
 
     name = found.verdict.claim.id
-    chart = Tornado.of(found)
+    chart = Sensitivities.of(found)
     files = {"json": document(found, quick=quick).encode()}
-    if chart.rows:
-        files |= chart.files()
+    if chart is not None:
+        picture = chart.draw(Look.of("text"))
+        files |= {form: picture.encoded(form) for form in ("svg", "png")}
     for form, content in files.items():
         output.write(folder / f"{name}.{form}", content)
-    note(f"wrote {folder / name}.json" + (" and its drawing" if chart.rows else ""))
+    note(f"wrote {folder / name}.json" + (" and its drawing" if chart is not None else ""))
 
 
 COLUMNS = ("change", "ours", "outcome", "number × default")

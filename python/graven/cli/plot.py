@@ -16,8 +16,8 @@ from graven.basics.folders import REPRODUCED
 from graven.cli import completions, options
 from graven.cli.files import Writers, Written
 from graven.cli.terminal import note, refusing
-from graven.drawing.figures.comparisons import RELATIVE, Asked, Chart, chart
-from graven.drawing.figures.picture import checked, save, tables
+from graven.drawing.figures.comparisons import RELATIVE, Asked, chart
+from graven.drawing.figures.picture import Chart, checked, save, tables
 from graven.drawing.figures.style import THEMES, WIDTHS, Look
 from graven.drawing.scales import AUTO, SCALES
 from graven.engine.machine import DEFAULT, Machine
@@ -318,7 +318,6 @@ def of_paper(paper_name: str, figure: str, quick: bool, results: Path, picture: 
     `graven reproduce --list` has papers and figures.
     """
     from graven.drawing.figures.rows import Pairs
-    from graven.drawing.pages.paper import pair_chart
     from graven.papers.files import paper
     from graven.papers.plan import READINGS, Wanted
     from graven.papers.reproduction import collect, needed
@@ -335,10 +334,10 @@ def of_paper(paper_name: str, figure: str, quick: bool, results: Path, picture: 
     def made() -> Chart:
         store = _whole(results, needed([wanted]), maker)
         item = collect(wanted, store)
-        pairs = pair_chart(found.figures[figure], verdicts(item))
+        pairs = Pairs.of(found.figures[figure], verdicts(item))
         if pairs is None:
             raise ConfigError(f"{found.name} prints no number about {figure} that is a ratio")
-        return Pairs(pairs.pairs)
+        return pairs
 
     return picture.draw(made)
 
@@ -350,7 +349,6 @@ def of_paper(paper_name: str, figure: str, quick: bool, results: Path, picture: 
 def of_claim(claim_id: str, quick: bool, results: Path, picture: Picture) -> int:
     """Draw what moves a claim, as `graven explain` found it: readings and open keys."""
     from graven.drawing.figures.rows import Sensitivities
-    from graven.drawing.pages.tornado import Tornado
     from graven.papers.files import claim_of
     from graven.papers.plan import jobs_of
     from graven.papers.reproduction import by_digest
@@ -362,10 +360,10 @@ def of_claim(claim_id: str, quick: bool, results: Path, picture: Picture) -> int
     def made() -> Chart:
         jobs = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick)))
         store = _whole(results, jobs, maker)
-        drawn = Tornado.of(sensitivity(claim, paper, store, quick=quick))
-        if not drawn.rows:
+        drawn = Sensitivities.of(sensitivity(claim, paper, store, quick=quick))
+        if drawn is None:
             raise ConfigError(f"nothing that was tried moves {claim.id} by a factor")
-        return Sensitivities(drawn.rows, drawn.printed)
+        return drawn
 
     return picture.draw(made)
 

@@ -1,5 +1,5 @@
-"""Results for eyes: figures of matplotlib, pages of HTML, and what both have in common.
+"""Results for eyes: charts drawn by matplotlib, and pages of HTML.
 
-`figures` are pictures for papers, `pages` reports in one file, `palette` and `scales` are shared.
-`backend` is what results call.
+`figures` are charts for papers, notebooks and pages; `pages` are reports in one file; `palette`
+and `scales` have their colours and scales. `backend` has the functions that results call.
 """

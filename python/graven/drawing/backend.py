@@ -20,7 +20,7 @@ from graven.results.record import Record
 
 @singledispatch
 def html(of: object) -> str:
-    """What a notebook shows of results."""
+    """HTML that a notebook shows of results."""
     raise TypeError(f"notebooks show no {type(of).__name__}")
 
 

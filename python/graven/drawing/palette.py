@@ -55,7 +55,7 @@ KIND_TITLES = {
 
 @dataclass(frozen=True)
 class Style:
-    """How a design is drawn."""
+    """Colour of a design."""
 
     colour: str
     hatched: bool

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 AUTO, ONE = "auto", "one"
 
 SCALES = (AUTO, ONE)
-"""How axes are scaled: `auto` gives groups that one scale would hide another one."""
+"""Choices of scales: `auto` gives groups that one scale would hide another one."""
 
 APART = 8.0
 """A group whose highest value is less than this part of the scale's end has another scale."""

@@ -1,4 +1,4 @@
-"""What simulations give, and what is derived from it.
+"""Results of simulations, and numbers that follow from them.
 
 `record` is one simulation, `comparison` many side by side, `intervals` their spread, `region` and
 `recovery` what they measure; `formats` and `frames` are what results are written as, `differences`

@@ -1,4 +1,4 @@
-"""What changed between two sets of results: the same simulations before and after something."""
+"""Changes between two sets of results: the same simulations before and after something."""
 
 from __future__ import annotations
 
@@ -19,15 +19,7 @@ Place = tuple[str, str, int, int, tuple[tuple[str, Value], ...]]
 
 @dataclass(frozen=True)
 class Change:
-    """A statistic of one simulation in both.
-
-    Attributes:
-        simulation: Which, as a person says it.
-        design: Its design.
-        metric: The statistic.
-        left: Its value in the one set.
-        right: Its value in the other.
-    """
+    """A statistic of one simulation in both sets; `simulation` names it with its design."""
 
     simulation: str
     design: str
@@ -36,13 +28,18 @@ class Change:
     right: float
 
     @property
+    def place(self) -> str:
+        """The simulation without its design."""
+        return self.simulation.removeprefix(f"{self.design} on ")
+
+    @property
     def factor(self) -> float | None:
         """The other over the one; `None` if that is nothing."""
         return self.right / self.left if self.left else None
 
     @property
     def size(self) -> float:
-        """How much it changes, up or down alike: 0 if it does not."""
+        """Size of the change, up or down alike: 0 if there is none."""
         factor = self.factor
         if factor is None or factor <= 0.0:
             return 0.0 if self.left == self.right else math.inf
@@ -50,7 +47,7 @@ class Change:
 
     @property
     def is_better(self) -> bool | None:
-        """Whether the other is better; `None` if they are alike."""
+        """True if the other is better; `None` if they are alike."""
         if self.left == self.right:
             return None
         return (self.right > self.left) == self.metric.higher_is_better
@@ -58,12 +55,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Configured:
-    """A key whose value is another in the other set.
-
-    Attributes:
-        difference: The key with both values.
-        simulations: In how many simulations it is so.
-    """
+    """A key whose value differs, and the number of simulations in which it does."""
 
     difference: Difference
     simulations: int
@@ -99,7 +91,7 @@ class Changes:
         metrics: Sequence[Metric],
         least_percent: float = 0.0,
     ) -> Changes:
-        """What changed from the one set to the other."""
+        """Compares two sets, simulation by simulation."""
         before, after = _by_place(left.records), _by_place(right.records)
         both = [place for place in before if place in after]
         keys: dict[tuple[str, str, Value, Value], int] = {}

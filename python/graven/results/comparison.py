@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -66,7 +66,7 @@ class Metric:
 
     @property
     def direction(self) -> str:
-        """Which way is better, in words."""
+        """Better direction, in words."""
         return "higher is better" if self.higher_is_better else "lower is better"
 
 
@@ -77,7 +77,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("transaction_latency_cycles_mean", "Mean transaction latency", False),
     Metric("write_energy_pj", "Write energy", False),
 )
-"""What designs are compared by if nothing else is asked for.
+"""Metrics that designs are compared by, unless others are asked for.
 
 Examples:
     >>> for metric in graven.METRICS:
@@ -91,7 +91,7 @@ Examples:
 
 
 HIGHER_IS_BETTER = frozenset({"throughput_tx_per_s", "ipc"})
-"""Of all statistics; of any other, less is better, or nothing is known."""
+"""Statistics of which more is better; of all others less is, or neither is known."""
 
 
 def metrics_of(stats: Sequence[str] | None) -> tuple[Metric, ...]:
@@ -145,8 +145,44 @@ def _check_name(what: str, name: str, here: Sequence[str], anywhere: Sequence[st
         raise unknown(what, name, here or anywhere)
 
 
+class _Shown(Frames):
+    """Base of results that are drawn, and shown in notebooks."""
+
+    def plot(
+        self,
+        kind: str = "bars",
+        metric: str | None = None,
+        *,
+        over: str | None = None,
+        width: str | float = "column",
+        theme: str = "light",
+        style: object = None,
+        scales: str = "auto",
+    ) -> Picture:
+        """Draws absolute values, or of a `Normalised` multiples of its baseline's.
+
+        Args:
+            kind: `bars`, `lines`, `traffic`, `energy` or `latency` (docs/guides/plots.md).
+            metric: A statistic; the first of the comparison, or the usual one of the kind.
+            over: Of lines, what they go over: `threads` or a varied key.
+            width: `column` (3.3 in), `text` (7 in), or inches.
+            theme: `light` or `dark`.
+            style: A style of matplotlib that applies on top: a file, a name, or settings.
+            scales: `auto` gives values that one scale would hide another one; `one` does not.
+
+        Raises:
+            ConfigError: one of them is not allowed, or the results are not what the kind needs.
+        """
+        return backend().picture(
+            self, width, theme, style, kind=kind, metric=metric, over=over, scales=scales
+        )
+
+    def _repr_html_(self) -> str:
+        return backend().html(self)
+
+
 @dataclass(frozen=True, repr=False)
-class Comparison(Frames):
+class Comparison(_Shown):
     """Results of an experiment, in the order in which they were asked for.
 
     If parameters were varied, single results are looked up in one combination of values (`at`).
@@ -289,35 +325,6 @@ class Comparison(Frames):
         records = tuple(r for r in self.records if r.design in chosen and r.workload in of)
         return replace(self, records=records, whole=None)
 
-    def plot(
-        self,
-        kind: str = "bars",
-        metric: str | None = None,
-        *,
-        over: str | None = None,
-        width: str | float = "column",
-        theme: str = "light",
-        style: object = None,
-        scales: str = "auto",
-    ) -> Picture:
-        """A picture of absolute values; `Normalised.plot` draws multiples of a baseline's.
-
-        Args:
-            kind: `bars`, `lines`, `traffic`, `energy` or `latency` (docs/guides/plots.md).
-            metric: A statistic; the first of the comparison, or the usual one of the kind.
-            over: Of lines, what they go over: `threads` or a varied key.
-            width: `column` (3.3 in), `text` (7 in), or inches.
-            theme: `light` or `dark`.
-            style: A style of matplotlib that applies on top: a file, a name, or settings.
-            scales: `auto` gives values that one scale would hide another one; `one` does not.
-
-        Raises:
-            ConfigError: one of them is not allowed, or the results are not what the kind needs.
-        """
-        return backend().picture(
-            self, width, theme, style, kind=kind, metric=metric, over=over, scales=scales
-        )
-
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the results with their configuration: .json, .csv or .parquet, as named.
 
@@ -351,9 +358,6 @@ class Comparison(Frames):
         machine = self.machine or _machine_of(self.records)
         content = backend().page(self.normalised(baseline), machine, self.settings)
         output.write(Path(path_text("path", path)), content.encode())
-
-    def _repr_html_(self) -> str:
-        return backend().html(self)
 
     @property
     def _all(self) -> tuple[Record, ...]:
@@ -489,7 +493,7 @@ class Comparison(Frames):
         return found
 
     def deferred_note(self) -> str | None:
-        """What each design left unwritten, in words: media writes of a run leave these out.
+        """Counts the lines that each design left unwritten: media writes leave these out.
 
         Those of a region in steady state do not.
         """
@@ -594,7 +598,7 @@ def _machine_of(records: Sequence[Record]) -> Machine:
 
 
 @dataclass(frozen=True, repr=False)
-class Normalised(Frames):
+class Normalised(_Shown):
     """A comparison in multiples of one design's results.
 
     Each is relative to the result with the same number of threads and the same varied values.
@@ -658,29 +662,6 @@ class Normalised(Frames):
     def __repr__(self) -> str:
         return f"<Normalised: {self.comparison!r}, relative to {self.baseline}>"
 
-    def plot(
-        self,
-        kind: str = "bars",
-        metric: str | None = None,
-        *,
-        over: str | None = None,
-        width: str | float = "column",
-        theme: str = "light",
-        style: object = None,
-        scales: str = "auto",
-    ) -> Picture:
-        """A picture of multiples of the baseline's values; arguments as of `Comparison.plot`.
-
-        Raises:
-            ConfigError: as of `Comparison.plot`.
-        """
-        return backend().picture(
-            self, width, theme, style, kind=kind, metric=metric, over=over, scales=scales
-        )
-
-    def _repr_html_(self) -> str:
-        return backend().html(self)
-
     def at(self, combination: Mapping[str, Value]) -> Normalised:
         """One combination of varied values.
 
@@ -735,9 +716,7 @@ class Normalised(Frames):
 
     def mean_interval(self, stat: str, design: str, threads: int) -> Interval | None:
         """The geometric mean with half of its confidence interval, if there is one."""
-        workloads = self.comparison.workloads
-        of = [self._of_seeds(stat, design, workload, threads) for workload in workloads]
-        return over_seeds([geometric(ratios) for ratios in zip(*of, strict=True)])
+        return self._over_workloads(geometric, stat, design, threads)
 
     def arithmetic_mean(self, stat: str, design: str, threads: int) -> float | None:
         """Arithmetic mean of the same ratios: papers seldom say which of the two theirs is."""
@@ -746,9 +725,19 @@ class Normalised(Frames):
 
     def arithmetic_mean_interval(self, stat: str, design: str, threads: int) -> Interval | None:
         """The arithmetic mean with half of its confidence interval, if there is one."""
+        return self._over_workloads(arithmetic, stat, design, threads)
+
+    def _over_workloads(
+        self,
+        mean: Callable[[Sequence[Interval | None]], Interval | None],
+        stat: str,
+        design: str,
+        threads: int,
+    ) -> Interval | None:
+        """Returns the mean over seeds of a mean over the workloads of each seed."""
         workloads = self.comparison.workloads
         of = [self._of_seeds(stat, design, workload, threads) for workload in workloads]
-        return over_seeds([arithmetic(ratios) for ratios in zip(*of, strict=True)])
+        return over_seeds([mean(ratios) for ratios in zip(*of, strict=True)])
 
     def rows(self) -> list[dict[str, Value]]:
         """Flat rows: metric, threads, workload (or `mean`), design, value.

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Conditions:
-    """What some results were made with.
+    """Conditions of some results.
 
     Attributes:
         machines: Names of machines; usually one.

@@ -1,4 +1,4 @@
-"""What a design's hardware costs, as the engine derives it from the configuration."""
+"""Costs of a design's hardware, as the engine derives them from the configuration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 from graven import _engine
@@ -15,17 +15,17 @@ from graven.basics.numbers import counted
 from graven.engine.machine import Machine
 
 Role: TypeAlias = Literal["built", "optional", "derived", "reference"]
-"""What an item is to its design: what it has, what it has in another configuration, a part of
-another item or what follows from it, or another system's."""
+"""Role of an item in its design: built in, built in under another configuration, derived from
+another item, or part of another system."""
 
 Verdict: TypeAlias = Literal["agrees", "differs", "other-parameters", "reported"]
-"""How a value relates to the printed one: it rounds to it, it does not, the printed one is for
-other parameters, or the value is the paper's own and not derived."""
+"""Relation of a value to the printed one: it rounds to it or not, the printed one is for other
+parameters, or the value is the paper's own and not derived."""
 
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper prints of an item.
+    """Number that a paper prints of an item.
 
     Attributes:
         paper: How the paper is cited.
@@ -46,7 +46,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Per:
-    """How many of an item a machine has: one for `each` of `count`, by `formula`."""
+    """Number of equal items of a machine: one for `each` of `count`, by `formula`."""
 
     each: str
     formula: str
@@ -92,7 +92,7 @@ class Item:
 
 @dataclass(frozen=True, repr=False)
 class Cost:
-    """What a design costs on a machine.
+    """Cost of a design on a machine.
 
     Attributes:
         design: Name of the design.
@@ -146,7 +146,7 @@ class Cost:
         return {
             "design": self.design,
             "machine": self.machine,
-            "items": [_item_document(item) for item in self.items],
+            "items": [asdict(item) for item in self.items],
             "totals": [{"place": place, "bytes": size} for place, size in self.totals.items()],
             "remarks": list(self.remarks),
         }
@@ -163,13 +163,6 @@ COLUMNS = (
     *("printed.machine", "verdict", "claim", "note"),
 )
 """Columns of a table of items."""
-
-
-def _item_document(item: Item) -> dict[str, Any]:
-    document = {**vars(item)}
-    for name in ("per", "printed"):
-        document[name] = None if document[name] is None else {**vars(document[name])}
-    return document
 
 
 def _row(item: Item) -> dict[str, object]:
@@ -194,7 +187,7 @@ def to_csv(costs: Iterable[Cost]) -> str:
 
 
 def derive(design: str, machine: Machine | None, settings: Mapping[str, str]) -> Cost:
-    """What a design costs on a machine, or on that of its paper.
+    """Derives the cost of a design on a machine, or on that of its paper.
 
     Raises:
         ConfigError: something was refused.

@@ -11,7 +11,7 @@ from graven.engine.catalogue import catalogue
 from graven.results.record import Record
 
 IDENTITY = ("design", "workload", "machine", "threads", "transactions", "seed", "version")
-"""What of a record is compared besides its configuration."""
+"""Fields of a record that are compared besides its configuration."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Difference:
 
 
 def of_identity(left: Record, right: Record) -> list[Difference]:
-    """What was run that is not the same."""
+    """Returns the differences in what was simulated."""
     return _unequal(
         {name: getattr(left, name) for name in IDENTITY},
         {name: getattr(right, name) for name in IDENTITY},

@@ -74,7 +74,7 @@ def json_text(document: object) -> str:
 
 
 class Sink(Protocol):
-    """What bytes are written to: a file, or what is like one."""
+    """Receiver of bytes, such as a file."""
 
     def write(self, content: bytes, /) -> object:
         """Takes them."""
@@ -95,22 +95,6 @@ def write_records(sink: Sink, records: Iterable[Record], form: str, *, full: boo
         full: Whether with the configuration of each.
     """
     {"json": _write_json, "csv": _write_csv, "parquet": _write_parquet}[form](sink, records, full)
-
-
-def to_json(records: Iterable[Record], *, full: bool) -> str:
-    """A JSON list of records."""
-    return _written(records, "json", full=full).decode()
-
-
-def to_csv(records: Iterable[Record], *, full: bool) -> str:
-    """CSV with a header; a statistic that a run does not have is an empty cell."""
-    return _written(records, "csv", full=full).decode()
-
-
-def _written(records: Iterable[Record], form: str, *, full: bool) -> bytes:
-    buffer = io.BytesIO()
-    write_records(buffer, list(records), form, full=full)
-    return buffer.getvalue()
 
 
 def write_json_list(sink: Sink, documents: Iterable[object]) -> None:
@@ -170,10 +154,7 @@ def to_arrow(records: Iterable[Record], *, full: bool = True) -> pa.Table:
 
 def arrow_table(rows: Sequence[Mapping[str, Value]], varied: Sequence[str] = ()) -> pa.Table:
     """An Arrow table of flat rows; `varied` are columns, as in `columns`."""
-    found = _Columns(dict.fromkeys(varied))
-    for row in rows:
-        found.add(row)
-    return _table(rows, found.schema())
+    return _table(rows, _Columns.of_rows(rows, varied).schema())
 
 
 def columns(rows: Iterable[Mapping[str, Value]], varied: Sequence[str] = ()) -> list[str]:
@@ -181,10 +162,7 @@ def columns(rows: Iterable[Mapping[str, Value]], varied: Sequence[str] = ()) -> 
 
     Configuration comes last, but for the columns of what is `varied`.
     """
-    found = _Columns(dict.fromkeys(varied))
-    for row in rows:
-        found.add(row)
-    return found.names
+    return _Columns.of_rows(rows, varied).names
 
 
 @dataclass
@@ -196,11 +174,19 @@ class _Columns:
 
     @staticmethod
     def of(records: Iterable[Record], *, full: bool) -> _Columns:
-        """Those of some records."""
+        """Returns the columns of some records."""
         found = _Columns()
         for record in records:
             found.varied |= dict.fromkeys(config_column(key) for key in record.varied)
             found.add(record.to_row(full=full))
+        return found
+
+    @staticmethod
+    def of_rows(rows: Iterable[Mapping[str, Value]], varied: Sequence[str]) -> _Columns:
+        """Returns the columns of some rows."""
+        found = _Columns(dict.fromkeys(varied))
+        for row in rows:
+            found.add(row)
         return found
 
     def add(self, row: Mapping[str, Value]) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Frames:
-    """What has rows in an Arrow table has them as tables of other libraries, too."""
+    """Base of results with rows in an Arrow table, and in tables of other libraries."""
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table."""

@@ -223,7 +223,7 @@ def scaled_text(value: Interval | None) -> str:
 
 
 def explained(n: int) -> str:
-    """What ± stands for in tables of several seeds."""
+    """Explains ± in tables of several seeds."""
     return (
         f"±: half of the {100 * LEVEL:.0f} % confidence interval of the mean over {n} seeds "
         "(Student's t); ratios are paired by seed. The best is marked where its interval overlaps "
@@ -232,11 +232,11 @@ def explained(n: int) -> str:
 
 
 WINDOWS_TITLE = f"{100 * LEVEL:.0f} % confidence interval over windows"
-"""What whiskers and bands of pictures stand for where results are of regions in steady state."""
+"""Meaning of whiskers and bands in pictures of regions in steady state."""
 
 
 def spread_title(n: int) -> str:
-    """What whiskers and bands of pictures stand for."""
+    """Returns the meaning of whiskers and bands in pictures of several seeds."""
     return f"{100 * LEVEL:.0f} % confidence interval, {n} seeds"
 
 

@@ -14,7 +14,7 @@ from graven.engine.catalogue import catalogue
 from graven.results.views import backend
 
 IDENTITY = ("design", "workload", "machine", "threads", "transactions", "seed", "safe")
-"""What distinguishes one simulation from another; every format starts with these."""
+"""Fields that distinguish simulations; every format starts with these."""
 
 NOTHING: Mapping[str, str] = {}
 
@@ -26,7 +26,7 @@ STEADY = "steady"
 WHOLE = "whole"
 
 SET = ("variant", "settings")
-"""What was set, by key, for a variant alone and for all; each is there if something was."""
+"""Tables of settings, for a variant alone and for all; each is left out if it is empty."""
 
 DOCUMENTS = (*SET, "measured")
 """Attributes that are tables of their own, which a flat row has as JSON."""
@@ -312,7 +312,7 @@ def parse_record(
 
 
 def region_of(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the engine's document says of a region in steady state; nothing of a whole run."""
+    """Returns what the engine measured of a region in steady state; empty for a whole run."""
     found: Mapping[str, Any] = raw.get("measured", {})
     return found if found.get("kind") == STEADY else {}
 
@@ -322,7 +322,7 @@ _ESTIMATES = {"throughput_tx_per_s": "cycles"}
 
 
 def adds_up(stat: str) -> bool:
-    """Whether a statistic grows with the length of a run: something counted, or an energy."""
+    """Tells whether a statistic grows with the length of a run: a count, or an energy."""
     return catalogue().statistic(stat).kind == "count" or stat.endswith("_pj")
 
 

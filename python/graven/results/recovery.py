@@ -15,13 +15,13 @@ WHERE = (POINTS, "recovery.at_cycle", "recovery.at_percent")
 """The keys that say where power fails; where all are 0, recovery is not timed."""
 
 PREFIX = "recovery_"
-"""How the names of its statistics begin."""
+"""Prefix of the names of its statistics."""
 
 TIME = Metric("recovery_ms", "Recovery time", higher_is_better=False)
 
 
 def with_recovery(settings: Mapping[str, str], failures: int | None) -> dict[str, str]:
-    """Settings that ask for recovery after so many power failures, if any.
+    """Returns settings that time recovery after a number of power failures, if one is given.
 
     Raises:
         ConfigError: the settings say where power fails, too.
@@ -38,7 +38,7 @@ def with_recovery(settings: Mapping[str, str], failures: int | None) -> dict[str
 
 
 def is_asked(settings: Mapping[str, str], varied: Iterable[str], machine: Machine) -> bool:
-    """Whether recovery is timed, under some value of what is varied at least."""
+    """Tells whether recovery is timed under at least one of the varied values."""
     if any(key in WHERE for key in varied):
         return True
     said = {key: value.value for key, value in machine.values().items() if key in WHERE}
@@ -47,7 +47,7 @@ def is_asked(settings: Mapping[str, str], varied: Iterable[str], machine: Machin
 
 
 def shown(stats: Sequence[str] | None, *, asked: bool) -> tuple[Metric, ...]:
-    """What designs are compared by: the metrics of these statistics, or the default ones.
+    """Returns the metrics of these statistics, or the default ones.
 
     Raises:
         ConfigError: there is no such statistic, or it is one of recovery, which is not timed.

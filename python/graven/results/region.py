@@ -62,7 +62,7 @@ def not_steady(records: Iterable[Record]) -> list[str]:
 
 
 def growth(records: Iterable[Record]) -> str:
-    """Which workloads' structures grow within the regions, and by how much; empty if none does.
+    """Names the workloads whose structures grow within the regions, with their growth.
 
     What all designs have more of at the end is the structure; what one alone has is its own.
     """
@@ -80,7 +80,7 @@ def growth(records: Iterable[Record]) -> str:
 
 
 def notes(records: Iterable[Record], *, several: bool) -> list[str]:
-    """What is to be said of regions in steady state, a line each; nothing of whole runs.
+    """Returns remarks on regions in steady state, a line each; none on whole runs.
 
     Args:
         records: The results.

@@ -1,4 +1,4 @@
-"""How results are shown: as pictures, as pages, as tables of notebooks.
+"""Views of results: pictures, pages, tables of notebooks.
 
 Results say what is to be shown, and a backend shows it. It is the module that `BACKEND` names,
 imported when something is shown for the first time, as pandas imports its plotting backend: what
@@ -56,7 +56,7 @@ class Picture(Figure):
 
 
 class Backend(Protocol):
-    """What a backend has; each function takes results of any kind that can be shown so."""
+    """Functions of a backend; each takes results of any kind that can be shown so."""
 
     def picture(
         self, of: object, width: str | float, theme: str, style: object, **asked: object
@@ -68,7 +68,7 @@ class Backend(Protocol):
         """
 
     def html(self, of: object) -> str:
-        """What a notebook shows of results."""
+        """Returns the HTML that a notebook shows of results."""
 
     def page(self, of: object, machine: Machine, settings: Mapping[str, str]) -> str:
         """A report in one file of HTML."""

@@ -25,11 +25,11 @@ from graven._engine import ConfigError
 from graven.api.loading import simulation_of
 from graven.basics.arguments import known
 from graven.basics.errors import StoreError
-from graven.basics.numbers import exact
 from graven.drawing.pages.page import environment, text
-from graven.drawing.pages.simulation import simulation_page
+from graven.drawing.pages.simulation import configuration_of, facts_of
 from graven.engine.catalogue import catalogue
 from graven.results.comparison import METRICS
+from graven.results.headings import Headings
 from graven.running.progress import duration, percent
 from graven.serve.contents import Stock, narrowed
 from graven.serve.pictures import DATA, TYPES, Found, charted, encoded, tables_of
@@ -59,7 +59,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-"""What every answer says."""
+"""Headers of every answer."""
 
 METHODS = ("GET", "HEAD")
 
@@ -70,7 +70,7 @@ NEWEST = 12
 """Results that the overview shows."""
 
 FILTERS = ("kind", "design", "workload", "machine", "build")
-"""What the list of results can be narrowed by."""
+"""Fields that narrow the list of results."""
 
 LONGEST_ADDRESS = 1 << 15
 """Characters of an address; longer ones are refused."""
@@ -100,7 +100,7 @@ class Explorer:
         self.hosts = hosts
         self._pages = environment(PACKAGE)
         self._pages.filters.update(
-            exact=exact, duration=duration, percent=percent, when=_when, urlencode=urlencode
+            duration=duration, percent=percent, when=_when, urlencode=urlencode
         )
         pages: dict[str, Answer] = {
             "/": self.overview,
@@ -178,7 +178,7 @@ class Explorer:
     # ---- pages -----------------------------------------------------------------------------
 
     def overview(self, request: Request) -> Response:
-        """What is in the store."""
+        """Shows the numbers of results, and the newest."""
         check_names(request.args, ())
         entries = self.stock.every.entries
         count = self.stock.every.counts
@@ -269,19 +269,22 @@ class Explorer:
         stored = None if entry is None else self.stock.stored(digest)
         if entry is None or stored is None:
             raise Absent(f"there is no result {digest} in {self.stock.folder}")
-        page, whole = None, ""
+        content: dict[str, Any] = {"facts": {}}
         if entry.kind == SIMULATION:
-            page = simulation_page(simulation_of(stored), every=True)
+            record = simulation_of(stored)
+            content = {
+                "facts": facts_of(record),
+                "groups": Headings.of(record.stats, design=record.simulated).groups,
+                "configuration": configuration_of(record),
+            }
         else:
-            whole = json.dumps(json.loads(stored.result), indent=2)
-        asked = stored.request.asked
+            content["whole"] = json.dumps(json.loads(stored.result), indent=2)
         return self._page(
             "result.html",
             f"{entry.design or entry.kind} on {entry.workload}" if entry.workload else entry.kind,
             entry=entry,
-            page=page,
-            whole=whole,
-            asked=json.dumps(asked, indent=2),
+            asked=json.dumps(stored.request.asked, indent=2),
+            **content,
         )
 
     def progress(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""What a store has: a line for each result, kept up as writers add some."""
+"""Contents of a store: a line for each result, kept up as writers add some."""
 
 from __future__ import annotations
 
@@ -21,26 +21,14 @@ from graven.store.keeper import SIMULATION, build
 from graven.store.store import REFRESH_SECONDS, Warn
 
 CACHED = 1024
-"""So many records are held once they have been read: a record is 60 KB."""
+"""Number of records that are held once they have been read: a record is 60 KB."""
 
 
 class Entry(NamedTuple):
-    """A result, without what came of it.
+    """A row of the store's index: a result, without what came of it.
 
-    Attributes:
-        digest: What it is found by.
-        kind: `simulation`, `crash` and so on.
-        design: Of what this kind of result has, as what follows.
-        workload: As it was asked for.
-        machine: A preset, or the name of a file.
-        threads: Program threads.
-        transactions: Of all threads.
-        seed: Of everything random.
-        settings: What was set, as text: `pm.write_ns=300; pm.read_ns=50`; empty if nothing was.
-        version: Of the engine.
-        build: Of the engine.
-        written_at: UTC, ISO 8601.
-        host_s: How long it took, in seconds.
+    Fields that its kind does not have are `None`. `settings` is text, as
+    `pm.write_ns=300; pm.read_ns=50`; `written_at` is UTC, ISO 8601; `host_s` is in seconds.
     """
 
     digest: str
@@ -64,7 +52,7 @@ fourth, which are left out."""
 
 
 def run_of(entry: Entry) -> Run:
-    """What was run, on a machine and with a build."""
+    """Returns what a result is of, besides the machine and the build."""
     size = (entry.transactions, entry.threads)
     return run(entry.settings, entry.seed, *size, entry.workload, entry.design)
 
@@ -124,7 +112,7 @@ class Part:
         self._counts: dict[str, Mapping[object, int]] = {}
 
     def counts(self, name: str) -> Mapping[object, int]:
-        """How many have each value of a field, in the order of the values."""
+        """Counts the results by the values of a field, in the order of the values."""
         if name not in self._counts:
             self._counts[name] = counts(self.entries, name)
         return self._counts[name]
@@ -164,7 +152,7 @@ class Stock:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a store."""
+        """True if the folder has a store."""
         return self._store.is_there
 
     def refresh(self) -> None:
@@ -204,11 +192,11 @@ class Stock:
         return parts[machine, build]
 
     def entry(self, digest: str) -> Entry | None:
-        """A result, if it is there."""
+        """Returns a result, if the store has it."""
         return self._seen.get(digest)
 
     def stored(self, digest: str) -> StoredRecord | None:
-        """A result whole, if it is there."""
+        """Returns a whole result, if the store has it."""
         return self._store.record(digest)
 
     def records(self, entries: Iterable[Entry]) -> list[Record]:
@@ -228,7 +216,7 @@ class Stock:
 
 
 def counts(entries: Iterable[Entry], name: str) -> dict[object, int]:
-    """How many of some results have each value of a field, in the order of the values."""
+    """Counts results by the values of a field, in the order of the values."""
     at = Entry._fields.index(name)
     found = Counter(entry[at] for entry in entries if entry[at] is not None)
     return dict(sorted(found.items(), key=_order))

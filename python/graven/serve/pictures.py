@@ -1,4 +1,4 @@
-"""What a view shows: a picture with its numbers, the simulations behind it, what is missing."""
+"""Content of a view: a picture with its numbers, its simulations, and those that are missing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from graven.api.loading import varying
 from graven.basics.numbers import Value, ratio, scaled
-from graven.drawing.figures.comparisons import RELATIVE, Asked, Chart, chart
-from graven.drawing.figures.picture import table
-from graven.drawing.pages.page import Cell, NumberTable, TableRow
+from graven.drawing.figures.comparisons import RELATIVE, Asked, chart
+from graven.drawing.figures.picture import Chart, table
+from graven.drawing.pages.page import Cell, NumberTable
 from graven.engine.catalogue import catalogue
 from graven.results.command_line import compare_command
 from graven.results.comparison import Comparison
@@ -20,7 +20,7 @@ from graven.serve.contents import Entry, Run, Stock, run, settings_of
 from graven.serve.view import ABSOLUTE, View
 
 NAMED = 12
-"""How many missing simulations are named."""
+"""Number of missing simulations that are named."""
 
 DATA = "csv"
 """The ending of what is drawn, as numbers."""
@@ -31,7 +31,7 @@ TYPES = {
     "png": "image/png",
     DATA: "text/csv",
 }
-"""What a view can be had as, by its ending."""
+"""Types of files of a view, by their endings."""
 
 _DRAWING = threading.Lock()
 """The look of a picture is set in matplotlib as a whole: one is drawn at a time."""
@@ -39,13 +39,9 @@ _DRAWING = threading.Lock()
 
 @dataclass(frozen=True)
 class Missing:
-    """Simulations that a view asks for and that have no result.
+    """Simulations of a view that have no result: `count` of `total`.
 
-    Attributes:
-        count: How many.
-        total: Of how many.
-        names: Some of them.
-        commands: What makes them.
+    `names` has some of them, `commands` makes them all.
     """
 
     count: int
@@ -56,19 +52,14 @@ class Missing:
 
 @dataclass(frozen=True)
 class Found:
-    """The results of a view.
-
-    Attributes:
-        entries: Its simulations, in the order in which designs and workloads were asked for.
-        missing: Those without a result.
-    """
+    """The results of a view, in the order of its designs and workloads, and those missing."""
 
     entries: Sequence[Entry]
     missing: Missing
 
     @staticmethod
     def of(view: View, stock: Stock) -> Found:
-        """What the store has of a view."""
+        """Finds the simulations of a view in the store."""
         there = stock.part(view.machine, view.build).by_run
         ordered = list(
             dict.fromkeys(
@@ -123,7 +114,7 @@ def _commands(gone: Sequence[Run], view: View, store: Path) -> list[str]:
 
 
 def charted(view: View, found: Found, stock: Stock) -> Chart:
-    """What is drawn of the results.
+    """Returns the chart of the results.
 
     Raises:
         ConfigError: there are none, or they are not what the kind of plot needs.
@@ -140,7 +131,7 @@ def charted(view: View, found: Found, stock: Stock) -> Chart:
 
 
 def encoded(drawn: Chart, view: View, form: str) -> bytes:
-    """What is drawn as one of `TYPES`."""
+    """Returns a chart as one of `TYPES`."""
     if form == DATA:
         return table(drawn.rows).encode()
     with _DRAWING:
@@ -160,10 +151,10 @@ def tables_of(drawn: Chart) -> list[NumberTable]:
     found = []
     for caption, designs in panels.items():
         columns = list(dict.fromkeys(name for cells in designs.values() for name in cells))
-        rows = [
-            TableRow(design, [Cell(show(_number(cells.get(name)))) for name in columns])
+        rows = {
+            design: [Cell(show(_number(cells.get(name)))) for name in columns]
             for design, cells in designs.items()
-        ]
+        }
         title = f"{caption}, {unit}" if caption else unit
         found.append(NumberTable(title, columns, rows))
     return found

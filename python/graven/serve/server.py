@@ -16,7 +16,7 @@ NAMES_OF_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """Names under which a browser of this host asks for it."""
 
 IDLE_SECONDS = 60.0
-"""How long a connection may say nothing."""
+"""Longest silence of a connection, in seconds."""
 
 
 class _Quiet(WSGIRequestHandler):
@@ -33,12 +33,7 @@ class _Quiet(WSGIRequestHandler):
 
 @dataclass(frozen=True)
 class Listening:
-    """A server that has its port.
-
-    Attributes:
-        url: Where the explorer is.
-        server: What answers.
-    """
+    """A server that has its port, and the address of the explorer."""
 
     url: str
     server: BaseWSGIServer

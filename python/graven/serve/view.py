@@ -1,4 +1,4 @@
-"""What the plot explorer shows: all of it is in the address of the page, by which it is shared."""
+"""Views of the plot explorer: the address of a page has all of its view, and shares it."""
 
 from __future__ import annotations
 
@@ -27,21 +27,15 @@ CURRENT = "current"
 
 @dataclass(frozen=True)
 class View:
-    """What is shown. Names are those in the address; what is empty there is the usual.
+    """Choices of a view, by their names in the address; an empty value stands for the usual one.
 
     Attributes:
-        kind: Of plot.
-        machine: Of which results are shown.
-        design: Designs.
-        workload: Workloads.
-        threads: Numbers of threads.
-        transactions: Of each simulation.
+        transactions: Transactions of each simulation.
         seed: Seeds, of which the mean is shown.
         set: Settings, one or more of which are compared; an empty text is none.
-        build: Of the engine.
         metric: A statistic; empty for the usual one of the kind.
         baseline: A design; `absolute`; or empty for what is usual.
-        over: Of lines, what they go over.
+        over: Axis of lines.
         width: `column`, `text`, inches, or empty for as wide as there is room.
         theme: `light`, `dark`, or empty for the reader's.
     """
@@ -63,7 +57,7 @@ class View:
 
     @staticmethod
     def of(asked: MultiDict[str, str], stock: Stock) -> View | None:
-        """What an address asks for; what it leaves open is as of the newest result.
+        """Reads an address; choices that it leaves open are as of the newest result.
 
         Returns:
             Nothing if there are no simulations.
@@ -88,7 +82,7 @@ class View:
 
     @property
     def look(self) -> Look:
-        """How the picture looks where it stands alone.
+        """Look of the picture where it stands alone.
 
         Raises:
             ConfigError: the width or the theme is not allowed.
@@ -102,7 +96,7 @@ class View:
 
     @property
     def is_current(self) -> bool:
-        """Whether results are of the build in use, which can make those that are missing."""
+        """True if results are of the build in use, which can make those that are missing."""
         return self.build == build()
 
 
@@ -115,9 +109,7 @@ def check_names(asked: MultiDict[str, str], allowed: Sequence[str]) -> None:
     Raises:
         ConfigError: there is such a name.
     """
-    for name in asked:
-        if name not in allowed:
-            raise known("parameter of the address", name, allowed)
+    _check("parameter of the address", asked, allowed)
 
 
 class _Reader:
@@ -153,55 +145,54 @@ class _Reader:
         threads = self._numbers("threads", usual, 1)
         known_designs = _names(every, "design", [d.name for d in catalogue().designs])
         known_workloads = _names(every, "workload", catalogue().workload_names)
-        look = {"width": self._text("width"), "theme": self._text("theme")}
+        _check("baseline", self._given("baseline"), [ABSOLUTE, *known_designs])
         view = View(
             kind,
             machine,
-            self._several("design", [str(name) for name in there.counts("design")], known_designs),
-            self._several(
-                "workload", [str(name) for name in there.counts("workload")], known_workloads
-            ),
+            self._several("design", there.counts("design"), known_designs),
+            self._several("workload", there.counts("workload"), known_workloads),
             tuple(threads),
             transactions,
             tuple(seeds),
             tuple(settings),
             build,
             self._text("metric"),
-            self._baseline(known_designs),
+            self._text("baseline"),
             self._text("over"),
-            **look,
+            self._text("width"),
+            self._text("theme"),
         )
         assert view.look, "it is checked as it is made"
         return view
 
+    def _given(self, name: str) -> list[str]:
+        """Returns the values that the address has under a name; empty ones are none."""
+        return [text for value in self.asked.getlist(name) if (text := value.strip())]
+
     def _text(self, name: str) -> str:
-        """One value at most."""
-        given = [text.strip() for text in self.asked.getlist(name)]
+        """Returns the value under a name, of which there is one at most; empty without one."""
+        given = self.asked.getlist(name)
         if len(given) > 1:
             raise ConfigError(f"{name}: one value is allowed; the address has {len(given)}")
-        return given[0] if given else ""
+        return given[0].strip() if given else ""
 
     def _one(self, name: str, usual: str, allowed: Iterable[str]) -> str:
         text = self._text(name) or usual
-        names = list(allowed)
-        if text not in names:
-            raise known(name, text, names)
+        _check(name, [text], allowed)
         return text
 
-    def _several(self, name: str, usual: Sequence[str], allowed: Iterable[str]) -> tuple[str, ...]:
-        given = [text.strip() for text in self.asked.getlist(name) if text.strip()]
-        names = list(allowed)
-        for text in given:
-            if text not in names:
-                raise known(name, text, names)
-        return tuple(dict.fromkeys(given or usual))
+    def _several(
+        self, name: str, usual: Iterable[object], allowed: Iterable[str]
+    ) -> tuple[str, ...]:
+        given = self._given(name)
+        _check(name, given, allowed)
+        return tuple(dict.fromkeys(given or map(str, usual)))
 
     def _numbers(
         self, name: str, usual: Sequence[int], least: int, *, most: int = 1 << 62, one: bool = False
     ) -> list[int]:
-        given = [text.strip() for text in self.asked.getlist(name) if text.strip()]
         found: dict[int, None] = {}
-        for text in given:
+        for text in self._given(name):
             # Not any digit that Unicode has, nor more than an integer of the engine.
             number = int(text) if text.isascii() and text.isdecimal() and len(text) < 21 else -1
             if not least <= number <= most:
@@ -214,14 +205,11 @@ class _Reader:
         return list(found) or list(usual)
 
     def _build(self, entries: Sequence[Entry]) -> str:
-        there = [str(name) for name in counts(entries, "build")]
-        usual = preferred_build(entries) or build()
-        given = self._text("build") or usual
-        if given == CURRENT:
-            return build()
-        if given not in {*there, build()}:
-            raise known("build", given, [CURRENT, *there])
-        return given
+        there = [CURRENT, *map(str, counts(entries, "build"))]
+        given = self._text("build") or preferred_build(entries) or CURRENT
+        if given != build():
+            _check("build", [given], there)
+        return build() if given == CURRENT else given
 
     def _settings(self, entries: Sequence[Entry]) -> list[str]:
         given = [text.strip() for text in self.asked.getlist("set")]
@@ -242,12 +230,17 @@ class _Reader:
         there = [entry.settings for entry in entries]
         return ["" if "" in there else there[0]]
 
-    def _baseline(self, designs: Iterable[str]) -> str:
-        text = self._text("baseline")
-        allowed = [ABSOLUTE, *designs]
-        if text and text not in allowed:
-            raise known("baseline", text, allowed)
-        return text
+
+def _check(name: str, given: Iterable[str], allowed: Iterable[str]) -> None:
+    """Refuses values that are not allowed.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    names = list(allowed)
+    for text in given:
+        if text not in names:
+            raise known(name, text, names)
 
 
 def _names(part: Part, field: str, more: Iterable[str]) -> list[str]:
@@ -256,19 +249,12 @@ def _names(part: Part, field: str, more: Iterable[str]) -> list[str]:
 
 
 OFFERED = 64
-"""So many values of a field are offered at most, if not more are chosen."""
+"""Largest number of values of a field that are offered, unless more are chosen."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Something that can be chosen.
-
-    Attributes:
-        value: As the address has it.
-        title: As the page has it.
-        count: How many simulations have it, if that is known.
-        chosen: Whether it is.
-    """
+    """An option of a field: its value in the address, its title, and its simulations if known."""
 
     value: str
     title: str
@@ -277,7 +263,7 @@ class Choice:
 
 
 def choices(view: View, stock: Stock) -> Mapping[str, list[Choice]]:
-    """What the form offers beside what is chosen: of each field what the machine has results of."""
+    """Returns the choices of the form: chosen values, and those of the machine's results."""
     every = stock.simulations
     of_machine = Part(narrowed(every.entries, machine=view.machine))
     of_build = stock.part(view.machine, view.build)

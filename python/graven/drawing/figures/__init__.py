@@ -1,7 +1,8 @@
-"""Pictures for papers: figures of matplotlib, as PDF, SVG and PNG, with their data as CSV.
+"""Charts: figures of matplotlib, as PDF, SVG, PNG and elements of pages, with their data as CSV.
 
-`style` has the look, `picture` what a picture is and how it is saved, `values` the numbers over
-seeds, `marks` what pictures are put together from; each other module draws one kind.
+`style` has the look, `picture` a picture and its files, `embedded` pictures in pages, `measure` the
+head of charts, `values` numbers over seeds, `marks` pieces of pictures; other modules draw one kind
+each.
 """
 
 from graven.drawing.figures.picture import FORMATS, Picture, save

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from graven._engine import ConfigError
 from graven.basics.numbers import Scale, scale
 from graven.drawing.figures.marks import line_height, number_axis, text_size, wrapped
-from graven.drawing.figures.picture import Picture, Rows
+from graven.drawing.figures.picture import Chart, Picture, Rows
 from graven.drawing.figures.style import Look
 
 _BANK = {"column": 5.0, "text": 6.0}
@@ -58,7 +58,7 @@ def _row(
 
 
 @dataclass(frozen=True)
-class BankLoads:
+class BankLoads(Chart):
     """Mean numbers of pending requests.
 
     Attributes:
@@ -100,16 +100,11 @@ class BankLoads:
 
     @property
     def rows(self) -> Rows:
-        """What is drawn, as flat rows: a column for each bank."""
+        """Drawn data, as flat rows: a column for each bank."""
         return [
             {"cycle": cycle, **{f"bank{b}": loads[at] for b, loads in enumerate(self.loads)}}
             for at, cycle in enumerate(self.cycles)
         ]
-
-    def draw(self, look: Look) -> Picture:
-        """The picture."""
-        with look.applied():
-            return self._drawn(look)
 
     def _drawn(self, look: Look) -> Picture:
         values: npt.NDArray[np.float64] = np.array(self.loads)

@@ -7,15 +7,14 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from graven._engine import ConfigError
 from graven.basics.arguments import known, text
 from graven.basics.numbers import Value, caption, exact, steps
 from graven.drawing.figures.bars import MEAN_TITLE, Bars, Panel
 from graven.drawing.figures.lines import Lines
-from graven.drawing.figures.picture import Picture, Rows
-from graven.drawing.figures.style import Look
+from graven.drawing.figures.measure import Measure
+from graven.drawing.figures.picture import Chart
 from graven.drawing.figures.values import Number, Place, Source, Take, stat, total
 from graven.drawing.palette import KIND_TITLES
 from graven.drawing.scales import AUTO, SCALES
@@ -27,20 +26,9 @@ from graven.results.record import Record
 THREADS = "threads"
 
 
-class Chart(Protocol):
-    """What can be drawn."""
-
-    @property
-    def rows(self) -> Rows:
-        """What is drawn, as flat rows."""
-
-    def draw(self, look: Look) -> Picture:
-        """The picture."""
-
-
 @dataclass(frozen=True)
 class Asked:
-    """What is to be drawn of a comparison.
+    """Request for a picture of a comparison.
 
     Attributes:
         comparison: The results.
@@ -65,12 +53,37 @@ class Asked:
         [metric] = metrics_of([usual if self.metric is None else text("metric", self.metric)])
         return metric
 
+    def measure(self, name: str, title: str, metric: Metric) -> Measure:
+        """Returns the head of a chart of a statistic, or of a sum, with the unit of a metric."""
+        source = Source(self.comparison, self.baseline)
+        return Measure(
+            name,
+            title,
+            metric.unit,
+            metric.direction,
+            self.comparison.designs,
+            self.baseline,
+            self.comparison.unsafe,
+            source.what_spreads_are,
+            self.scales,
+            Conditions.of(self.comparison).line,
+        )
+
 
 def bars(asked: Asked) -> Bars:
     """Grouped bars of one statistic."""
-    usual = asked.comparison.metrics[0].stat
-    metric = asked.chosen(usual)
-    return _bars(asked, metric.stat, metric, stat(metric.stat), None)
+    return bars_of(asked, asked.chosen(asked.comparison.metrics[0].stat))
+
+
+def bars_of(asked: Asked, metric: Metric, *, by_kind: bool = False) -> Bars:
+    """Grouped bars of a metric, divided by kinds of writes if asked for."""
+    measure = asked.measure(metric.stat, metric.title, metric)
+    return _bars(asked, measure, stat(metric.stat), _kinds(metric.stat) if by_kind else None)
+
+
+def _kinds(name: str) -> dict[str, str]:
+    """Titles of kinds of writes, with the statistics that count them."""
+    return {title: f"{name}_{kind}" for kind, title in KIND_TITLES.items()}
 
 
 TRAFFIC = ("media_write_requests", "controller_write_requests", "written_bytes")
@@ -82,15 +95,14 @@ def traffic(asked: Asked) -> Bars:
     name = asked.metric or TRAFFIC[0]
     if name not in TRAFFIC:
         raise known("metric of kinds of writes", name, TRAFFIC)
-    parts = {f"{name}_{kind}": title for kind, title in KIND_TITLES.items()}
+    parts = _kinds(name)
     titles = {
         "media_write_requests": "Media writes",
         "controller_write_requests": "Writes accepted by the controller",
         "written_bytes": "Bytes written",
     }
-    metric = Metric(next(iter(parts)), titles[name], higher_is_better=False)
-    kinds = {title: stat(part) for part, title in parts.items()}
-    return _bars(asked, name, metric, total(list(parts)), kinds)
+    metric = Metric(next(iter(parts.values())), titles[name], higher_is_better=False)
+    return _bars(asked, asked.measure(name, metric.title, metric), total([*parts.values()]), parts)
 
 
 ENERGY = {
@@ -112,52 +124,31 @@ def energy(asked: Asked) -> Bars:
         )
     title = "Energy of PM" if len(names) == 2 else "Energy of PM and processor"
     metric = Metric("write_energy_pj", title, higher_is_better=False)
-    parts = {title: stat(name) for title, name in names.items()}
     whole = "pm_energy_pj" if len(names) == 2 else "pm_energy_pj + processor_energy_pj"
-    return _bars(asked, whole, metric, total(list(names.values())), parts)
+    return _bars(asked, asked.measure(whole, title, metric), total([*names.values()]), names)
 
 
 def _bars(
-    asked: Asked, name: str, metric: Metric, take: Take, parts: Mapping[str, Take] | None
+    asked: Asked, measure: Measure, take: Take, parts: Mapping[str, str] | None = None
 ) -> Bars:
+    """Bars of what is taken of records; `parts` has statistics that they are divided by."""
     source = Source(asked.comparison, asked.baseline)
-    places = source.places
+    keys = list(itertools.product(measure.designs, source.groups))
     panels = [
         Panel(
-            place_caption(place, places),
-            {
-                (design, group): _in_parts(source, take, parts, design, group, place)
-                for group in source.groups
-                for design in asked.comparison.designs
-            },
-            {
-                (design, group): source.absence(take, design, group, place)
-                for group in source.groups
-                for design in asked.comparison.designs
-            },
+            place_caption(place, source.places),
+            {key: _in_parts(source, take, parts, *key, place) for key in keys},
+            {key: source.absence(take, *key, place) for key in keys},
         )
-        for place in places
+        for place in source.places
     ]
-    return Bars(
-        name,
-        metric.title,
-        metric.unit,
-        metric.direction,
-        source.groups,
-        asked.comparison.designs,
-        panels,
-        asked.baseline,
-        asked.comparison.unsafe,
-        None if parts is None else {part: part for part in parts},
-        source.what_spreads_are,
-        asked.scales,
-    )
+    return Bars(measure, source.groups, panels, parts and {part: part for part in parts})
 
 
 def _in_parts(
     source: Source,
     take: Take,
-    parts: Mapping[str, Take] | None,
+    parts: Mapping[str, str] | None,
     design: str,
     group: str,
     place: Place,
@@ -165,12 +156,16 @@ def _in_parts(
     number = source.number(take, design, group, place)
     if number is None or parts is None:
         return number
-    shares = {part: source.share(of, take, design, group, place) for part, of in parts.items()}
-    return replace(number, parts={part: share or 0.0 for part, share in shares.items()})
+    whole = total([*parts.values()])
+    shares = {
+        part: source.share(number.value, stat(name), whole, design, group, place)
+        for part, name in parts.items()
+    }
+    return replace(number, parts=shares)
 
 
 def place_caption(place: Place, places: Sequence[Place]) -> str:
-    """What tells a place from the others."""
+    """Returns the conditions that tell a place from the others."""
     threads, varied = place
     texts = []
     if len({other[0] for other in places}) > 1:
@@ -197,37 +192,35 @@ def lines(asked: Asked) -> Lines:
         values.sort(key=lambda value: float(value or 0))
     rest = list(dict.fromkeys(_without(place, over) for place in source.places))
     take = stat(metric.stat)
-    panels: dict[str, dict[str, list[Number | None]]] = {}
-    for group in source.groups:
-        for other in rest:
-            name = MEAN_TITLE if group == MEAN else group
-            said = place_caption(other, rest)
-            panels[f"{name}, {said}" if said else name] = {
-                design: [
-                    source.number(take, design, group, _at(other, over, value)) for value in values
-                ]
-                for design in comparison.designs
-            }
+    points = {other: [(take, _at(other, over, value)) for value in values] for other in rest}
     return Lines(
-        metric.stat,
-        metric.title,
-        metric.unit,
-        metric.direction,
+        asked.measure(metric.stat, metric.title, metric),
         _axis_title(over),
-        _positions(values),
+        positions(values),
         [exact(value) for value in values],
-        comparison.designs,
-        panels,
-        asked.baseline,
-        comparison.unsafe,
-        source.what_spreads_are,
-        scales=asked.scales,
+        _panels(source, points),
         absent=_absences(source, [take]),
     )
 
 
+def _panels(
+    source: Source, points: Mapping[Place, Sequence[tuple[Take, Place]]]
+) -> dict[str, dict[str, list[Number | None]]]:
+    """Numbers of lines by panel and design: a panel for each group at each of the places."""
+    panels = {}
+    for group in source.groups:
+        for place, along in points.items():
+            name = MEAN_TITLE if group == MEAN else group
+            said = place_caption(place, list(points))
+            panels[f"{name}, {said}" if said else name] = {
+                design: [source.number(take, design, group, at) for take, at in along]
+                for design in source.comparison.designs
+            }
+    return panels
+
+
 def _absences(source: Source, takes: Sequence[Take]) -> list[str]:
-    """The reasons for which numbers are not there."""
+    """Returns the reasons for which numbers are missing."""
     designs = source.comparison.designs
     every = itertools.product(takes, designs, source.groups, source.places)
     return list(dict.fromkeys(reason for one in every if (reason := source.absence(*one))))
@@ -283,8 +276,8 @@ def _at(rest: Place, axis: str, value: Value) -> Place:
     return threads, tuple(sorted((*varied, (axis, value))))
 
 
-def _positions(values: Sequence[Value]) -> list[float]:
-    """Where values stand: numbers that grow by factors as their logarithms, others one by one."""
+def positions(values: Sequence[Value]) -> list[float]:
+    """Positions of values: numbers that grow by factors by their logarithms, others one by one."""
     numbers = [float(value) for value in values if isinstance(value, int | float)]
     if len(numbers) < len(values) or isinstance(values[0], bool):
         return [float(at) for at in range(len(values))]
@@ -319,31 +312,15 @@ def latency(asked: Asked) -> Lines:
         places.append(max(math.log10(fewest), places[-1] + 1.0))
         labels.append("all")
         takes.append(stat(f"{name}_max"))
-    panels: dict[str, dict[str, list[Number | None]]] = {}
-    for group in source.groups:
-        for place in source.places:
-            title = MEAN_TITLE if group == MEAN else group
-            said = place_caption(place, source.places)
-            panels[f"{title}, {said}" if said else title] = {
-                design: [source.number(take, design, group, place) for take in takes]
-                for design in comparison.designs
-            }
-    first = next(iter(found))
-    [metric] = metrics_of([first])
+    points = {place: [(take, place) for take in takes] for place in source.places}
+    [metric] = metrics_of([next(iter(found))])
     words = name.replace("_cycles", "").replace("_", " ").capitalize()
     return Lines(
-        name,
-        words,
-        metric.unit,
-        metric.direction,
+        asked.measure(name, words, metric),
         "Share of them that take no longer",
         places,
         labels,
-        comparison.designs,
-        panels,
-        asked.baseline,
-        comparison.unsafe,
-        source.what_spreads_are,
+        _panels(source, points),
         log=True,
         joined=False,
         absent=_absences(source, takes),
@@ -370,11 +347,11 @@ KINDS: Mapping[str, Callable[[Asked], Bars | Lines]] = {
 """Kinds of pictures of a comparison."""
 
 RELATIVE = frozenset({"bars", "traffic", "energy"})
-"""Kinds that are of multiples of a baseline's values if nothing else is said."""
+"""Kinds that show multiples of a baseline's values by default."""
 
 
 def chart(kind: str, asked: Asked) -> Chart:
-    """What is drawn of a comparison.
+    """Returns the chart of a comparison.
 
     Raises:
         ConfigError: there is no such kind, the comparison has no results, or not what the kind
@@ -387,12 +364,11 @@ def chart(kind: str, asked: Asked) -> Chart:
     if text("scales", asked.scales) not in SCALES:
         raise known("scales", asked.scales, SCALES)
     _require_one_of_each(asked.comparison.records)
-    made_with = Conditions.of(asked.comparison).line
-    return replace(KINDS[kind](asked), made_with=made_with)
+    return KINDS[kind](asked)
 
 
 def is_one_of_each(records: Sequence[Record]) -> bool:
-    """Whether no two results are of the same as far as pictures can tell."""
+    """Tells whether a picture can tell all results apart."""
     try:
         _require_one_of_each(records)
     except ConfigError:

@@ -9,12 +9,13 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from graven._engine import ConfigError
 from graven.basics.numbers import exact
 from graven.drawing.figures.marks import text_size, widest, wrapped
-from graven.drawing.figures.picture import Picture, Rows
+from graven.drawing.figures.picture import Chart, Picture, Rows
 from graven.drawing.figures.style import PRINTED, Look
 from graven.laboratory.reports import Event, Report, Violation
 
@@ -22,20 +23,17 @@ POWER, VERDICT = "power", "verdict"
 """Who lets power fail, and who judges, in timelines."""
 
 RUN_MOST = 4
-"""How many events of one actor in a row are shown; of more, the first and the last."""
+"""Number of consecutive events of one actor that are all shown; of more, the first and the last."""
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999933", "#aa4499")
 SIGNS = "os^Dv*Ph"
 
 
 @dataclass(frozen=True)
-class Counterexample:
-    """What led to a violation, and the verdict.
+class Counterexample(Chart):
+    """Events that led to a violation, in order, and the verdict.
 
-    Attributes:
-        title: Whose, and when power failed.
-        events: In order.
-        left_out: Earlier or unrelated events that are not among them.
+    `left_out` counts earlier or unrelated events that are not among them.
     """
 
     title: str
@@ -64,12 +62,12 @@ class Counterexample:
 
     @property
     def rows(self) -> Rows:
-        """What is drawn, as flat rows."""
+        """Drawn data, as flat rows."""
         return [{"cycle": e.cycle, "who": e.who, "what": e.what} for e in self.events]
 
     @property
     def shown(self) -> list[Event]:
-        """The events that are drawn, and how many are not."""
+        """Events that are drawn; one stands for several with their number."""
         found: list[Event] = []
         for who, run in itertools.groupby(self.events, key=lambda event: event.who):
             events = list(run)
@@ -84,10 +82,8 @@ class Counterexample:
         """Those who act, in the order in which they do; not the verdict."""
         return [who for who in dict.fromkeys(e.who for e in self.events) if who != VERDICT]
 
-    def draw(self, look: Look) -> Picture:
-        """The picture."""
-        with look.applied():
-            return _Drawing(self, look).picture()
+    def _drawn(self, look: Look) -> Picture:
+        return _Drawing(self, look).picture()
 
 
 class _Drawing:
@@ -133,7 +129,7 @@ class _Drawing:
         before: tuple[float, float] | None = None
         for event, text, high in zip(line.shown, self.said, heights, strict=True):
             middle = y + 2.5 + 0.5 * self.lines
-            self._row(picture.axes[0].text, event, text, y + 2.5)
+            self._row(axes, event, text, y + 2.5)
             if event.who in line.lanes:
                 at = line.lanes.index(event.who)
                 here = (self._lane(at), middle)
@@ -155,12 +151,11 @@ class _Drawing:
     def _lane(self, at: int) -> float:
         return self.times + (at + 0.5) * self.pitch
 
-    def _row(self, write: object, event: Event, text: str, y: float) -> None:
-        assert callable(write), "a method of the axes"
+    def _row(self, axes: Axes, event: Event, text: str, y: float) -> None:
         judged = event.who in (POWER, VERDICT)
         colour = PRINTED[self.look.theme] if judged else self.look.colours.ink
-        write(self.times - 6, y, _time(event), ha="right", va="top", fontsize=self.size)
-        write(self.texts, y, text, va="top", fontsize=self.size, color=colour, linespacing=1.05)
+        axes.text(self.times - 6, y, _time(event), ha="right", va="top", fontsize=self.size)
+        axes.text(self.texts, y, text, va="top", fontsize=self.size, color=colour, linespacing=1.05)
 
     def _sign(self, at: int, who: str, here: tuple[float, float]) -> Line2D:
         colour = PRINTED[self.look.theme] if who == POWER else COLOURS[at % len(COLOURS)]

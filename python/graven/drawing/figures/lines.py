@@ -6,7 +6,7 @@ All panels have one scale, unless it would hide those whose values are much smal
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -14,10 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from graven.basics.numbers import Scale, Value, scale
+from graven.basics.numbers import Scale, Value
 from graven.drawing.figures.marks import (
-    UNSAFE_MARK,
-    UNSAFE_NOTE,
     Legend,
     apart,
     line_height,
@@ -26,6 +24,7 @@ from graven.drawing.figures.marks import (
     number_axis,
     numbers_width,
     pieces,
+    printed_mark,
     room_beside,
     ruled,
     text_size,
@@ -33,82 +32,56 @@ from graven.drawing.figures.marks import (
     widest,
     wrapped,
 )
-from graven.drawing.figures.picture import Picture, Rows, said_in
+from graven.drawing.figures.measure import Measure
+from graven.drawing.figures.picture import Chart, Picture, Rows
 from graven.drawing.figures.style import Look
 from graven.drawing.figures.values import NO_RESULT, Number
-from graven.drawing.scales import AUTO, ends, middle
+from graven.drawing.scales import ends
 
-_HEIGHT = {"column": 74.0, "text": 92.0}
-"""Of the axes of a panel, in points."""
+_HEIGHT = 74.0, 92.0
+"""Heights of the axes of a panel, in points: of pictures one column wide, and of wider ones."""
 
 _NARROW = 92.0
-"""How wide a panel is with its margins, at least, in points."""
+"""Least width of a panel with its margins, in points; thrice as much in pages."""
 
 
 @dataclass(frozen=True)
-class Lines:
+class Lines(Chart):
     """Numbers over an axis.
 
     Attributes:
-        metric: The statistic.
-        title: The same in words.
-        unit: Its unit, absolute.
-        direction: Which way is better, in words.
-        axis: What the places are, with their unit.
-        places: Where the numbers stand along the axis.
-        labels: What is written there.
-        designs: A line each.
+        measure: The statistic, and the designs with a line in each panel.
+        axis: Title of the places, with their unit.
+        places: Positions of the numbers along the axis.
+        labels: Texts at the places.
         panels: By name: numbers by design, one for each place; nothing where a result is missing.
-        baseline: The design that numbers are multiples of.
-        unsafe: Designs that are marked.
-        spreads: What bands are, in words; empty if there are none.
-        log: Whether the axis of values is logarithmic.
-        joined: Whether lines between the places are numbers, too, or only lead the eye.
-        scales: One of `scales.SCALES`; a logarithmic axis has one scale.
-        absent: The reasons for which numbers are not there.
-        made_with: What the numbers were made with, in one line.
+        log: True for a logarithmic axis of values, which has one scale.
+        joined: True if lines between the places are numbers, too, and do not only lead the eye.
+        absent: Reasons for missing numbers.
     """
 
-    metric: str
-    title: str
-    unit: str
-    direction: str
+    measure: Measure
     axis: str
     places: Sequence[float]
     labels: Sequence[str]
-    designs: Sequence[str]
     panels: Mapping[str, Mapping[str, Sequence[Number | None]]]
-    baseline: str | None = None
-    unsafe: Collection[str] = ()
-    spreads: str = ""
     log: bool = False
     joined: bool = True
-    scales: str = AUTO
     absent: Sequence[str] = ()
-    made_with: str = ""
 
     @property
     def rows(self) -> Rows:
-        """What is drawn, as flat rows."""
-        rows = [
+        """Drawn data, as flat rows."""
+        return self.measure.with_conditions(
             self._row(panel, design, label, number)
             for panel, lines in self.panels.items()
-            for design in self.designs
+            for design in self.measure.designs
             for label, number in zip(self.labels, lines[design], strict=True)
-        ]
-        return said_in(rows, self.made_with)
+        )
 
     def _row(self, panel: str, design: str, label: str, number: Number | None) -> dict[str, Value]:
-        row: dict[str, Value] = {
-            "metric": self.metric,
-            "unit": self.unit if self.baseline is None else f"multiples of {self.baseline}",
-            "panel": panel,
-            "design": design,
-            self.axis: label,
-        }
-        if number is None:
-            return {**row, "value": None}
-        return row | {"value": number.value, "low": number.low, "high": number.high}
+        place = {"panel": panel, "design": design, self.axis: label}
+        return self.measure.row(number, **place)
 
     @property
     def _numbers(self) -> list[Number | None]:
@@ -116,7 +89,7 @@ class Lines:
 
     @property
     def _zeros(self) -> bool:
-        """Whether a number is 0 on an axis that has no 0."""
+        """Tells whether a number is 0 on an axis that has no 0."""
         return self.log and any(n is not None and n.low <= 0.0 for n in self._numbers)
 
     @property
@@ -125,26 +98,21 @@ class Lines:
         found = {}
         for name, lines in self.panels.items():
             known = [n for line in lines.values() for n in line if n is not None]
-            over = [] if self.baseline is None else [1.0]
+            over = [] if self.measure.baseline is None else [1.0]
             lows = [n.low for n in known if not self.log or n.low > 0.0]
             # Of 0 to a number, on a logarithmic axis, there is the number.
             lows += [n.high for n in known if self.log and n.low <= 0.0 < n.high]
             found[name] = (
                 min([*lows, *over], default=1.0),
-                max([*(n.high for n in known), *over], default=1.0),
+                max([*(n.top for n in known), *over], default=1.0),
             )
         if self.log:
             low = min((low for low, _ in found.values()), default=1.0)
             high = max((high for _, high in found.values()), default=1.0)
             return dict.fromkeys(found, (low, max(low, high)))
-        tops = ends([high for _, high in found.values()], self.scales)
+        tops = ends([high for _, high in found.values()], self.measure.scales)
         low = min([0.0, *(low for low, _ in found.values())])
         return {name: (low, top or 1.0) for name, top in zip(found, tops, strict=True)}
-
-    def draw(self, look: Look) -> Picture:
-        """The picture."""
-        with look.applied():
-            return self._drawn(look)
 
     def _drawn(self, look: Look) -> Picture:
         title = text_size("axes.titlesize")
@@ -153,22 +121,22 @@ class Lines:
         ends = self.ends
         tops = [high for _, high in ends.values()]
         several = len(set(ends.values())) > 1
-        absolute = self.baseline is None
-        scaled = scale(self.unit, middle(tops)) if absolute else Scale(1.0, "")
+        scaled = self.measure.scale(tops)
         words = [piece for name in self.panels for piece in pieces(name)]
         room = room_beside(look.points, scaled, tops)
         # Panels with scales of their own have numbers of their own.
         beside = numbers_width(scaled, tops) + 4 if several else 0.0
-        fit = max(1, int((room + beside) / (max(_NARROW, widest(words, title) + 8) + beside)))
+        least = max(3 * _NARROW if look.in_page else _NARROW, widest(words, title) + 8)
+        fit = max(1, int((room + beside) / (least + beside)))
         down = -(-len(self.panels) // fit)
         across = -(-len(self.panels) // down)
         wide = (room - (across - 1) * beside) / across
         names = [listed(name, title, wide - 8) for name in self.panels]
         above = line_height(title) * max(name.count("\n") + 1 for name in names)
         legend = self._legend(look)
-        panel = _HEIGHT["column" if look.width < 5 else "text"] + above + 2.2 * tick
+        panel = look.height(*_HEIGHT) + above + 2.2 * tick
         height = panel * down + 2 * line_height(label) + legend.height
-        picture = Picture(look, height, self.rows, self.made_with, layout="constrained")
+        picture = Picture(look, height, self.rows, self.measure.made_with, layout="constrained")
         grid = picture.subplots(down, across, sharex=True, sharey=not several, squeeze=False)
         everything = list(grid.flat)
         for axes, name, panel_name in zip(everything, names, self.panels, strict=False):
@@ -181,29 +149,22 @@ class Lines:
             elif number + across >= len(names):
                 axes.tick_params(labelbottom=True)
         low = 2 * line_height(label) + tick
-        text = self._value_title(scaled, several=several)
+        text = self.measure.axis_title(scaled, "panels differ in scale" if several else "")
         values_title(picture, text, low, height - legend.height)
         picture.supxlabel(wrapped(self.axis, label, 0.9 * look.points), fontsize=label)
         legend.draw(picture)
         return picture
 
-    def _value_title(self, scaled: Scale, *, several: bool) -> str:
-        apart = "; panels differ in scale" if several else ""
-        if self.baseline is not None:
-            return f"{self.title}, relative to {self.baseline} ({self.direction}{apart})"
-        unit = f", {scaled.unit}" if scaled.unit else ""
-        return f"{self.title}{unit} ({self.direction}{apart})"
-
     def _panel(
         self, axes: Axes, lines: Mapping[str, Sequence[Number | None]], look: Look, foot: float
     ) -> None:
-        """Draws the lines; what a logarithmic axis has not stands at its foot."""
+        """Draws the lines; values of 0 stand at the foot of a logarithmic axis."""
 
         def height(value: float) -> float:
             return value if value > 0.0 or not self.log else foot
 
         nothing = math.nan
-        for design, marked in look.marked(self.designs, self.unsafe).items():
+        for design, marked in look.marked(self.measure.designs, self.measure.unsafe).items():
             numbers = lines[design]
             values = [nothing if number is None else height(number.value) for number in numbers]
             axes.plot(
@@ -215,6 +176,10 @@ class Lines:
                 low = [nothing if number is None else height(number.low) for number in numbers]
                 high = [nothing if number is None else height(number.high) for number in numbers]
                 axes.fill_between(self.places, low, high, color=marked.line, alpha=0.2, lw=0)
+            pairs = zip(self.places, numbers, strict=True)
+            printed = [(at, height(n.printed)) for at, n in pairs if n and n.printed is not None]
+            if printed:
+                axes.add_line(printed_mark(look, printed))
 
     def _axes(
         self, axes: Axes, scaled: Scale, look: Look, width: float, ends: tuple[float, float]
@@ -236,7 +201,7 @@ class Lines:
         if self.log:
             low, high = low / 1.15, high * 1.15
             axes.set_yscale("log")
-            room = _HEIGHT["column" if look.width < 5 else "text"]
+            room = look.height(*_HEIGHT)
             tick = text_size("ytick.labelsize")
             if self._zeros:
                 # A part of the axis below its least number stands for 0.
@@ -252,24 +217,26 @@ class Lines:
             axes.set_ylim(low, 1.06 * high)
             number_axis(axes.yaxis, scaled)
         ruled(axes, "y")
-        if self.baseline is not None:
+        if self.measure.baseline is not None:
             axes.axhline(1.0, color=look.colours.ink, lw=0.6, zorder=1.5)
         return low
 
     def _legend(self, look: Look) -> Legend:
         legend = Legend(look.points)
-        for design, marked in look.marked(self.designs, self.unsafe).items():
+        for design, marked in look.marked(self.measure.designs, self.measure.unsafe).items():
             line = Line2D(
                 [], [], color=marked.line, marker=marked.marker, ls=marked.dashes,
                 markeredgewidth=0.4, markeredgecolor=look.colours.page,
             )  # fmt: skip
             if not self.joined:
                 line.set_linestyle("none")
-            legend.add(line, f"{design} {UNSAFE_MARK}" if design in self.unsafe else design)
+            legend.add(line, self.measure.label(design))
         if any(number is not None and number.spread for number in self._numbers):
-            legend.add(Patch(color=look.colours.soft, lw=0, alpha=0.3), self.spreads)
-        if set(self.unsafe).intersection(self.designs):
-            legend.say(UNSAFE_NOTE)
+            legend.add(Patch(color=look.colours.soft, lw=0, alpha=0.3), self.measure.spreads)
+        if any(number is not None and number.printed is not None for number in self._numbers):
+            legend.add(printed_mark(look), "the paper")
+        for note in self.measure.notes:
+            legend.say(note)
         if None in self._numbers:
             legend.say(f"gaps: {', '.join(self.absent or [NO_RESULT])}")
         return legend

@@ -1,4 +1,4 @@
-"""What pictures are put together from: text that is measured, legends, axes of numbers."""
+"""Pieces of pictures: text that is measured, legends, axes of numbers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ from matplotlib.ticker import FixedLocator, Formatter, MaxNLocator, NullLocator
 
 from graven.basics.numbers import Scale, steps
 from graven.drawing.figures.picture import Picture
-from graven.drawing.figures.style import settings
+from graven.drawing.figures.style import PRINTED, Look, settings
 
 SMALL = 5.0
 """The size of the line that says what a picture was made with, in points."""
 
-UNSAFE_MARK = "†"
-UNSAFE_NOTE = f"{UNSAFE_MARK} loses data at a power failure"
+
+def printed_mark(look: Look, places: Sequence[tuple[float, float]] = ()) -> Line2D:
+    """Returns the diamonds of numbers that a paper prints, at places in axes."""
+    return Line2D(
+        [x for x, _ in places], [y for _, y in places], color=PRINTED[look.theme], marker="D",
+        ms=6.0 if look.in_page else 3.6, markerfacecolor=look.colours.page, markeredgewidth=1.0,
+        ls="none", zorder=4,
+    )  # fmt: skip
 
 
 def text_size(name: str) -> float:
@@ -32,7 +38,7 @@ def text_size(name: str) -> float:
 
 
 def text_width(text: str, size: float) -> float:
-    """How wide a text is in the font that is set, in points."""
+    """Returns the width of a text in the font that is set, in points."""
     width, _, _ = text_to_path.get_text_width_height_descent(
         text, FontProperties(size=size), ismath=False
     )
@@ -40,17 +46,17 @@ def text_width(text: str, size: float) -> float:
 
 
 def widest(texts: Sequence[str], size: float) -> float:
-    """How wide the widest of some texts is."""
+    """Returns the width of the widest of some texts, in points."""
     return max((text_width(text, size) for text in texts), default=0.0)
 
 
 def pieces(text: str) -> list[str]:
-    """What a text is divided into where it goes on in another line: words, and parts of names."""
+    """Returns the pieces that a line may end after: words, and parts of names."""
     return [piece for word in text.split() for piece in re.findall(r"[^-]*-|[^-]+", word)]
 
 
 def wrapped(text: str, size: float, room: float) -> str:
-    """A text in lines that fit into so many points; what does not fit by itself is divided."""
+    """Returns a text in lines of at most `room` points; longer words are divided."""
     lines = [""]
     glue = ""
     for word in text.split():
@@ -99,7 +105,7 @@ def _divided(line: str, size: float, room: float) -> list[str]:
 
 
 def line_height(size: float) -> float:
-    """How high a line of text is, with what is left above it."""
+    """Returns the height of a line of text, with the space above it."""
     return 1.25 * size
 
 
@@ -133,7 +139,7 @@ def _round_numbers() -> MaxNLocator:
 
 
 def room_beside(points: float, scale: Scale, tops: Sequence[float]) -> float:
-    """How wide axes are at least, beside their numbers and a title of two lines.
+    """Returns the least width of axes, beside their numbers and a title of two lines.
 
     `tops` are the ends of the scales.
     """
@@ -142,7 +148,7 @@ def room_beside(points: float, scale: Scale, tops: Sequence[float]) -> float:
 
 
 def numbers_width(scale: Scale, tops: Sequence[float]) -> float:
-    """How wide the widest number along axes from 0 to one of `tops` is, in points."""
+    """Returns the width of the widest number along axes from 0 to one of `tops`, in points."""
     texts = [
         text
         for top in set(tops)
@@ -283,7 +289,7 @@ class Legend:
 
     @property
     def height(self) -> float:
-        """How high it is, in points."""
+        """Height of the legend, in points."""
         if not self._labels:
             return 0.0
         rows = -(-len(self._labels) // self._columns())

@@ -1,16 +1,15 @@
-"""What notebooks show of results: a small table, and a picture."""
+"""HTML of results in notebooks: a small table, and a picture."""
 
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Sequence
 
 from graven._engine import ConfigError
 from graven.basics.numbers import exact, ratio, scaled, with_spread
 from graven.drawing.figures.comparisons import Asked, chart, is_one_of_each, place_caption
-from graven.drawing.figures.marks import UNSAFE_MARK, UNSAFE_NOTE
-from graven.drawing.figures.picture import Picture
+from graven.drawing.figures.embedded import inline
+from graven.drawing.figures.measure import UNSAFE_MARK, UNSAFE_NOTE
 from graven.drawing.figures.style import Look
 from graven.drawing.figures.values import Number, Source, stat
 from graven.engine.catalogue import catalogue
@@ -18,7 +17,7 @@ from graven.results.comparison import METRICS, Comparison, Normalised
 from graven.results.record import Record
 
 ROWS_MOST = 24
-"""How many rows a table has at most."""
+"""Largest number of rows of a table."""
 
 
 def comparison_html(comparison: Comparison) -> str:
@@ -95,10 +94,3 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         lines.append(f'<tr><td colspan="{len(head)}">{more}</td></tr>')
     body = "".join(lines)
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def inline(picture: Picture) -> str:
-    """A picture as an element of a page."""
-    text = picture.encoded("svg").decode()
-    text = text[text.index("<svg") :]
-    return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,12 +26,43 @@ FORMATS = {
     "svg": ("Date", "Creator", "Format", "Type"),
     "png": ("Software",),
 }
-"""What a picture is saved as, and what is left out there, so that equal content is equal bytes."""
+"""Formats of files, with the metadata that are left out, so that equal content is equal bytes."""
 
 DESCRIBED = {"pdf": "Subject", "svg": "Description", "png": "Description"}
-"""Where the metadata of a file say what it was made with."""
+"""Metadata of files that hold the conditions of the numbers."""
 
 Rows: TypeAlias = Sequence[Mapping[str, Value]]
+
+
+class Chart(ABC):
+    """Base of all that can be drawn."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> Rows:
+        """Drawn data, as flat rows."""
+
+    def draw(self, look: Look) -> Picture:
+        """Returns the picture, in a look."""
+        with look.applied():
+            return self._drawn(look)
+
+    @abstractmethod
+    def _drawn(self, look: Look) -> Picture:
+        """Returns the picture; the look applies already."""
+
+
+@dataclass(frozen=True)
+class Tip:
+    """Text that a part of a picture shows when a reader points at it.
+
+    Attributes:
+        text: The text.
+        simulation: Place of the simulation that the part shows in the report's list.
+    """
+
+    text: str
+    simulation: int | None = None
 
 
 class Picture(views.Picture, Figure):
@@ -39,6 +72,7 @@ class Picture(views.Picture, Figure):
         rows: The data that are drawn, as flat rows.
         look: How it looks; it applies as the picture is saved, too.
         made_with: What the numbers were made with; it is in the metadata of files.
+        tips: Tips of parts, by their names in SVG (`Artist.set_gid`).
     """
 
     def __init__(
@@ -55,6 +89,7 @@ class Picture(views.Picture, Figure):
         self.rows = rows
         self.look = look
         self.made_with = made_with
+        self.tips: dict[str, Tip] = {}
 
     def savefig(self, fname: Any, **how: Any) -> None:  # noqa: ANN401 - as matplotlib has it
         """As of any figure, in its own look and without a date.
@@ -83,11 +118,6 @@ class Picture(views.Picture, Figure):
 
     def _repr_svg_(self) -> str:
         return self.encoded("svg").decode()
-
-
-def said_in(rows: Rows, made_with: str) -> Rows:
-    """Rows that say what they were made with, each."""
-    return [{**row, "made with": made_with} for row in rows] if made_with else rows
 
 
 def save(picture: Picture, paths: views.Paths) -> list[Path]:
@@ -132,7 +162,7 @@ def checked(paths: Sequence[str | PathLike[str]]) -> list[Path]:
 
 
 def tables(pictures: Sequence[Path]) -> list[Path]:
-    """Where the data of pictures go: beside those that are regular files."""
+    """Returns the files for the data of pictures: beside those that are regular files."""
     regular = [path for path in pictures if output.Destination.of(path).file is not None]
     return list(dict.fromkeys(path.with_suffix(".csv") for path in regular))
 

@@ -1,12 +1,11 @@
-"""What can be drawn by itself: how its picture is asked for."""
+"""Base of results that draw themselves."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graven.drawing.figures.comparisons import Chart
-    from graven.drawing.figures.picture import Picture
+    from graven.drawing.figures.picture import Chart, Picture
 
 
 class Plotted:

@@ -14,29 +14,56 @@ from graven.drawing.figures.marks import (
     Legend,
     line_height,
     log_axis,
+    printed_mark,
     ruled,
     text_size,
     widest,
     wrapped,
 )
-from graven.drawing.figures.picture import Picture, Rows
+from graven.drawing.figures.picture import Chart, Picture, Rows
 from graven.drawing.figures.style import OURS, PRINTED, Look
-from graven.drawing.pages.pairs import Pair
-from graven.drawing.pages.tornado import Row
+from graven.papers.data import Figure, NumberAnswer
+from graven.papers.measures import brief
+from graven.papers.panels import shows
+from graven.papers.sensitivity import APART, Sensitivity
+from graven.papers.verdicts import Verdict
 
 _LABELS = 0.44
-"""The part of the width that labels take at most."""
+"""Largest part of the width that labels take."""
 
 _ROW = 15.0
-"""How high a row is at least, in points."""
+"""Least height of a row, in points."""
 
 _OPEN = "#9aa5b1"
-"""What decides no verdict."""
+"""Colour of alternatives that decide no verdict."""
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """What a paper prints, each beside ours: dumbbells.
+class Pair:
+    """A ratio that a paper prints, and ours.
+
+    Attributes:
+        label: Numerator, denominator and place, in words.
+        printed: The paper's.
+        ours: Ours.
+        spread: Ends between which ours lies, over seeds and what the paper leaves open.
+    """
+
+    label: str
+    printed: float
+    ours: float
+    spread: tuple[float, float] | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the greatest of what is drawn."""
+        values = (self.printed, self.ours, *(self.spread or ()))
+        return min(values), max(values)
+
+
+@dataclass(frozen=True)
+class Pairs(Chart):
+    """Numbers that a paper prints, each beside ours: dumbbells.
 
     Attributes:
         pairs: From above.
@@ -46,9 +73,25 @@ class Pairs:
     pairs: Sequence[Pair]
     over: str = "over seeds and readings"
 
+    @staticmethod
+    def of(figure: Figure, assessed: Sequence[Verdict]) -> Pairs | None:
+        """The numbers that a paper prints about a figure; `None` if it prints none."""
+        pairs: dict[str, Pair] = {}
+        for verdict in assessed:
+            answer, ours = verdict.claim.answer, verdict.value
+            if not isinstance(answer, NumberAnswer) or not shows(figure, verdict.claim):
+                continue
+            if ours is None or not answer.measure.over or answer.form == "cases":
+                continue
+            if min(ours, answer.expect, *(verdict.range or ())) > 0.0:
+                label = brief(answer.measure)
+                same = verdict.claim.restates or verdict.claim.id
+                pairs.setdefault(same, Pair(label, answer.expect, ours, verdict.range))
+        return Pairs(list(pairs.values())) if pairs else None
+
     @property
     def rows(self) -> Rows:
-        """What is drawn, as flat rows."""
+        """Drawn data, as flat rows."""
         return [
             {
                 "what": pair.label,
@@ -60,18 +103,13 @@ class Pairs:
             for pair in self.pairs
         ]
 
-    def draw(self, look: Look) -> Picture:
-        """The picture."""
-        with look.applied():
-            return self._drawn(look)
-
     def _drawn(self, look: Look) -> Picture:
-        ours, printed = OURS[look.theme], PRINTED[look.theme]
+        ours = OURS[look.theme]
         legend = Legend(look.points)
         legend.add(Line2D([], [], color=ours, marker="o", ls="none"), "ours")
         if any(pair.spread for pair in self.pairs):
             legend.add(Line2D([], [], color=ours, marker="|", lw=1.0, ms=4), f"ours, {self.over}")
-        legend.add(_diamond(look, printed), "the paper")
+        legend.add(printed_mark(look), "the paper")
         ends = [1.0, *(end for pair in self.pairs for end in pair.ends)]
         said = [f"{ratio(pair.ours)} | {ratio(pair.printed)}" for pair in self.pairs]
         labels = [pair.label for pair in self.pairs]
@@ -90,22 +128,30 @@ class Pairs:
             if pair.spread is not None:
                 axes.plot(pair.spread, [at, at], color=ours, lw=1.0, marker="|", ms=4, zorder=2)
             axes.plot([pair.ours], [at], color=ours, marker="o", zorder=3)
-            mark = _diamond(look, printed)
-            mark.set_data([pair.printed], [at])
-            axes.add_line(mark)
+            axes.add_line(printed_mark(look, [(pair.printed, at)]))
         return picture
 
 
-def _diamond(look: Look, colour: str) -> Line2D:
-    return Line2D(
-        [], [], color=colour, marker="D", ms=3.6, markerfacecolor=look.colours.page,
-        markeredgewidth=1.0, ls="none", zorder=4,
-    )  # fmt: skip
+@dataclass(frozen=True)
+class Row:
+    """An alternative that moves a claim.
+
+    Attributes:
+        label: Its name, with the number that it moves if there are several.
+        factor: That number over its value by default.
+        verdict: The outcome under it.
+        reading: True if a sentence allows it; others decide no verdict.
+    """
+
+    label: str
+    factor: float
+    verdict: str
+    reading: bool
 
 
 @dataclass(frozen=True)
-class Sensitivities:
-    """What moves a claim, most first: bars from its number by default to the one elsewhere.
+class Sensitivities(Chart):
+    """Alternatives that move a claim, most first: bars from its number by default to theirs.
 
     Attributes:
         moves: Each alternative.
@@ -115,9 +161,29 @@ class Sensitivities:
     moves: Sequence[Row]
     printed: float | None
 
+    @staticmethod
+    def of(found: Sensitivity) -> Sensitivities | None:
+        """The alternatives under which a claim's number has a sense; `None` without any."""
+        several = len(found.verdict.default.numbers) > 1
+        moves = [
+            Row(
+                f"{move.name}: {move.number}" if several else move.name,
+                move.factor,
+                move.found.verdict,
+                move.kind not in APART,
+            )
+            for move in (*found.moves, *found.programs)
+            if move.factor is not None
+        ]
+        answer, ours = found.verdict.claim.answer, found.verdict.value
+        printed = None
+        if isinstance(answer, NumberAnswer) and ours and answer.expect / ours > 0.0:
+            printed = answer.expect / ours
+        return Sensitivities(moves, printed) if moves else None
+
     @property
     def rows(self) -> Rows:
-        """What is drawn, as flat rows."""
+        """Drawn data, as flat rows."""
         return [
             {
                 "what": move.label,
@@ -128,11 +194,6 @@ class Sensitivities:
             }
             for move in self.moves
         ]
-
-    def draw(self, look: Look) -> Picture:
-        """The picture."""
-        with look.applied():
-            return self._drawn(look)
 
     def _drawn(self, look: Look) -> Picture:
         ours, page = OURS[look.theme], look.colours.page
@@ -166,7 +227,7 @@ class Sensitivities:
 
 
 class Strip:
-    """Rows with a label at the left and what is said of them at the right."""
+    """Rows with a label at the left and a remark at the right."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The look of pictures for papers: widths, themes, colours, hatches, markers.
 
-What is set here comes below the user's own: whatever a user's matplotlibrc, `matplotlib.rcParams`
-or style file says differently from matplotlib itself stays as it is there.
+A user's own settings prevail: values of matplotlibrc, `matplotlib.rcParams` or a style file that
+differ from matplotlib's defaults stay. Pictures in pages have Graven's settings alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from graven.basics.arguments import known
 from graven.drawing import palette
 
 WIDTHS = {"column": 3.3, "text": 7.0}
-"""Of a column and of the text of a paper, in inches."""
+"""Widths of a column and of the text of a paper, in inches."""
 
 WIDTH_LEAST, WIDTH_MOST = 2.0, 40.0
 """What widths in inches may be."""
@@ -33,12 +33,8 @@ SIZES = {"column": 7.0, "text": 8.0}
 class Theme:
     """Colours that do not stand for anything.
 
-    Attributes:
-        page: What is behind everything.
-        ink: Text.
-        soft: Axes and their numbers.
-        rule: Lines that help to read.
-        band: Behind a mean.
+    Those of the page, of text (`ink`), of axes (`soft`), of grid lines (`rule`), and of the ground
+    of a mean (`band`). Pages have style variables of the same names.
     """
 
     page: str
@@ -54,8 +50,7 @@ THEMES = {
 }
 
 HATCHES = ("", "////", "xxxx", "\\\\\\\\", "----", "||||", "++++", "//", "--", "xx")
-"""What tells bars apart in grey, in the order in which they are taken; of lines, not dots, which
-take a megabyte in SVG."""
+"""Hatches that tell bars apart in grey, by preference; dots would take a megabyte in SVG."""
 
 MARKERS = "osD^vP*Xph<>"
 DASHES: tuple[str | tuple[float, tuple[float, ...]], ...] = (
@@ -66,15 +61,15 @@ DASHES: tuple[str | tuple[float, tuple[float, ...]], ...] = (
 )
 
 PRINTED = {"light": "#b3123f", "dark": "#ff7a9c"}
-"""What a paper prints, wherever it is drawn."""
+"""Colours of numbers that a paper prints, by theme."""
 
 OURS = {"light": "#0072b2", "dark": "#56b4e9"}
-"""What came out here, where it stands beside a paper's."""
+"""Colours of our numbers beside those of a paper, by theme."""
 
 
 @dataclass(frozen=True)
 class Marked:
-    """How a series is drawn: `line` is its colour where it is a line."""
+    """Marks of a series: `line` is its colour as a line."""
 
     line: str
     colour: str
@@ -85,19 +80,27 @@ class Marked:
 
 @dataclass(frozen=True)
 class Look:
-    """How a picture looks.
+    """Look of a picture.
 
     Attributes:
         width: In inches.
         size: Of its text, in points.
         theme: `light` or `dark`.
         style: A style of the user's that applies on top, as `matplotlib.style.use` takes it.
+        in_page: True for pictures in HTML pages: bars carry names, values and tips there, and only
+            Graven's settings apply.
     """
 
     width: float = WIDTHS["column"]
     size: float = SIZES["column"]
     theme: str = "light"
     style: object = None
+    in_page: bool = False
+
+    @staticmethod
+    def in_page_of(width: float) -> Look:
+        """Returns the look of a picture in a page, `width` CSS pixels wide."""
+        return Look(width / 72.0, 12.0, in_page=True)
 
     @staticmethod
     def of(width: str | float = "column", theme: str = "light", style: object = None) -> Look:
@@ -137,6 +140,13 @@ class Look:
         """The width in points."""
         return 72.0 * self.width
 
+    def height(self, column: float, text: float) -> float:
+        """Returns a height in points: `column` of pictures one column wide, `text` of wider ones.
+
+        Pictures in pages are 2.4 times as high as wide ones.
+        """
+        return 2.4 * text if self.in_page else column if self.width < 5 else text
+
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Draws and saves like this; what the user has set differently stays.
@@ -146,7 +156,8 @@ class Look:
         """
         with mpl.rc_context():
             now, plain = settings(), cast("dict[str, Any]", mpl.rcParamsDefault)
-            now |= {k: value for k, value in self._settings().items() if now[k] == plain[k]}
+            own = self._settings()
+            now |= {k: own[k] for k in own if self.in_page or now[k] == plain[k]}
             self._use_style()
             yield
 
@@ -165,6 +176,12 @@ class Look:
 
     def _settings(self) -> dict[str, Any]:
         theme, small = self.colours, self.size - 0.5
+        page = {
+            "lines.linewidth": 1.8,
+            "lines.markersize": 5.5,
+            "hatch.linewidth": 1.2,
+            "figure.constrained_layout.h_pad": 0.08,
+        }
         return {
             "font.family": ["sans-serif"],
             "font.size": self.size,
@@ -213,10 +230,11 @@ class Look:
             "savefig.dpi": 300,
             "figure.constrained_layout.h_pad": 0.03,
             "figure.constrained_layout.w_pad": 0.03,
+            **(page if self.in_page else {}),
         }
 
     def marked(self, designs: Sequence[str], unsafe: Collection[str] = ()) -> dict[str, Marked]:
-        """How designs that are shown together are drawn, each unlike the others, in grey, too."""
+        """Returns marks of designs that are shown together, which differ in grey, too."""
         found: dict[str, Marked] = {}
         taken: set[tuple[str, str]] = set()
         plain = 0

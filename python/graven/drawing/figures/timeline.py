@@ -1,4 +1,4 @@
-"""What waits for what while some transactions run, as `graven run --timeline` writes it.
+"""Timelines of some transactions and of all they wait for, as `graven run --timeline` writes them.
 
 Time goes to the right, to scale. Threads come first, with their transactions and what they wait
 for; then the writes to PM, from their arrival at the controller until they are durable; then the
@@ -30,7 +30,7 @@ from graven.drawing.figures.marks import (
     text_width,
     wrapped,
 )
-from graven.drawing.figures.picture import Picture, Rows
+from graven.drawing.figures.picture import Chart, Picture, Rows
 from graven.drawing.figures.plotted import Plotted
 from graven.drawing.figures.style import Look
 from graven.drawing.palette import KIND_TITLES, KINDS
@@ -48,11 +48,11 @@ TRANSACTION, WAITS = "transaction", "waits: "
 
 
 class Shade(NamedTuple):
-    """How something that lasts is drawn, and what the legend calls it."""
+    """Fill of a kind of spans, and its name in the legend."""
 
     colour: str
     hatch: str
-    """What tells it apart in grey."""
+    """Hatch that tells it apart in grey."""
     words: str
 
 
@@ -66,7 +66,7 @@ CAUSES = {
     "lock": Shade("#882255", "x" * 6, "waits for a lock"),
     "fence": Shade("#cc79a7", "+" * 6, "waits for a fence"),
 }
-"""What threads wait for, by the name that the statistics of stalls have."""
+"""Causes of waits, by the names that statistics of stalls have."""
 
 _KIND_HATCHES = {"data": "", "log": "/" * 7, "metadata": "x" * 6, "gc": "\\" * 7}
 
@@ -78,7 +78,7 @@ WORK = {
     },
     "spill": Shade("#ddcc77", "", "buffer to cells"),
 }
-"""What banks do, and classes of writes."""
+"""Work of banks, and classes of writes."""
 
 _LANE = {"column": 8.0, "text": 10.0}
 """How high the lane of a thread or a bank is, in points."""
@@ -101,7 +101,7 @@ class Span:
 
 @dataclass(frozen=True, repr=False)
 class Timeline(Plotted):
-    """What happened while some transactions ran.
+    """Events while some transactions ran.
 
     Attributes:
         about: The run: design, workload, machine, threads, transactions, seed; `frequency_mhz`,
@@ -152,7 +152,7 @@ class Timeline(Plotted):
 
     @property
     def title(self) -> str:
-        """What it is about, in words."""
+        """Design, workload and transactions, in words."""
         of = [s for s in self.spans if s.group == THREADS and s.details.get("wanted")]
         numbers = sorted(span.details["number"] for span in of)
         first, last = exact(numbers[0]), exact(numbers[-1])
@@ -162,7 +162,7 @@ class Timeline(Plotted):
 
     @property
     def rows(self) -> Rows:
-        """What is drawn, and what the design has to say, as flat rows."""
+        """Drawn data and notes of the design, as flat rows."""
         return [
             {
                 "group": span.group,
@@ -181,20 +181,18 @@ class Timeline(Plotted):
 
 
 @dataclass(frozen=True)
-class Lanes:
+class Lanes(Chart):
     """The picture of a timeline: a lane for each thread, write and bank."""
 
     line: Timeline
 
     @property
     def rows(self) -> Rows:
-        """What is drawn, as flat rows."""
+        """Drawn data, as flat rows."""
         return self.line.rows
 
-    def draw(self, look: Look) -> Picture:
-        """The picture."""
-        with look.applied():
-            return _Drawing(self.line, look).picture()
+    def _drawn(self, look: Look) -> Picture:
+        return _Drawing(self.line, look).picture()
 
 
 def _parsed(document: Any) -> Timeline:  # noqa: ANN401 - what JSON may be

@@ -33,7 +33,7 @@ VALUE_IS_0 = "no geomean: a value is 0"
 """Reasons for a number that is not there."""
 
 Take = Callable[[Record], Interval | None]
-"""What is drawn of a record, with the interval that it carries, if any."""
+"""Function that takes a number of a record, with the interval that the record carries."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,36 @@ class Number:
         low: The lower end.
         high: The upper end.
         parts: What it is made of, by name, each a mean over the same seeds.
+        printed: Number that a paper prints in its place.
+        simulation: Place of the simulation that it is of in a report's list, if it is of one.
     """
 
     value: float
     low: float
     high: float
     parts: Mapping[str, float] | None = None
+    printed: float | None = None
+    simulation: int | None = None
 
     @staticmethod
     def of(values: Sequence[Interval | None]) -> Number | None:
         """The number of these seeds; nothing if one of them has none."""
         found = over_seeds(values)
         return None if found is None else Number(found.mean, *found.ends)
+
+    @staticmethod
+    def known(
+        value: float | None,
+        spread: tuple[float, float] | None = None,
+        printed: float | None = None,
+    ) -> Number | None:
+        """Returns a number that is not computed here; nothing without a value."""
+        return None if value is None else Number(value, *(spread or (value, value)), None, printed)
+
+    @property
+    def top(self) -> float:
+        """The highest of what is drawn of it."""
+        return max(self.high, self.printed or 0.0)
 
     @property
     def spread(self) -> tuple[float, float] | None:
@@ -129,26 +147,22 @@ class Source:
         record = self._records.get((design, workload, *place, seed))
         return None if record is None else take(record)
 
-    def share(self, part: Take, whole: Take, design: str, group: str, place: Place) -> float | None:
-        """A part of a number, over the baseline's whole; of the mean, its mean share of the whole.
+    def share(
+        self, value: float, part: Take, whole: Take, design: str, group: str, place: Place
+    ) -> float:
+        """Returns the part of a value that a part has of a whole; 0 without one of them.
 
-        A geometric mean has no parts: it is divided as the workloads' sums are.
+        A geometric mean has no parts: it is divided by the mean share of the workloads.
         """
         if group == MEAN:
             parts = [self._mean(part, design, w, place) for w in self.comparison.workloads]
             wholes = [self._mean(whole, design, w, place) for w in self.comparison.workloads]
-            mean = self.number(whole, design, group, place)
-            if mean is None or None in parts or None in wholes:
-                return None
+            if None in parts or None in wholes:
+                return 0.0
             shares = [p / w for p, w in zip(parts, wholes, strict=True) if p is not None and w]
-            return mean.value * math.fsum(shares) / len(shares) if shares else 0.0
-        own = self._mean(part, design, group, place)
-        mean_of_whole, total = self._mean(whole, design, group, place), None
-        number = self.number(whole, design, group, place)
-        if own is None or number is None or mean_of_whole is None:
-            return None
-        total = number.value
-        return total * own / mean_of_whole if mean_of_whole else 0.0
+            return value * math.fsum(shares) / len(shares) if shares else 0.0
+        own, total = (self._mean(take, design, group, place) for take in (part, whole))
+        return value * own / total if own is not None and total else 0.0
 
     def _mean(self, take: Take, design: str, workload: str, place: Place) -> float | None:
         number = Number.of(
@@ -158,7 +172,7 @@ class Source:
 
     @property
     def what_spreads_are(self) -> str:
-        """What whiskers and bands are of, in words; empty with a single seed."""
+        """Meaning of whiskers and bands, in words; empty if there are none."""
         count = len(self.seeds)
         if count > 1:
             return spread_title(count)

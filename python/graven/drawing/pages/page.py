@@ -7,20 +7,24 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import resources
 
-from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined, Template
+from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from graven.basics.numbers import Value, caption, exact, ratio
-from graven.drawing.pages.charts import Bar, BarChart, Line, LineChart, marker_signs
+from graven import _engine
+from graven.basics.numbers import Value, caption, exact, ratio, scaled
+from graven.drawing.figures.bars import Bars
+from graven.drawing.figures.comparisons import Asked, bars_of, positions
+from graven.drawing.figures.embedded import Drawing
+from graven.drawing.figures.lines import Lines
+from graven.drawing.figures.values import Number
 from graven.drawing.pages.simulations import Run, Simulations, places_of
-from graven.drawing.palette import KIND_TITLES, KINDS, design_styles
+from graven.drawing.palette import KINDS, design_styles
 from graven.engine.catalogue import Design, catalogue
 from graven.engine.machine import Machine
 from graven.results.command_line import compare_command
 from graven.results.comparison import MEAN, METRICS, Comparison, Metric, Normalised
 from graven.results.conditions import Conditions
 from graven.results.intervals import (
-    Interval,
     best_of,
     explained,
     ratio_text,
@@ -47,29 +51,20 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class TableRow:
-    """A row of a table of numbers."""
-
-    design: str
-    cells: Sequence[Cell]
-
-
-@dataclass(frozen=True)
 class NumberTable:
     """Designs down, workloads across."""
 
     caption: str
     columns: Sequence[str]
-    rows: Sequence[TableRow]
+    rows: Mapping[str, Sequence[Cell]]
 
 
 @dataclass(frozen=True)
 class Group:
-    """What a section of the page has for one combination of varied values; `caption` names it."""
+    """Content of a section for one combination of varied values, which `caption` names."""
 
     caption: str
-    wide: Markup
-    narrow: Markup
+    drawing: Drawing
     table: NumberTable | None = None
     other_threads: Sequence[NumberTable] = ()
     absolute: Sequence[NumberTable] = ()
@@ -97,14 +92,6 @@ class Highlight:
 
 
 @dataclass(frozen=True)
-class Highlights:
-    """The best safe designs of one combination."""
-
-    caption: str
-    items: Sequence[Highlight]
-
-
-@dataclass(frozen=True)
 class Setting:
     """A configuration value and where it is from."""
 
@@ -126,20 +113,36 @@ def text(name: str, package: str = HERE) -> str:
 
 @cache
 def environment(package: str = HERE) -> Environment:
-    """What makes pages of a package's files, which may have parts of this one's."""
+    """Returns the templates of a package's files, which may use those of this package."""
     loaders = [FunctionLoader(partial(_text_or_none, package=each)) for each in (package, HERE)]
-    return Environment(
+    made = Environment(
         loader=ChoiceLoader(loaders),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters.update(exact=exact, ratio=ratio, scaled=scaled)
+    return made
 
 
-def template(name: str) -> Template:
-    """A page's template."""
-    return environment().get_template(name)
+def complete(
+    name: str,
+    *,
+    styles: Sequence[str] = ("page.css",),
+    scripts: Sequence[str] = ("tables.js",),
+    **content: object,
+) -> str:
+    """Returns a page that loads nothing: a template with its content, styles and scripts."""
+    content = {
+        "version": _engine.__version__,
+        "build": _engine.build(),
+        "unsafe": catalogue().unsafe_designs(),
+        "style": Markup("".join(map(text, styles))),
+        "script": Markup("".join(map(text, scripts))),
+        **content,
+    }
+    return environment().get_template(name).render(content) + "\n"
 
 
 def _text_or_none(name: str, package: str) -> str | None:
@@ -154,32 +157,28 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
     comparison = normalised.comparison
     styles = design_styles(comparison.designs, comparison.unsafe)
     places = places_of(comparison)
-    return (
-        template("page.html").render(
-            style=Markup(text("page.css")),
-            script=Markup(text("tables.js") + text("simulations.js")),
-            comparison=comparison,
-            unsafe=comparison.unsafe,
-            baseline=normalised.baseline,
-            record=comparison.records[0],
-            facts=Conditions.of(comparison).facts,
-            transactions=_range([record.transactions for record in comparison.records]),
-            most_threads=_threads(max(comparison.threads)),
-            varied={key: _values(values) for key, values in comparison.varied.items()},
-            designs=[(_described(comparison, name), styles[name]) for name in comparison.designs],
-            workloads=[w for w in catalogue().workloads if w.name in comparison.workloads],
-            markers=marker_signs(comparison.designs),
-            highlights=[found for part in normalised.parts() if (found := _highlights(part)).items],
-            parts=[part_of(normalised, metric, places) for metric in comparison.metrics],
-            simulations=Simulations.of(comparison),
-            scaling=_scaling(normalised),
-            kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in _kinds_present(comparison)],
-            missing=_missing(comparison),
-            notes=notes(comparison, several=len(comparison.seeds) > 1),
-            settings=_settings(comparison, machine, settings),
-            command=_command(normalised, machine, settings),
-        )
-        + "\n"
+    best = [(part.comparison.caption, _highlights(part)) for part in normalised.parts()]
+    return complete(
+        "page.html",
+        scripts=("tables.js", "simulations.js"),
+        comparison=comparison,
+        unsafe=comparison.unsafe,
+        baseline=normalised.baseline,
+        record=comparison.records[0],
+        facts=Conditions.of(comparison).facts,
+        transactions=_range([record.transactions for record in comparison.records]),
+        most_threads=_threads(max(comparison.threads)),
+        varied={key: _values(values) for key, values in comparison.varied.items()},
+        designs=[(_described(comparison, name), styles[name]) for name in comparison.designs],
+        workloads=[w for w in catalogue().workloads if w.name in comparison.workloads],
+        highlights=[(caption, found) for caption, found in best if found],
+        parts=[part_of(normalised, metric, places) for metric in comparison.metrics],
+        simulations=Simulations.of(comparison),
+        scaling=_scaling(normalised),
+        missing=_missing(comparison),
+        notes=notes(comparison, several=len(comparison.seeds) > 1),
+        settings=_settings(comparison, machine, settings),
+        command=_command(normalised, machine, settings),
     )
 
 
@@ -229,14 +228,7 @@ def _seed(comparison: Comparison, seed: int) -> str:
     return f", seed {seed}" if len(comparison.seeds) > 1 else ""
 
 
-def _kinds_present(comparison: Comparison) -> list[str]:
-    """The kinds of writes that at least one simulation made."""
-    return [
-        kind for kind in KINDS if any(r.number(f"{KIND_STAT}_{kind}") for r in comparison.records)
-    ]
-
-
-def _highlights(normalised: Normalised) -> Highlights:
+def _highlights(normalised: Normalised) -> list[Highlight]:
     comparison = normalised.comparison
     threads = max(comparison.threads)
     safe = [d for d in comparison.designs if d not in comparison.unsafe]
@@ -252,7 +244,7 @@ def _highlights(normalised: Normalised) -> Highlights:
             which = "Highest" if metric.higher_is_better else "Lowest"
             title = f"{which} {metric.title.lower()}"
             found.append(Highlight(title, names, f"{ratio(valid[first].mean)}×"))
-    return Highlights(comparison.caption, found)
+    return found
 
 
 NOWHERE: Mapping[Run, int] = {}
@@ -279,17 +271,36 @@ def _group(normalised: Normalised, metric: Metric, number: int, places: Mapping[
     comparison = normalised.comparison
     threads = max(comparison.threads)
     kinds = metric.stat == KIND_STAT
-    key = _key(metric.stat, number)
-    chart = _bar_chart(normalised, metric, threads, key, places, kinds=kinds)
+    description = (
+        f"{metric.title} of each design on each workload, relative to {normalised.baseline}, with "
+        f"{_with(_threads(threads), comparison.caption)}. The table below has the same numbers."
+    )
+    chart = _bars(normalised, metric, threads, places)
     return Group(
         comparison.caption,
-        Markup(chart.wide()),
-        Markup(chart.narrow()),
+        Drawing.of(chart, _key(metric.stat, number), description),
         _ratio_table(normalised, metric, threads, places),
         [_ratio_table(normalised, metric, n, places) for n in comparison.threads if n != threads],
         _absolute_tables(comparison, metric, places, kinds=kinds),
         comparison.deferred_note() if kinds else None,
     )
+
+
+def _bars(normalised: Normalised, metric: Metric, threads: int, places: Mapping[Run, int]) -> Bars:
+    """The bars of one combination and number of threads, each with the place of its simulation."""
+    comparison = normalised.comparison
+    records = tuple(r for r in comparison.records if r.threads == threads)
+    counted = [r.number(f"{KIND_STAT}_{kind}") for kind in KINDS for r in records]
+    asked = Asked(replace(comparison, records=records), normalised.baseline)
+    by_kind = metric.stat == KIND_STAT and any(counted)
+    chart = bars_of(asked, metric, by_kind=by_kind)
+    [panel] = chart.panels
+    numbers = {
+        (design, group): number
+        and replace(number, simulation=_place(comparison, places, design, group, threads))
+        for (design, group), number in panel.numbers.items()
+    }
+    return replace(chart, panels=[replace(panel, caption="", numbers=numbers)], mean=MEAN)
 
 
 def _key(stat: str, number: int) -> str:
@@ -303,69 +314,6 @@ def _place(
     """The place of a simulation of one combination in the report's list."""
     [combination] = comparison.combinations
     return places.get((design, workload, threads, tuple(combination.items())))
-
-
-def _bar_chart(
-    normalised: Normalised,
-    metric: Metric,
-    threads: int,
-    key: str,
-    places: Mapping[Run, int],
-    *,
-    kinds: bool,
-) -> BarChart:
-    comparison, stat = normalised.comparison, metric.stat
-    bars: dict[tuple[str, str], Bar] = {}
-    for design in comparison.designs:
-        shares = []
-        for workload in comparison.workloads:
-            found = normalised.interval(stat, design, workload, threads)
-            value = None if found is None else found.mean
-            share = _shares(comparison, design, workload, threads) if kinds else {}
-            shares.append(share)
-            bars[design, workload] = Bar(value, _split(value, share), _spread(found))
-        of_mean = normalised.mean_interval(stat, design, threads)
-        mean = None if of_mean is None else of_mean.mean
-        bars[design, MEAN] = Bar(mean, _split(mean, _mean_shares(shares)), _spread(of_mean))
-    return BarChart(
-        key=key,
-        description=f"{metric.title} of each design on each workload, relative to "
-        f"{normalised.baseline}, with {_with(_threads(threads), comparison.caption)}. "
-        "The table below has the same numbers.",
-        groups=[*comparison.workloads, MEAN],
-        designs=comparison.designs,
-        bars=bars,
-        baseline=normalised.baseline,
-        unsafe=comparison.unsafe,
-        simulations={
-            (design, workload): place
-            for design in comparison.designs
-            for workload in comparison.workloads
-            if (place := _place(comparison, places, design, workload, threads)) is not None
-        },
-    )
-
-
-def _shares(comparison: Comparison, design: str, workload: str, threads: int) -> dict[str, float]:
-    """Parts of the write traffic by kind, adding up to one; nothing if they are not known."""
-    parts = {
-        kind: comparison.number(f"{KIND_STAT}_{kind}", design, workload, threads) or 0.0
-        for kind in KINDS
-    }
-    total = sum(parts.values())
-    return {kind: part / total for kind, part in parts.items()} if total > 0 else {}
-
-
-def _mean_shares(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """A mean has no kinds of its own; it is drawn with the mean share of each."""
-    known = [share for share in shares if share]
-    if not known:
-        return {}
-    return {kind: sum(share[kind] for share in known) / len(known) for kind in KINDS}
-
-
-def _split(value: float | None, shares: Mapping[str, float]) -> dict[str, float]:
-    return {} if value is None else {kind: value * share for kind, share in shares.items()}
 
 
 def _ratio_table(
@@ -387,27 +335,15 @@ def _ratio_table(
         for column in columns
     ]
     names = [*comparison.workloads, MEAN, ARITHMETIC]
-    rows = [
-        TableRow(
-            design,
-            [
-                Cell(
-                    ratio_text(v),
-                    design in tops,
-                    _place(comparison, places, design, column, threads),
-                )
-                for v, tops, column in zip(row, best, names, strict=True)
-            ],
-        )
+    rows = {
+        design: [
+            Cell(ratio_text(v), design in tops, _place(comparison, places, design, column, threads))
+            for v, tops, column in zip(row, best, names, strict=True)
+        ]
         for design, row in values.items()
-    ]
+    }
     caption = _with(f"Relative to {normalised.baseline}, {_threads(threads)}", comparison.caption)
     return NumberTable(caption, names, rows)
-
-
-def _spread(found: Interval | None) -> tuple[float, float] | None:
-    """The ends of an interval, if there is one."""
-    return None if found is None or not found.half_width else found.ends
 
 
 def _absolute_tables(
@@ -428,19 +364,16 @@ def _absolute_tables(
 def _absolute_table(
     comparison: Comparison, stat: str, threads: int, places: Mapping[Run, int]
 ) -> NumberTable:
-    rows = [
-        TableRow(
-            design,
-            [
-                Cell(
-                    scaled_text(comparison.interval(stat, design, workload, threads)),
-                    simulation=_place(comparison, places, design, workload, threads),
-                )
-                for workload in comparison.workloads
-            ],
-        )
+    rows = {
+        design: [
+            Cell(
+                scaled_text(comparison.interval(stat, design, workload, threads)),
+                simulation=_place(comparison, places, design, workload, threads),
+            )
+            for workload in comparison.workloads
+        ]
         for design in comparison.designs
-    ]
+    }
     caption = _with(
         f"{stat}, {catalogue().statistic(stat).unit}, {_threads(threads)}", comparison.caption
     )
@@ -454,36 +387,30 @@ def _scaling(normalised: Normalised) -> Part | None:
         return None
     fewest = {min(part.comparison.threads) for part in parts}
     first = _threads(min(fewest)) if len(fewest) == 1 else "the fewest threads"
-    lead = f"Throughput relative to {normalised.baseline} with {first}."
-    groups = [_scaling_group(part, lead, number) for number, part in enumerate(parts)]
-    return Part("scaling", "Scaling", lead, False, groups)
+    reference = f"{normalised.baseline} with {first}"
+    groups = [_scaling_group(part, reference, number) for number, part in enumerate(parts)]
+    return Part("scaling", "Scaling", f"Throughput relative to {reference}.", False, groups)
 
 
-def _scaling_group(normalised: Normalised, lead: str, number: int) -> Group:
+def _scaling_group(normalised: Normalised, reference: str, number: int) -> Group:
     comparison = normalised.comparison
     counts = sorted(comparison.threads)
-    stat = "throughput_tx_per_s"
-    panels: dict[str, list[Line]] = {}
+    metric = METRICS[0]
+    panels: dict[str, dict[str, list[Number | None]]] = {}
     for workload in comparison.workloads:
-        reference = comparison.number(stat, normalised.baseline, workload, counts[0])
-        lines: list[Line] = []
+        first = comparison.number(metric.stat, normalised.baseline, workload, counts[0])
+        panels[workload] = {}
         for design in comparison.designs:
-            own = [comparison.number(stat, design, workload, count) for count in counts]
-            ratios = [None if v is None or not reference else v / reference for v in own]
-            lines.append(Line(design, ratios))
-        panels[workload] = lines
-    where = f" {comparison.caption}." if comparison.caption else ""
-    description = f"{lead}{where} One panel for each workload."
-    places = [str(count) for count in counts]
-    chart = LineChart(
-        _key("scaling", number),
-        description,
-        comparison.designs,
-        places,
-        panels,
-        unsafe=comparison.unsafe,
+            own = [comparison.number(metric.stat, design, workload, count) for count in counts]
+            ratios = [None if v is None or not first else v / first for v in own]
+            panels[workload][design] = [Number.known(value) for value in ratios]
+    measure = replace(
+        Asked(comparison, reference).measure(metric.stat, metric.title, metric), spreads=""
     )
-    return Group(comparison.caption, Markup(chart.wide()), Markup(chart.narrow()))
+    chart = Lines(measure, "Threads", positions(counts), [str(n) for n in counts], panels)
+    where = f" {comparison.caption}." if comparison.caption else ""
+    description = f"Throughput relative to {reference}.{where} One panel for each workload."
+    return Group(comparison.caption, Drawing.of(chart, _key("scaling", number), description))
 
 
 def _settings(

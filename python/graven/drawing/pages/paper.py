@@ -10,69 +10,49 @@ from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
-from markupsafe import Markup
-
-from graven import _engine
 from graven.basics import output
-from graven.basics.numbers import MISSING, exact, ratio, scaled
-from graven.drawing.pages.charts import Bar, BarChart, Line, LineChart, marker_signs
-from graven.drawing.pages.page import Part, part_of, template, text
-from graven.drawing.pages.pairs import Pair, PairChart
-from graven.drawing.palette import KIND_TITLES, KINDS, Style, design_styles
-from graven.engine.catalogue import catalogue
+from graven.basics.numbers import exact, ratio, scaled
+from graven.drawing.figures.bars import Bars
+from graven.drawing.figures.bars import Panel as BarPanel
+from graven.drawing.figures.embedded import Drawing
+from graven.drawing.figures.lines import Lines
+from graven.drawing.figures.measure import Measure
+from graven.drawing.figures.picture import Chart
+from graven.drawing.figures.rows import Pairs
+from graven.drawing.figures.style import Look
+from graven.drawing.figures.values import Number
+from graven.drawing.pages.page import Part, complete, part_of
+from graven.engine.catalogue import Statistic, catalogue
 from graven.engine.machine import Machine
 from graven.papers.counts import CLASSES, COLUMNS, by_class, share, tally, three_counts
-from graven.papers.data import Figure, NumberAnswer, OpenKey, Paper
+from graven.papers.data import Figure, OpenKey, Paper
 from graven.papers.laboratory import Finding, command
-from graven.papers.measures import brief
 from graven.papers.panels import Drawn, Panel, Point, drawn, shows
 from graven.papers.plan import Wanted
 from graven.papers.readings import Question, Reading
 from graven.papers.reproduction import Reproduction
 from graven.papers.rules import MEANINGS, METHOD_MEANS, OUTCOMES, READING_MEANS, VERDICTS
 from graven.papers.verdicts import Verdict, outcome_text
-from graven.results.comparison import Comparison, metrics_of
+from graven.results.comparison import MEAN, Comparison, metrics_of
 
 TRAFFIC = ("media_write_requests", "write_energy_pj", "transaction_latency_cycles_mean")
-"""What every report shows of the main experiment, whatever the paper draws."""
+"""Statistics of the main experiment that every report shows."""
 
 
-WORDS = {
+WORDS: Mapping[str, Any] = {
     "meanings": MEANINGS,
     "reading_means": READING_MEANS,
     "method_means": METHOD_MEANS,
     "columns": COLUMNS,
+    "verdicts": VERDICTS,
+    "outcomes": OUTCOMES,
+    "share": share,
 }
-"""The words of verdicts and counts, for the pages."""
+"""Words of verdicts and counts, for the pages."""
 
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a figure's table: our number, its interval, the paper's number."""
-
-    text: str
-    spread: str
-    printed: str
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A drawing for desks and paper, and the same for phones."""
-
-    wide: Markup
-    narrow: Markup
-
-
-@dataclass(frozen=True)
-class PanelView:
-    """A panel of a figure: its table, and its drawings if it has some of its own."""
-
-    caption: str
-    wide: Markup
-    narrow: Markup
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Cell]]]
+STYLES = ("page.css", "paper.css")
 
 
 @dataclass(frozen=True)
@@ -82,12 +62,9 @@ class FigureView:
     figure: Figure
     lead: str
     sizes: str
-    panels: Sequence[PanelView]
-    wide: Markup
-    narrow: Markup
-    designs: Sequence[tuple[str, Style, str]]
-    lines: bool
-    printed: bool
+    panels: Sequence[tuple[Panel, Drawing | None]]
+    show: Callable[[float | None], str]
+    drawing: Drawing | None
     beside: Drawing | None
     over: str
     missing: int
@@ -149,41 +126,25 @@ def _write_drawings(
     figures: Sequence[Drawn], assessed: Sequence[Verdict], folder: Path
 ) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
+    look = Look.of("text")
     written = []
     for item in figures:
-        charts = _charts(item)
-        named: dict[str, BarChart | LineChart | PairChart] = {
-            item.figure.id if len(charts) == 1 else f"{item.figure.id}-{number}": chart
-            for number, chart in enumerate(charts, 1)
-        }
-        beside = pair_chart(item.figure, assessed)
+        name, charts = item.figure.id, [chart for chart, _ in _charts(item)]
+        named: dict[str, Chart] = (
+            {name: charts[0]}
+            if len(charts) == 1
+            else {f"{name}-{number}": chart for number, chart in enumerate(charts, 1)}
+        )
+        beside = Pairs.of(item.figure, assessed)
         if beside is not None:
-            named[beside.key] = beside
-        for name, chart in named.items():
-            for form, content in chart.files().items():
-                path = folder / f"{name}.{form}"
-                output.write(path, content)
+            named[f"{name}-printed"] = beside
+        for each, chart in named.items():
+            picture = chart.draw(look)
+            for form in ("svg", "png"):
+                path = folder / f"{each}.{form}"
+                output.write(path, picture.encoded(form))
                 written.append(path)
     return written
-
-
-def pair_chart(figure: Figure, assessed: Sequence[Verdict]) -> PairChart | None:
-    """The numbers that the paper prints about a figure beside ours; `None` if it prints none."""
-    pairs: dict[str, Pair] = {}
-    for verdict in assessed:
-        answer, ours = verdict.claim.answer, verdict.value
-        if not isinstance(answer, NumberAnswer) or not shows(figure, verdict.claim):
-            continue
-        if ours is None or not answer.measure.over or answer.form == "cases":
-            continue
-        if min(ours, answer.expect, *(verdict.range or ())) > 0.0:
-            label = brief(answer.measure)
-            same = verdict.claim.restates or verdict.claim.id
-            pairs.setdefault(same, Pair(label, answer.expect, ours, verdict.range))
-    if not pairs:
-        return None
-    description = f"{figure.where}, {figure.title}: numbers that the paper prints, and ours"
-    return PairChart(f"{figure.id}-printed", description, list(pairs.values()))
 
 
 def render(
@@ -194,45 +155,30 @@ def render(
 ) -> str:
     """The whole page."""
     paper = found.wanted.paper
-    unsafe = catalogue().unsafe_designs()
-    views = [_figure_view(item, found.wanted, assessed) for item in figures]
-    return (
-        template("paper.html").render(
-            style=Markup(text("page.css") + text("paper.css")),
-            script=Markup(text("tables.js")),
-            paper=paper,
-            quick=found.wanted.quick,
-            unsafe=unsafe,
-            figures=views,
-            tally=tally(assessed),
-            classes=by_class(assessed),
-            counts=three_counts(assessed),
-            outcomes=OUTCOMES,
-            **WORDS,
-            share=share,
-            readings=_readings_view(paper),
-            verdicts=VERDICTS,
-            claims=[
-                (kind, [verdict for verdict in assessed if verdict.kind == kind])
-                for kind in CLASSES
-            ],
-            class_of=_class_of,
-            outcome_text=outcome_text,
-            ratio=ratio,
-            parts=_main_parts(found),
-            kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in KINDS],
-            markers=marker_signs,
-            open=[_open_view(item, paper.machine) for item in paper.open.values()],
-            tries=found.wanted.readings,
-            machine=_machine_values(paper.machine),
-            laboratory=laboratory,
-            summaries={design.name: design.summary for design in catalogue().designs},
-            version=_engine.__version__,
-            build=_engine.build(),
-            crash_command=command(laboratory),
-            command=_command(found.wanted, None),
-        )
-        + "\n"
+    return complete(
+        "paper.html",
+        styles=STYLES,
+        paper=paper,
+        quick=found.wanted.quick,
+        figures=[_figure_view(item, found.wanted, assessed) for item in figures],
+        tally=tally(assessed),
+        classes=by_class(assessed),
+        counts=three_counts(assessed),
+        readings=_readings_view(paper),
+        claims=[
+            (kind, [verdict for verdict in assessed if verdict.kind == kind]) for kind in CLASSES
+        ],
+        class_of=_class_of,
+        outcome_text=outcome_text,
+        parts=_main_parts(found),
+        open=[_open_view(item, paper.machine) for item in paper.open.values()],
+        tries=found.wanted.readings,
+        machine=_machine_values(paper.machine),
+        laboratory=laboratory,
+        summaries={design.name: design.summary for design in catalogue().designs},
+        crash_command=command(laboratory),
+        command=_command(found.wanted, None),
+        **WORDS,
     )
 
 
@@ -294,29 +240,23 @@ def _main_parts(found: Reproduction) -> list[Part]:
 def _figure_view(item: Drawn, wanted: Wanted, assessed: Sequence[Verdict]) -> FigureView:
     figure = item.figure
     charts = _charts(item)
-    lines = figure.kind == "lines"
-    drawings = [(Markup(chart.wide()), Markup(chart.narrow())) for chart in charts]
-    nothing = Markup("")
-    whole = drawings[0] if lines and drawings else (nothing, nothing)
-    own = drawings if figure.kind == "bars" else [(nothing, nothing)] * len(item.panels)
-    panels = [
-        _panel_view(item, panel, drawing) for panel, drawing in zip(item.panels, own, strict=True)
+    drawings = [
+        Drawing.of(chart, f"{figure.id}-{number}", description)
+        for number, (chart, description) in enumerate(charts)
     ]
+    lines = figure.kind == "lines"
+    own = drawings if figure.kind == "bars" else [None] * len(item.panels)
     points = [p for panel in item.panels for row in panel.rows.values() for p in row]
-    styles = design_styles(item.study.designs)
-    signs = marker_signs(item.study.designs)
-    beside = pair_chart(figure, assessed)
+    pairs = Pairs.of(figure, assessed)
+    what = f"{figure.where}, {figure.title}: numbers that the paper prints, and ours"
     return FigureView(
         figure=figure,
         lead=lead(figure),
         sizes=_sizes(item, wanted),
-        panels=panels,
-        wide=whole[0],
-        narrow=whole[1],
-        designs=[(name, styles[name], signs[name]) for name in item.study.designs],
-        lines=lines,
-        printed=any(point.printed is not None for point in points),
-        beside=None if beside is None else Drawing(Markup(beside.wide()), Markup(beside.narrow())),
+        panels=list(zip(item.panels, own, strict=True)),
+        show=ratio if figure.relative or figure.first else scaled,
+        drawing=drawings[0] if lines and drawings else None,
+        beside=None if pairs is None else Drawing.of(pairs, f"{figure.id}-printed", what),
         over=item.over if any(point.spread for point in points) else "",
         missing=item.missing,
         claims=[verdict for verdict in assessed if shows(figure, verdict.claim)],
@@ -325,13 +265,13 @@ def _figure_view(item: Drawn, wanted: Wanted, assessed: Sequence[Verdict]) -> Fi
 
 
 def lead(figure: Figure) -> str:
-    """What a figure shows, in words."""
+    """Returns the statistic and the baseline of a figure, in words."""
     parts = []
     if figure.first:
         parts.append(f"Each relative to its own value at the first {figure.x}.")
     elif figure.relative:
         parts.append(f"Relative to {figure.baseline}.")
-    statistic = next((s for s in catalogue().stats if s.name == figure.metric), None)
+    statistic = _statistic(figure)
     what = figure.metric if statistic is None else statistic.description.rstrip(".")
     absolute = not figure.relative and not figure.first
     unit = f", {statistic.unit}" if statistic is not None and statistic.unit and absolute else ""
@@ -360,74 +300,71 @@ def _sizes(item: Drawn, wanted: Wanted) -> str:
     return f"{quick}{transactions}, {threads} thread{plural}, {seeds}{settings}."
 
 
-def _charts(item: Drawn) -> list[BarChart | LineChart]:
-    """The drawings of a figure: bars have one for each panel, lines one in all, tables none."""
-    match item.figure.kind:
-        case "bars":
-            return [_bar_chart(item, panel, number) for number, panel in enumerate(item.panels)]
-        case "lines":
-            return [_line_chart(item)] if item.panels else []
-        case _:
-            return []
+def _charts(item: Drawn) -> list[tuple[Chart, str]]:
+    """The drawings of a figure with their descriptions.
 
-
-def _bar_chart(item: Drawn, panel: Panel, number: int) -> BarChart:
+    Bars have one for each panel, lines one in all, tables none.
+    """
     figure = item.figure
-    bars = {
-        (design, column): Bar(point.value, {}, point.spread, point.printed)
+    if figure.kind == "bars":
+        return [_bars(item, panel) for panel in item.panels]
+    if figure.kind != "lines" or not item.panels:
+        return []
+    labels = list(item.panels[0].columns)
+    panels = {
+        panel.caption or "all workloads": {
+            design: [_number(point) for point in points] for design, points in panel.rows.items()
+        }
+        for panel in item.panels
+    }
+    places = [float(at) for at in range(len(labels))]
+    chart = Lines(_measure(item, item.study.designs), item.axis, places, labels, panels)
+    said = f"{figure.title} over {item.axis}. The tables below have the same numbers."
+    return [(chart, said)]
+
+
+def _bars(item: Drawn, panel: Panel) -> tuple[Chart, str]:
+    figure = item.figure
+    numbers = {
+        (design, column): _number(point)
         for design, points in panel.rows.items()
         for column, point in zip(panel.columns, points, strict=True)
     }
     where = f", {panel.caption}" if panel.caption else ""
     relative = f", relative to {figure.baseline}" if figure.relative else ""
-    return BarChart(
-        key=f"{figure.id}-{number}",
-        description=f"{figure.title} of each design on each workload{relative}{where}. "
-        "The table below has the same numbers.",
-        groups=list(panel.columns),
-        designs=list(panel.rows),
-        bars=bars,
-        baseline=figure.baseline if figure.relative else None,
-        unsafe=catalogue().unsafe_designs(),
+    chart = Bars(
+        _measure(item, list(panel.rows)), panel.columns, [BarPanel("", numbers)], mean=MEAN
     )
+    said = f"{figure.title} of each design on each workload{relative}{where}. "
+    return chart, said + "The table below has the same numbers."
 
 
-def _line_chart(item: Drawn) -> LineChart:
+def _measure(item: Drawn, designs: Sequence[str]) -> Measure:
     figure = item.figure
-    panels = {
-        panel.caption or "all workloads": [
-            Line(
-                design,
-                [point.value for point in points],
-                [point.spread for point in points],
-                [point.printed for point in points],
-            )
-            for design, points in panel.rows.items()
-        ]
-        for panel in item.panels
-    }
-    return LineChart(
-        key=figure.id,
-        description=f"{figure.title} over {item.axis}. The tables below have the same numbers.",
-        designs=list(item.study.designs),
-        places=list(item.panels[0].columns),
-        panels=panels,
-        axis=item.axis,
+    better = {True: "higher is better", False: "lower is better", None: ""}
+    statistic = _statistic(figure)
+    baseline = figure.baseline if figure.relative else None
+    if figure.first:
+        baseline = f"its own at the first {figure.x}"
+    return Measure(
+        figure.metric,
+        figure.title,
+        "" if statistic is None else statistic.unit,
+        better[figure.higher_is_better],
+        designs,
+        baseline,
+        catalogue().unsafe_designs(),
+        f"least to greatest over {item.over}",
     )
 
 
-def _panel_view(item: Drawn, panel: Panel, drawing: tuple[Markup, Markup]) -> PanelView:
-    show = ratio if item.figure.relative or item.figure.first else scaled
-    rows = [
-        (design, [_cell(point, show) for point in points]) for design, points in panel.rows.items()
-    ]
-    return PanelView(panel.caption, *drawing, panel.columns, rows)
+def _statistic(figure: Figure) -> Statistic | None:
+    """The statistic that a figure shows, if it is one alone."""
+    return next((s for s in catalogue().stats if s.name == figure.metric), None)
 
 
-def _cell(point: Point, show: Callable[[float | None], str]) -> Cell:
-    spread = "" if point.spread is None else f"{show(point.spread[0])} to {show(point.spread[1])}"
-    printed = "" if point.printed is None else show(point.printed)
-    return Cell(show(point.value) if point.value is not None else MISSING, spread, printed)
+def _number(point: Point) -> Number | None:
+    return Number.known(point.value, point.spread, point.printed)
 
 
 def write_index(
@@ -437,22 +374,17 @@ def write_index(
     titles = {item.wanted.paper.name: item.wanted.paper.title for item in found}
     of_all = [verdict for of_paper in assessed.values() for verdict in of_paper]
     groups = [(f"{name}.html", titles[name], assessed[name]) for name in titles]
-    content = template("index.html").render(
-        style=Markup(text("page.css") + text("paper.css")),
-        script=Markup(text("tables.js")),
+    content = complete(
+        "index.html",
+        styles=STYLES,
         papers=[
             (link, title, by_class(verdicts), three_counts(verdicts))
             for link, title, verdicts in [*groups, ("", "all papers", of_all)]
         ],
-        verdicts=VERDICTS,
-        outcomes=OUTCOMES,
-        **WORDS,
-        share=share,
         quick=found[0].wanted.quick,
         tries=found[0].wanted.readings,
-        version=_engine.__version__,
-        build=_engine.build(),
+        **WORDS,
     )
     path = folder / "index.html"
-    output.write(path, (content + "\n").encode())
+    output.write(path, content.encode())
     return path

@@ -1,38 +1,26 @@
-"""What a page shows of one simulation: what was run, what is not as usual, and what came of it."""
+"""Facts and configuration of one simulation, as pages show them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from graven.basics.numbers import Value, exact
-from graven.engine.catalogue import Statistic, catalogue
-from graven.results.headings import Headings
+from graven.engine.catalogue import catalogue
 from graven.results.record import Record
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A statistic and its value, as a page has it."""
-
-    name: str
-    value: str
-    unit: str
-    description: str
-
-
-@dataclass(frozen=True)
-class Changed:
-    """A value of the configuration, beside the default.
+class Setting:
+    """A value of the configuration, with the parameter's unit and description.
 
     Attributes:
         key: `SECTION.KEY`.
-        value: What it was.
-        default: What it is where nothing says otherwise; empty if it was that.
-        unit: Of both.
-        doc: What it is.
+        value: The value.
+        default: The parameter's default; empty if the value is the default.
+        unit: Unit of both.
+        doc: Description of the parameter.
     """
 
     key: str
@@ -42,54 +30,8 @@ class Changed:
     doc: str
 
 
-@dataclass(frozen=True)
-class SimulationPage:
-    """One simulation.
-
-    Attributes:
-        title: What was run.
-        facts: The rest of what identifies it, by name.
-        groups: Statistics under their headings.
-        left_out: How many statistics are in none: they are zero, or of single cores and banks.
-        changed: Configuration that is not the default.
-        configuration: All of it, by section.
-    """
-
-    title: str
-    facts: Mapping[str, str]
-    groups: Mapping[str, Sequence[Shown]]
-    left_out: int
-    changed: Sequence[Changed]
-    configuration: Mapping[str, Sequence[Changed]]
-
-
-def simulation_page(record: Record, *, every: bool = False) -> SimulationPage:
-    """What a page shows of a simulation.
-
-    Args:
-        record: Its record.
-        every: Whether with statistics that are zero, and those of single cores and banks.
-    """
-    headings = Headings.of(record.stats, design=record.simulated, every=every)
-    configuration = {
-        section: [_changed(f"{section}.{key}", value) for key, value in values.items()]
-        for section, values in record.config.items()
-    }
-    return SimulationPage(
-        f"{record.design} on {record.workload}",
-        facts_of(record),
-        {
-            title: [shown(item, value) for item, value in rows]
-            for title, rows in headings.groups.items()
-        },
-        headings.left_out,
-        changed_of(record),
-        configuration,
-    )
-
-
 def facts_of(record: Record) -> dict[str, str]:
-    """What identifies a simulation besides its design and workload."""
+    """Returns the conditions of a simulation besides its design and workload."""
     return {
         "machine": record.machine,
         "threads": exact(record.threads),
@@ -100,33 +42,32 @@ def facts_of(record: Record) -> dict[str, str]:
     }
 
 
-def shown(item: Statistic, value: Value) -> Shown:
-    """A statistic as a page has it."""
-    return Shown(item.name, exact(value), item.unit, item.description)
-
-
-def changed_of(record: Record) -> list[Changed]:
-    """Configuration that is not the default."""
-    every = (
-        _changed(f"{section}.{key}", value)
+def configuration_of(record: Record) -> dict[str, list[Setting]]:
+    """Returns the whole configuration by section."""
+    return {
+        section: [_setting(f"{section}.{key}", value) for key, value in values.items()]
         for section, values in record.config.items()
-        for key, value in values.items()
-    )
-    return [item for item in every if item.default]
+    }
 
 
-def _changed(key: str, value: Value) -> Changed:
+def changed_of(record: Record) -> list[Setting]:
+    """Returns the configuration that is not the default."""
+    every = configuration_of(record).values()
+    return [item for values in every for item in values if item.default]
+
+
+def _setting(key: str, value: Value) -> Setting:
     parameter = catalogue().parameters.get(key)
     if parameter is None:
-        return Changed(key, exact(value), "", "", "")
+        return Setting(key, exact(value), "", "", "")
     default = _literal(parameter.default)
     usual = "" if default == value else exact(default)
-    return Changed(key, exact(value), usual, parameter.unit, parameter.doc)
+    return Setting(key, exact(value), usual, parameter.unit, parameter.doc)
 
 
 @cache
 def _literal(text: str) -> Value:
-    """The value that a default stands for, which is written as in a machine's file."""
+    """Returns the value of a default, which is written as in a machine's file."""
     try:
         found: Value = json.loads(text)
     except ValueError:

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from graven.basics.numbers import Value, scaled
-from graven.drawing.pages.simulation import changed_of, facts_of, shown
+from graven.basics.numbers import Value, exact, scaled
+from graven.drawing.pages.simulation import changed_of, facts_of
 from graven.results.comparison import Comparison
 from graven.results.headings import Headings
 from graven.results.record import Record
@@ -26,62 +26,34 @@ Run: TypeAlias = tuple[str, str, int, tuple[tuple[str, Value], ...]]
 
 
 @dataclass(frozen=True)
-class Row:
-    """A simulation in the list of all.
-
-    Attributes:
-        place: Its place in the list, by which its section is called.
-        design: Its design.
-        title: What was run.
-        cells: Threads, what is varied, and the metrics that designs are compared by.
-    """
-
-    place: int
-    design: str
-    title: str
-    cells: Sequence[str]
-
-
-@dataclass(frozen=True)
 class Simulations:
-    """All simulations of a report.
+    """All simulations of a report, in the order of their places.
 
     Attributes:
-        columns: What the cells of rows are.
-        rows: One for each.
-        data: What their pages show, packed.
+        columns: Titles of the cells: threads, seed, what is varied, metrics.
+        rows: Each simulation with its cells.
+        data: Content of their pages, packed.
     """
 
     columns: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[tuple[Record, Sequence[str]]]
     data: str
 
     @staticmethod
     def of(comparison: Comparison) -> Simulations:
-        """Those of a comparison."""
-        metrics = comparison.metrics
-        several = len(comparison.seeds) > 1
-        columns = [
-            "threads",
-            *(["seed"] if several else []),
-            *comparison.varied,
-            *(f"{m.title}, {m.unit}" for m in metrics),
-        ]
-        rows = [
-            Row(
-                place,
-                record.design,
-                f"{record.design} on {record.workload}",
-                [
-                    str(record.threads),
-                    *([str(record.seed)] if several else []),
-                    *(str(record.varied.get(key, "")) for key in comparison.varied),
-                    *(scaled(record.value(metric.stat)) for metric in metrics),
-                ],
-            )
-            for place, record in enumerate(comparison.records)
-        ]
-        return Simulations(columns, rows, packed(comparison.records))
+        """Lists the simulations of a comparison."""
+        rows = []
+        columns: dict[str, None] = {}
+        for record in comparison.records:
+            cells = {"threads": str(record.threads)}
+            if len(comparison.seeds) > 1:
+                cells["seed"] = str(record.seed)
+            cells |= {key: str(record.varied.get(key, "")) for key in comparison.varied}
+            for metric in comparison.metrics:
+                cells[f"{metric.title}, {metric.unit}"] = scaled(record.value(metric.stat))
+            columns |= dict.fromkeys(cells)
+            rows.append((record, list(cells.values())))
+        return Simulations(list(columns), rows, packed(comparison.records))
 
 
 def places_of(comparison: Comparison) -> Mapping[Run, int]:
@@ -107,7 +79,7 @@ class _Texts:
 
 
 def packed(records: Sequence[Record]) -> str:
-    """What the pages of some simulations show, as base 64 of compressed JSON."""
+    """Returns the content of the pages of some simulations, as base 64 of compressed JSON."""
     headings, statistics, parameters = _Texts(), _Texts(), _Texts()
     pages: list[dict[str, Any]] = []
     for record in records:
@@ -115,8 +87,8 @@ def packed(records: Sequence[Record]) -> str:
         groups = []
         for title, rows in Headings.of(counted, design=record.simulated).groups.items():
             cells: list[int | str] = []
-            for item in (shown(*row) for row in rows):
-                cells += [statistics.place(item.name, item.unit, item.description), item.value]
+            for item, value in rows:
+                cells += [statistics.place(item.name, item.unit, item.description), exact(value)]
             groups.append([headings.place(title), cells])
         changed: list[int | str] = []
         for setting in changed_of(record):
