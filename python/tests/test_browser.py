@@ -21,9 +21,9 @@ if os.environ.get("GRAVEN_BROWSER") != "required":
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """The pages of all papers and of a comparison, made on the stand-in."""
+    """The pages of all papers and of a comparison."""
     folder = tmp_path_factory.mktemp("reports")
-    call = _command([str(HERE / "fake_graven.py")])
+    call = _command([str(HERE / "engine_hook.py")])
     for arguments in (["reproduce", "all", "--out", "."], ["compare", "--threads", "1,4"]):
         done = call(*arguments, cwd=folder)
         assert done.returncode == 0, done.stderr

@@ -54,7 +54,7 @@ COMMANDS = (
 )
 
 
-def test_commands_of_redis_are_transactions(real_engine, tmp_path):  # noqa: ARG001
+def test_commands_of_redis_are_transactions(tmp_path):
     server = shutil.which("redis-server")
     needs(server, "redis-server")
     command = [
@@ -199,7 +199,7 @@ SERVERS = {
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_a_server_that_fails_or_is_asked_in_vain_is_told(real_engine, tmp_path, server):  # noqa: ARG001
+def test_a_server_that_fails_or_is_asked_in_vain_is_told(tmp_path, server):
     clients, said = SERVERS[server]
     script = f"""
 from pathlib import Path

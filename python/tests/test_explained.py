@@ -45,8 +45,6 @@ def claims():
     return {claim["id"]: claim for claim in every if not set(others) & set(claim["answer"])}
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 def test_the_page_shows_what_the_file_has():
     done = subprocess.run(
         [sys.executable, "-m", "tests.campaigns.explained", "--table"],
@@ -81,7 +79,6 @@ def test_what_every_reading_contradicts_has_a_reason(lines):
     assert not [claim for claim in contradicted if not claims()[claim].get("why")]
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("size", [(), ("--quick",)])
 def test_explain_shows_what_is_shipped_where_nothing_is_simulated(real, tmp_path, size):
     """In a fresh folder, at once: nothing runs."""

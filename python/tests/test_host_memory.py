@@ -216,7 +216,6 @@ def check_estimate(*arguments: object, times: float = 3.0) -> None:
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -233,7 +232,6 @@ def test_a_simulation_takes_no_more_than_is_estimated(arguments):
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.parametrize(
     ("design", "workload"), [("opt-redo", "vector"), ("hoop", "btree"), ("osp", "hash")]
 )
@@ -249,7 +247,6 @@ def test_words_that_are_updated_are_estimated_as_such(design, workload):
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.long
 @pytest.mark.parametrize("footprint", ["256 MB", "1 GB"])
 @pytest.mark.parametrize("workload", ["array", "hash", "btree", "ycsb"])
@@ -258,7 +255,6 @@ def test_estimates_hold_for_footprints(workload, footprint):
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.long
 @pytest.mark.parametrize("design", ["silo", "hoop", "lsm", "morlog-slde", "osp", "undo-clwb"])
 def test_estimates_hold_for_long_runs(design):
@@ -297,7 +293,6 @@ TRY_ANYWAY = {LIMIT_VARIABLE: "1 TB"}
 
 
 @needs_proc
-@pytest.mark.engine
 def test_what_does_not_fit_is_refused_before_it_starts(tmp_path):
     done = under_limit(1000, *RUN, "--workload", "array", *LARGE, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -306,7 +301,6 @@ def test_what_does_not_fit_is_refused_before_it_starts(tmp_path):
 
 
 @needs_proc
-@pytest.mark.engine
 def test_an_image_that_the_host_refuses_ends_a_simulation_and_not_the_process(tmp_path):
     done = under_limit(1000, *RUN, "--workload", "array", *LARGE, cwd=tmp_path, **TRY_ANYWAY)
     assert done.returncode == 1, done.stderr
@@ -314,7 +308,6 @@ def test_an_image_that_the_host_refuses_ends_a_simulation_and_not_the_process(tm
 
 
 @needs_proc
-@pytest.mark.engine
 def test_others_of_a_comparison_go_on_and_are_kept(tmp_path):
     done = under_limit(
         900,
@@ -331,7 +324,6 @@ def test_others_of_a_comparison_go_on_and_are_kept(tmp_path):
 
 
 @needs_proc
-@pytest.mark.engine
 def test_a_limit_of_ones_own_takes_the_place_of_the_hosts(real):
     arguments = (*RUN, "--workload", "array")
     done = real(*arguments, **{LIMIT_VARIABLE: "100 MB"})
@@ -344,7 +336,6 @@ def test_a_limit_of_ones_own_takes_the_place_of_the_hosts(real):
 
 
 @needs_proc
-@pytest.mark.engine
 def test_a_crash_campaign_says_what_it_needs(real):
     arguments = ("crash", "--design", "silo", "--workload", "array", "--no-store")
     done = real(*arguments, **{LIMIT_VARIABLE: "30 MB"})
@@ -356,7 +347,6 @@ ADVERSARY = ("adversary", "--no-store", "--jobs")
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.parametrize("megabytes", [64, 450])
 def test_schedules_that_do_not_fit_are_refused_before_they_start(megabytes, tmp_path):
     words = (*ADVERSARY, "2", "--design", "silo,hoop,lsm", "--schedules", "500")
@@ -367,7 +357,6 @@ def test_schedules_that_do_not_fit_are_refused_before_they_start(megabytes, tmp_
 
 
 @needs_proc
-@pytest.mark.engine
 def test_schedules_take_as_many_workers_as_fit(tmp_path):
     # Two would need more address space than there is; one does not.
     words = (*ADVERSARY, "2", "--design", "silo", "--schedules", "250")
@@ -389,7 +378,6 @@ finally:
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.long
 @pytest.mark.parametrize("design", ["silo", "hoop", "lsm", "osp"])
 def test_schedules_take_no_more_memory_than_is_said(design, tmp_path):

@@ -16,7 +16,7 @@ ROWS = tables.read_rows(rates.TABLE)
 
 
 @pytest.fixture(scope="module")
-def names(real_engine):  # noqa: ARG001
+def names():
     """What the campaign would measure, with all designs."""
     command = [sys.executable, "-m", "tests.campaigns.rates", "--list"]
     done = subprocess.run(

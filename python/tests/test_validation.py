@@ -46,8 +46,6 @@ def check(*arguments):
     return json.loads(done.stdout)
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 def test_the_controller_and_the_device_agree_with_nvmain():
     ratios = check()
     assert len(ratios) == 312
@@ -57,8 +55,6 @@ def test_the_controller_and_the_device_agree_with_nvmain():
     assert {each.reason for each in PEER.differences} <= {each["reason"] for each in apart}
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize(
     ("setting", "trace", "quantity"),
     [
@@ -89,8 +85,6 @@ def test_outputs_are_stored_as_they_are_read(tmp_path, monkeypatch):
     assert comparison.measured() == outcomes
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 def test_banks_agree_with_dramsim3():
     assert set(dramsim.measured()) == set(dramsim.runs())
     ratios = check("--peer", "dramsim3")
@@ -102,8 +96,6 @@ def test_banks_agree_with_dramsim3():
     assert reasons <= {each["reason"] for each in apart}
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize(
     ("setting", "trace"),
     [
@@ -122,8 +114,6 @@ def test_every_program_was_measured():
     assert set(champsim.measured()) == set(champsim.runs())
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 def test_cores_and_caches_agree_with_champsim():
     ratios = check("--peer", "champsim")
     assert {each["run"] for each in ratios} == {
@@ -138,8 +128,6 @@ def test_cores_and_caches_agree_with_champsim():
     assert {each.reason for each in peer.differences} <= {each["reason"] for each in apart}
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize(
     ("setting", "program", "quantity"),
     [
