@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
 import signal
@@ -62,26 +63,23 @@ def _store_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAVEN_STORE", str(tmp_path / "graven-results" / "store"))
 
 
-def _command(program):
-    def call(*arguments, cwd, **environment):
-        return subprocess.run(
-            [sys.executable, *program, *arguments],
-            cwd=cwd,
-            env={**ENVIRONMENT, **environment},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return call
+def python(*words, cwd=None, **environment):
+    """Runs Python with these words, on the package that is tested, to its end."""
+    return subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=cwd,
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
 
 
 @pytest.fixture
 def separate(tmp_path):
     """The command in a process of its own, in an empty folder."""
-    call = _command(["-m", "graven"])
-    return lambda *arguments, cwd=tmp_path, **env: call(*arguments, cwd=cwd, **env)
+    return functools.partial(python, "-m", "graven", cwd=tmp_path)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from capturing import IS_REQUIRED, explained, needs
-from conftest import ENVIRONMENT
+from conftest import ENVIRONMENT, python
 
 pytestmark = pytest.mark.usefixtures("tools")
 
@@ -212,9 +212,7 @@ try:
 except CaptureError as error:
     print(error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
+    done = python("-c", script)
     assert said in done.stdout, done.stdout + done.stderr
     assert not (tmp_path / "x.gvt").exists()
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 
 import pytest
+from conftest import python
 from tests.campaigns import corners, tables
 from tests.campaigns.corners import Combination, Cost
 
@@ -38,8 +37,7 @@ def measured(monkeypatch):
 
 
 def test_all_combinations_are_there_once_with_as_many_threads_as_a_machine_has():
-    command = [sys.executable, "-m", "tests.campaigns.corners", "--list"]
-    done = subprocess.run(command, cwd=tables.ROOT, capture_output=True, text=True, check=True)
+    done = python("-m", "tests.campaigns.corners", "--list", cwd=tables.ROOT)
     names = done.stdout.split()
     assert len(set(names)) == len(names) > 10_000
     assert {f"silo/hash/hoop/{threads}" for threads in (1, 4, 8, 16)} <= set(names)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import ENVIRONMENT
+from conftest import python
 
 from graven.papers.plan import AUTHORS, DEFAULT
 from graven.papers.rules import (
@@ -46,14 +44,8 @@ def claims():
 
 
 def test_the_page_shows_what_the_file_has():
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.campaigns.explained", "--table"],
-        env={**ENVIRONMENT, "GRAVEN_PAPERS": str(ROOT / "papers")},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("-m", "tests.campaigns.explained", "--table")
+    done = python(*words, cwd=ROOT, GRAVEN_PAPERS=str(ROOT / "papers"))
     assert done.returncode == 0, done.stderr
     page = (ROOT / "docs/results/claims.md").read_text()
     assert page.endswith(done.stdout.rstrip("\n") + "\n")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
-from conftest import ENVIRONMENT, documents
+from conftest import documents, python
 
 from graven import ConfigError
 from graven.running import host_memory
@@ -195,10 +193,7 @@ needs_proc = pytest.mark.skipif(
 
 def measured(*arguments: object) -> tuple[int, int]:
     """The estimate of a simulation, and what it took at most, in bytes."""
-    command = [sys.executable, "-c", MEASURE, *map(str, arguments)]
-    done = subprocess.run(
-        command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
-    )
+    done = python("-c", MEASURE, *arguments)
     assert done.returncode == 0, done.stderr
     estimate, peak = json.loads(done.stdout)
     return estimate, peak
@@ -276,15 +271,7 @@ graven.cli.main()
 
 def under_limit(megabytes: int, *arguments: str, cwd: Path, **environment: str):
     """The command with so much more address space than it has after its imports."""
-    return subprocess.run(
-        [sys.executable, "-c", UNDER_LIMIT, str(megabytes), *arguments],
-        cwd=cwd,
-        env={**ENVIRONMENT, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return python("-c", UNDER_LIMIT, megabytes, *arguments, cwd=cwd, **environment)
 
 
 RUN = ("run", "--design", "silo", "--threads", "2", "--transactions", "500", "--no-store")
@@ -384,10 +371,7 @@ def test_schedules_take_no_more_memory_than_is_said(design, tmp_path):
     words = (*ADVERSARY, "1", "--design", design, "--schedules", "1500")
     refused = under_limit(4000, *words, cwd=tmp_path, **{LIMIT_VARIABLE: "1 MB"})
     most = size_of(re.search(r"needs up to ([\d.]+ MB)", refused.stderr)[1])
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, *words],
-        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = python("-c", MEASURED, *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     measured = int(done.stderr.split("peak")[1]) << 10
     assert most / 4 < measured < most

@@ -10,7 +10,7 @@ import subprocess
 import tomllib
 
 import pytest
-from conftest import HERE, _command
+from conftest import HERE, python
 
 from graven import __version__
 
@@ -148,7 +148,7 @@ def test_the_tutorial_works_to_the_letter(kind, tmp_path, out_of_tree):
         cwd = folder if folder.exists() else tmp_path
         match command:
             case ["graven", "new", "design", name]:
-                done = _command(["-m", "graven"])("new", kind, name, cwd=cwd)
+                done = python("-m", "graven", "new", kind, name, cwd=cwd)
             case ["cd", name]:
                 assert (tmp_path / name).is_dir()
                 continue
@@ -162,7 +162,9 @@ def test_the_tutorial_works_to_the_letter(kind, tmp_path, out_of_tree):
             case ["graven", *arguments]:
                 if kind == "workload":
                     arguments = ["run", "--design", "silo", "--workload", "my-log"]
-                done = _command(["-m", "graven"])(
+                done = python(
+                    "-m",
+                    "graven",
                     *arguments,
                     *(["--transactions", "200"] if arguments[0] == "compare" else []),
                     cwd=cwd,

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import ENVIRONMENT
+from conftest import python
 from tests.campaigns import rates, tables
 
 ROWS = tables.read_rows(rates.TABLE)
@@ -18,10 +16,7 @@ ROWS = tables.read_rows(rates.TABLE)
 @pytest.fixture(scope="module")
 def names():
     """What the campaign would measure, with all designs."""
-    command = [sys.executable, "-m", "tests.campaigns.rates", "--list"]
-    done = subprocess.run(
-        command, cwd=tables.ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=True
-    )
+    done = python("-m", "tests.campaigns.rates", "--list", cwd=tables.ROOT)
     return done.stdout.split("\n")[:-1]
 
 

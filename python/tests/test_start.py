@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
-from conftest import ENVIRONMENT, HERE
+from conftest import HERE, python
 
 import graven as package
 import graven.cli
@@ -39,15 +39,7 @@ sys.exit(code)
 
 def loaded(*arguments, cwd, script=LOADED):
     """The modules that are there at the end of a script."""
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        cwd=cwd,
-        env={**ENVIRONMENT, "PYTHONPATH": f"{HERE.parent}:{HERE}"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = python("-c", script, *arguments, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.rpartition("LOADED")[2].split())
 
