@@ -5,12 +5,12 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from graven.capture import HEADER
+import graven as package
+from graven.capture import HEADER, CaptureError, Transactions, capture
 
 PROGRAMS = Path(__file__).parent / "programs"
 TX = "tx_begin:tx_commit:tx_abort"
@@ -78,58 +78,27 @@ def for_arm(tmp_path_factory):
     return _compiled_in(tmp_path_factory.mktemp("for-arm"), ARM_CC)
 
 
-# Captures as it is told, one document a line, and runs the traces.
-SERVICE = """
-import json, sys
-import graven
-from graven.capture import CaptureError, Transactions, capture
-for line in sys.stdin:
-    job = json.loads(line)
-    transactions = [t if isinstance(t, str) else Transactions(**t) for t in job.pop("transactions")]
-    designs, machine = job.pop("designs"), job.pop("machine")
-    try:
-        document = capture(**job, transactions=transactions).to_dict()
-        document["runs"] = {
-            design: graven.replay(job["trace"], design, machine=machine).stats
-            for design in designs
-        }
-    except CaptureError as error:
-        document = {"refused": str(error)}
-    except Exception as error:
-        document = {"failed": repr(error)}
-    print(json.dumps(document), flush=True)
-"""
-
-
-@pytest.fixture(scope="session")
-def service(real_engine, environment):  # noqa: ARG001
-    """Another process, which has the real engine."""
-    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    command = [sys.executable, "-c", SERVICE]
-    with subprocess.Popen(command, env=environment, **streams) as process:
-        yield process
-        process.stdin.close()
-
-
 @pytest.fixture
-def captured(service, programs, tmp_path):
+def captured(unhooked, programs, tmp_path):  # noqa: ARG001
     """Captures a mode of a program; gives what came of it, also under `designs`."""
 
     def call(name, mode, *, tx=TX, of=None, designs=(), also=(), machine="silo", **more):
+        trace = tmp_path / "x.gvt"
         job = {
             "arguments": [str(of or programs(name)), str(tmp_path / "pool"), mode],
-            "trace": str(tmp_path / "x.gvt"),
             "pm_files": ["*/pool", *also],
             "transactions": [] if tx is None else [tx],
-            "designs": designs,
-            "machine": machine,
             **more,
         }
-        service.stdin.write(json.dumps(job) + "\n")
-        service.stdin.flush()
-        document = json.loads(service.stdout.readline())
-        assert "failed" not in document, document["failed"]
-        return document
+        job["transactions"] = [
+            item if isinstance(item, str) else Transactions(**item) for item in job["transactions"]
+        ]
+        try:
+            found = capture(trace=trace, **job)
+        except CaptureError as error:
+            return {"refused": str(error)}
+        runs = {design: package.replay(trace, design, machine=machine).stats for design in designs}
+        return json.loads(json.dumps(found.to_dict() | {"runs": runs}))
 
     return call
 

@@ -1,8 +1,9 @@
-"""Fixtures. Here `graven._engine` is always the stand-in; the real one runs in other processes."""
+"""Fixtures: the command in this process and in others, on the engine with `engine_hook`."""
 
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
 import signal
@@ -19,22 +20,21 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 # Campaigns, which tests import, are beside the package, wherever the tests run.
 sys.path.append(str(HERE.parents[1]))
 
-import fake_engine  # noqa: E402
-
-fake_engine.install()
-
+import engine_hook  # noqa: E402
 from capturing import (  # noqa: E402, F401 - fixtures
     captured,
     command,
     for_arm,
     programs,
     proven,
-    service,
     tools,
     tools_for_arm,
 )
 
 import graven as package  # noqa: E402
+from graven.results.record import Record  # noqa: E402
+
+engine_hook.install()
 
 # A run in the background, or under nohup, may ignore signals, which its children would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -48,7 +48,9 @@ os.environ["GRAVEN_PACES"] = str(HERE / "paces.csv")
 PACKAGE = Path(package.__file__).parent
 """Of the code that is tested: in the checkout, or installed."""
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HERE.parent), "NO_COLOR": "1", "COLUMNS": "100"}
+TERMINAL = {"NO_COLOR": "1", "COLUMNS": "100"}
+
+ENVIRONMENT = {**os.environ, **TERMINAL, "PYTHONPATH": str(HERE.parent)}
 
 ENVIRONMENT.pop("GRAVEN_STORE", None)
 # What fixtures of modules keep; a test has a store of its own.
@@ -61,65 +63,109 @@ def _store_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAVEN_STORE", str(tmp_path / "graven-results" / "store"))
 
 
-def _command(program):
-    def call(*arguments, cwd, **environment):
-        return subprocess.run(
-            [sys.executable, *program, *arguments],
-            cwd=cwd,
-            env={**ENVIRONMENT, **environment},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return call
+def python(*words, cwd=None, **environment):
+    """Runs Python with these words, on the package that is tested, to its end."""
+    return subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=cwd,
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
 
 
 @pytest.fixture
-def graven(tmp_path):
-    """The command on the stand-in engine, in an empty folder."""
-    call = _command([str(HERE / "fake_graven.py")])
-    return lambda *arguments, cwd=tmp_path, **env: call(*arguments, cwd=cwd, **env)
+def separate(tmp_path):
+    """The command in a process of its own, in an empty folder."""
+    return functools.partial(python, "-m", "graven", cwd=tmp_path)
 
 
 @pytest.fixture
 def quick(tmp_path, monkeypatch, capsys):
-    """The same as `graven`, in this process: for what does not signal or need a terminal."""
+    """The command in this process, in an empty folder."""
     from graven.cli import execute
 
     def call(*arguments, cwd=tmp_path, **environment):
         with monkeypatch.context() as patch:
             patch.chdir(cwd)
             patch.setattr(sys, "argv", ["graven", *arguments])
-            for name, value in environment.items():
+            patch.delenv("GRAVEN_STORE")
+            for name, value in {**TERMINAL, **environment}.items():
                 patch.setenv(name, value)
             capsys.readouterr()
-            code = execute()
+            try:
+                code = execute()
+            except SystemExit as ended:  # what completes words for a shell
+                code = ended.code
         out, err = capsys.readouterr()
         return subprocess.CompletedProcess(arguments, code, out, err)
 
     return call
 
 
-def _real_engine_has_designs():
-    script = "import graven; raise SystemExit(not graven.catalogue().designs)"
-    return _command(["-c", script])(cwd=HERE).returncode == 0
-
-
-@pytest.fixture(scope="session")
-def real_engine():
-    """Skips unless the native module is there and knows a design."""
-    if not _real_engine_has_designs():
-        pytest.skip("the native module is not installed")
+@pytest.fixture
+def unhooked():
+    """The engine as users have it, with sizes and papers of its own."""
+    engine_hook.remove()
+    yield
+    engine_hook.install()
 
 
 @pytest.fixture
-def real(request, tmp_path):
-    """The command on the real engine, in an empty folder."""
-    request.getfixturevalue("real_engine")
-    call = _command(["-m", "graven"])
-    return lambda *arguments, cwd=tmp_path, **env: call(*arguments, cwd=cwd, **env)
+def real(unhooked, quick):  # noqa: ARG001
+    """The command in this process on the engine as users have it."""
+    return quick
+
+
+def start(cwd, *arguments, **environment):
+    """A process of the command with faults, which goes on meanwhile."""
+    return subprocess.Popen(
+        [sys.executable, HERE / "engine_hook.py", *arguments],
+        cwd=cwd,
+        env={**ENVIRONMENT, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def waits(folder, design="silo"):
+    """The faults of a design that takes a minute, and leaves a file when it begins."""
+    return {"FAULT_SECONDS": "60", "FAULT_SLOW": design, "FAULT_STARTED": str(folder)}
+
+
+def stopped(process, started, number, code):
+    """The output of a process that a signal stops once a file is there."""
+    await_file(started)
+    process.send_signal(number)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == code, errors
+    assert "Traceback" not in errors
+    return out, errors
+
+
+def record(design, workload, stats, **more):
+    """A result with figures that a test makes up."""
+    usual = {"machine": "silo", "threads": 8, "transactions": 100, "seed": 1, "version": ""}
+    safe = design != "ideal"
+    return Record(design, workload, stats=stats, **{**usual, "safe": safe, "config": {}, **more})
+
+
+LITMUS = """graven litmus 1
+title "a word"
+design silo
+violates ideal
+
+A = 1
+
+thread
+  begin
+  A = 2
+  commit
+"""
+"""The least program: the sound design keeps its word, and the one without persistence does not."""
 
 
 OUT_OF_TREE = HERE.parent.parent / "target/out-of-tree"
@@ -135,12 +181,10 @@ def out_of_tree():
         yield OUT_OF_TREE
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def comparison():
-    """All designs of the stand-in on two workloads."""
-    import graven
-
-    return graven.compare("ideal,base,silo", "array,btree", transactions=100)
+    """Three designs on two workloads."""
+    return package.compare("ideal,base,silo", "array,btree", transactions=100, store=None)
 
 
 def await_file(path, seconds=60):

@@ -267,7 +267,7 @@ def test_what_is_not_met_and_has_no_reason_is_named():
     good = assessed(f'{{ experiment = "one", {THE}, order = ["base", "silo"] }}')
     assert (bad.verdict, good.verdict) == (rules.CONTRADICTED, rules.MET)
     assert (bad.tried_text, bad.interval) == ("1 of 1 readings tried", "holds in 0 of 1 others")
-    explained = dataclasses.replace(bad, why="The stand-in knows no better.")
+    explained = dataclasses.replace(bad, why="The runs are too short.")
     assert verdicts.unexplained([bad, good, explained]) == [bad]
 
 

@@ -6,12 +6,13 @@ Without them these tests are skipped, unless the environment says `GRAVEN_BROWSE
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 
 import pytest
 from browsers import IS_THERE
-from conftest import HERE, _command
+from conftest import HERE, python
 
 SIZES = {"desk": (1280, 900), "phone": (390, 844)}
 
@@ -21,9 +22,9 @@ if os.environ.get("GRAVEN_BROWSER") != "required":
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """The pages of all papers and of a comparison, made on the stand-in."""
+    """The pages of all papers and of a comparison."""
     folder = tmp_path_factory.mktemp("reports")
-    call = _command([str(HERE / "fake_graven.py")])
+    call = functools.partial(python, HERE / "engine_hook.py")
     for arguments in (["reproduce", "all", "--out", "."], ["compare", "--threads", "1,4"]):
         done = call(*arguments, cwd=folder)
         assert done.returncode == 0, done.stderr

@@ -26,8 +26,6 @@ def test_a_page_shows_what_its_tables_have(name):
     assert found.page.read_text() == found.shown(), f"python -m campaigns {name} --stored"
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 def test_the_page_of_claims_shows_what_its_tables_have():
     """The papers are those of the checkout."""
     show = "from campaigns.explained import CAMPAIGN; print(CAMPAIGN.shown(), end='')"

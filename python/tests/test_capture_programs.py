@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from capturing import IS_REQUIRED, explained, needs
-from conftest import ENVIRONMENT
+from conftest import ENVIRONMENT, python
 
 pytestmark = pytest.mark.usefixtures("tools")
 
@@ -54,7 +54,7 @@ COMMANDS = (
 )
 
 
-def test_commands_of_redis_are_transactions(real_engine, tmp_path):  # noqa: ARG001
+def test_commands_of_redis_are_transactions(tmp_path):
     server = shutil.which("redis-server")
     needs(server, "redis-server")
     command = [
@@ -199,7 +199,7 @@ SERVERS = {
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_a_server_that_fails_or_is_asked_in_vain_is_told(real_engine, tmp_path, server):  # noqa: ARG001
+def test_a_server_that_fails_or_is_asked_in_vain_is_told(tmp_path, server):
     clients, said = SERVERS[server]
     script = f"""
 from pathlib import Path
@@ -212,9 +212,7 @@ try:
 except CaptureError as error:
     print(error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
+    done = python("-c", script)
     assert said in done.stdout, done.stdout + done.stderr
     assert not (tmp_path / "x.gvt").exists()
 

@@ -50,7 +50,6 @@ def stopped(environment, folder, program, started, send=os.kill):
     return said
 
 
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("send", [os.kill, os.killpg])
 def test_a_capture_that_is_stopped_before_anything_is_mapped_says_so(environment, tmp_path, send):
     started = tmp_path / "started"
@@ -60,7 +59,6 @@ def test_a_capture_that_is_stopped_before_anything_is_mapped_says_so(environment
     assert "mapped no file" not in said
 
 
-@pytest.mark.usefixtures("real_engine")
 def test_a_capture_that_is_stopped_before_a_transaction_says_so(environment, programs, tmp_path):
     program = (str(programs("ledger")), str(tmp_path / "pool"), "wait")
     mapped = lambda: list(tmp_path.glob(".x.gvt.*/region-0.before"))  # noqa: E731

@@ -19,7 +19,7 @@ LOG = ("--set", "base.log_bytes_per_thread=1 MB")
 
 
 @pytest.fixture(scope="session")
-def captures(real_engine, programs, environment, tmp_path_factory):  # noqa: ARG001
+def captures(programs, environment, tmp_path_factory):
     """Gives the trace of a program in a mode, captured when it is first asked for."""
     folder = tmp_path_factory.mktemp("captures")
 

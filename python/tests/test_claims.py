@@ -7,16 +7,17 @@ or is about something else.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import ENVIRONMENT, documents
+from conftest import documents
 
+from graven.papers.files import papers
 from graven.papers.measures import same
+from graven.papers.plan import EVERYTHING, Wanted
+from graven.papers.programs import answer_with
 
 ROOT = Path(__file__).parents[2]
 
@@ -139,7 +140,6 @@ def test_the_preset_has_the_printed_value(paper, claim):
         assert (type(found), found) == (type(value), value), key
 
 
-@pytest.mark.engine
 def test_the_engine_has_the_values_of_the_presets(real):
     listed = {
         machine["name"]: machine
@@ -181,39 +181,21 @@ def test_a_reading_quotes_a_sentence_that_is_not_the_default_ones(paper):
         assert question.get("quote") != reading["quote"], name
 
 
-ALTERNATIVES = """
-from graven.papers.files import papers
-from graven.papers.plan import EVERYTHING, Wanted
-from graven.papers.programs import answer_with
-for name, paper in papers().items():
-    for quick in (False, True):
+@pytest.mark.usefixtures("unhooked")
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_engine_takes_what_readings_and_open_keys_set(quick):
+    for name, paper in papers().items():
         bears = set()
         for item in Wanted(paper, quick, readings=EVERYTHING).alternatives():
             for job in {(j.design, j.workload): j for j in item.jobs}.values():
                 job.simulation()
             if item.changed or item.metrics:
                 bears.add(item.name)
-        if not quick:
-            for reading in paper.readings.values():
-                if reading.programs and any(answer_with(one, reading) for one in paper.claims):
-                    bears.add(reading.name)
-            idle = [reading for reading in paper.readings if reading not in bears]
-            assert not idle, f"{name}: what the machine has already, or no experiment's: {idle}"
-"""
-
-
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
-def test_the_engine_takes_what_readings_and_open_keys_set(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", ALTERNATIVES],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+        for reading in paper.readings.values():
+            if reading.programs and any(answer_with(one, reading) for one in paper.claims):
+                bears.add(reading.name)
+        idle = [reading for reading in paper.readings if reading not in bears]
+        assert quick or not idle, f"{name}: what the machine has, or no experiment's: {idle}"
 
 
 def test_a_reason_can_be_read_by_itself():

@@ -84,9 +84,9 @@ def await_results(store, number, process, told=lambda: ""):
 
 
 @dask
-def test_dask_gives_the_same_bytes_though_workers_die(real, tmp_path):
+def test_dask_gives_the_same_bytes_though_workers_die(separate, tmp_path):
     words = written(tmp_path, seeds=3)
-    here = real(*words, "--store", "here")
+    here = separate(*words, "--store", "here")
     assert here.returncode == 0, here.stderr
     store = tmp_path / "there"
     with dask_cluster(tmp_path / "dask", 3) as cluster:
@@ -99,45 +99,47 @@ def test_dask_gives_the_same_bytes_though_workers_die(real, tmp_path):
         code, out, err = ended(process)
     assert code == 0, err
     assert out == here.stdout
-    assert real("results", "verify", "--store", "there").returncode == 0
+    assert separate("results", "verify", "--store", "there").returncode == 0
     assert len(list((store / "segments").iterdir())) > 1, "workers have kept results themselves"
 
 
 @dask
-def test_dask_workers_that_do_not_see_the_store_send_results_back(real, tmp_path):
+def test_dask_workers_that_do_not_see_the_store_send_results_back(separate, tmp_path):
     # `store.json` without a name is a store that no worker can be sure of.
     words = written(tmp_path)
     (tmp_path / "there" / "segments").mkdir(parents=True)
     (tmp_path / "there" / "store.json").write_text('{"schema": 1}')
     with dask_cluster(tmp_path / "dask", 2) as cluster:
         on = ("--on", f"dask://{cluster.address}")
-        done = real(*words, "--store", "there", *on)
+        done = separate(*words, "--store", "there", *on)
         assert done.returncode == 0, done.stderr
         assert len(list((tmp_path / "there" / "segments").iterdir())) == 1
         crashes = tmp_path / "crashes.toml"
         crashes.write_text(CAMPAIGN)
-        crashed = real("sweep", crashes.name, "--format", "json", "--store", "crashed", *on)
-        compared = real(
+        crashed = separate("sweep", crashes.name, "--format", "json", "--store", "crashed", *on)
+        compared = separate(
             "compare", "--designs", "base,silo", "--workloads", "hash", "--transactions", "200",
             "--from-start", "--format", "json", "--store", "compared", *on,
         )  # fmt: skip
         adversary = ("adversary", "--design", "silo,fwb", "--schedules", "600")
-        drawn = real(*adversary, "--format", "json", "--store", "drawn", *on)
+        drawn = separate(*adversary, "--format", "json", "--store", "drawn", *on)
         programs = ("check", "silo", "--transactions", "2", "--departures", "1", "--format", "json")
-        checked = real(*programs, "--store", "checked", *on)
-    assert done.stdout == real(*words, "--store", "here").stdout
+        checked = separate(*programs, "--store", "checked", *on)
+    assert done.stdout == separate(*words, "--store", "here").stdout
     assert crashed.returncode == 0, crashed.stderr
     assert drawn.returncode == 0, drawn.stderr
-    again = real(*adversary, "--format", "json", "--store", "here").stdout
+    again = separate(*adversary, "--format", "json", "--store", "here").stdout
     assert without_seconds(drawn.stdout) == without_seconds(again)
     assert checked.returncode == 0, checked.stderr
-    assert checked.stdout == real(*programs, "--store", "here").stdout
-    assert crashed.stdout == real("sweep", crashes.name, "--format", "json", "--store", "c").stdout
+    assert checked.stdout == separate(*programs, "--store", "here").stdout
+    assert (
+        crashed.stdout == separate("sweep", crashes.name, "--format", "json", "--store", "c").stdout
+    )
     assert len(json.loads(compared.stdout)) == 2, compared.stderr
 
 
 @dask
-def test_dask_is_cancelled_and_goes_on_elsewhere(real, tmp_path):
+def test_dask_is_cancelled_and_goes_on_elsewhere(separate, tmp_path):
     words = written(tmp_path, transactions=20_000)
     with dask_cluster(tmp_path / "dask", 2) as cluster:
         process = begun(tmp_path, *words, "--store", "there", "--on", f"dask://{cluster.address}")
@@ -151,20 +153,19 @@ def test_dask_is_cancelled_and_goes_on_elsewhere(real, tmp_path):
         had = results_in(tmp_path / "there")
         time.sleep(3)
         assert results_in(tmp_path / "there") == had < 32
-    done = real(*written(tmp_path, transactions=20_000), "--store", "there", "--on", "local")
+    done = separate(*written(tmp_path, transactions=20_000), "--store", "there", "--on", "local")
     assert f"{had} of 32 results were there already" in done.stderr
     assert len(json.loads(done.stdout)) == 32
 
 
 @dask
-def test_a_dask_scheduler_that_is_not_there_is_refused(real, tmp_path):
-    done = real(*written(tmp_path), "--on", f"dask://127.0.0.1:{free_port()}")
+def test_a_dask_scheduler_that_is_not_there_is_refused(separate, tmp_path):
+    done = separate(*written(tmp_path), "--on", f"dask://127.0.0.1:{free_port()}")
     assert done.returncode == 2
     assert "no scheduler of Dask answers there" in done.stderr
 
 
 @dask
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("seconds", [0, 5], ids=["at first", "later"])
 def test_dask_workers_without_the_same_graven_are_refused(tmp_path, monkeypatch, seconds):
     """Those that come when jobs wait for workers, too, which cannot even read a job."""
@@ -211,21 +212,21 @@ def on_slurm(cluster, **more):
 
 @slurm
 @pytest.mark.long
-def test_slurm_gives_the_same_bytes(real, tmp_path, nodes):
+def test_slurm_gives_the_same_bytes(separate, tmp_path, nodes):
     words = written(tmp_path, seeds=3)
     process = begun(
         tmp_path, *words, "--store", "there", "--on", "slurm", environment=on_slurm(nodes)
     )
     code, out, err = ended(process)
     assert code == 0, err
-    assert out == real(*words, "--store", "here").stdout
+    assert out == separate(*words, "--store", "here").stdout
     assert not (tmp_path / "there" / "jobs").exists(), "nothing is left of what was submitted"
 
 
 @slurm
 @pytest.mark.long
 def test_slurm_elements_that_are_killed_requeued_or_forgotten_are_made_up_for(
-    real, tmp_path, nodes
+    separate, tmp_path, nodes
 ):
     words = written(tmp_path, transactions=10_000)
     store = tmp_path / "there"
@@ -245,13 +246,13 @@ def test_slurm_elements_that_are_killed_requeued_or_forgotten_are_made_up_for(
     nodes.start_controller()
     code, out, err = ended(process)
     assert code == 0, err
-    assert out == real(*words, "--store", "here").stdout
+    assert out == separate(*words, "--store", "here").stdout
     await_empty_queue(nodes)
 
 
 @slurm
 @pytest.mark.long
-def test_slurm_is_cancelled_and_another_command_goes_on(real, tmp_path, nodes):
+def test_slurm_is_cancelled_and_another_command_goes_on(separate, tmp_path, nodes):
     words = written(tmp_path, transactions=10_000)
     on = (*words, "--store", "there", "--on", "slurm")
     process = begun(tmp_path, *on, environment=on_slurm(nodes))
@@ -274,12 +275,12 @@ def test_slurm_is_cancelled_and_another_command_goes_on(real, tmp_path, nodes):
         assert len(list((tmp_path / "there" / "jobs").iterdir())) == arrays, "nothing is sent twice"
     code, out, err = ended(process)
     assert code == 0, err
-    assert out == real(*words, "--store", "here").stdout
+    assert out == separate(*words, "--store", "here").stdout
 
 
 @slurm
 @pytest.mark.long
-def test_what_a_time_limit_cuts_off_is_submitted_again(real, tmp_path, nodes):
+def test_what_a_time_limit_cuts_off_is_submitted_again(separate, tmp_path, nodes):
     # All simulations are expected to be short, and so are one element; together they take longer
     # than the shortest limit that Slurm has, a minute. An array does not grow: twice as many
     # transactions take twice as long.
@@ -298,7 +299,7 @@ def test_what_a_time_limit_cuts_off_is_submitted_again(real, tmp_path, nodes):
     run = ("run", "--design", "silo", "--workload", "array", "--threads", "1", "--no-store")
     footprint = ("--set", "workload.footprint_bytes=1MB")
     started = time.monotonic()
-    timed = real(*run, "--transactions", "1000000", *footprint)
+    timed = separate(*run, "--transactions", "1000000", *footprint)
     assert timed.returncode == 0, timed.stderr
     # Whether an element runs them one after the other or two at a time: more than a minute in all.
     each = 1_000_000 * 25 / (time.monotonic() - started)
@@ -319,7 +320,7 @@ def test_what_a_time_limit_cuts_off_is_submitted_again(real, tmp_path, nodes):
     code, out, err = ended(process)
     assert code == 0, err
     assert len(json.loads(out)) == 6
-    assert real("results", "verify", "--store", "there").returncode == 0
+    assert separate("results", "verify", "--store", "there").returncode == 0
 
 
 @slurm
@@ -334,7 +335,7 @@ def test_what_slurm_refuses_or_kills_each_time_is_named(tmp_path, nodes):
 
 
 @slurm
-def test_without_slurm_its_name_is_said(real, tmp_path):
-    done = real(*written(tmp_path), "--on", "slurm", PATH="/nowhere")
+def test_without_slurm_its_name_is_said(separate, tmp_path):
+    done = separate(*written(tmp_path), "--on", "slurm", PATH="/nowhere")
     assert done.returncode == 2
     assert "there is no `sbatch` here" in done.stderr

@@ -73,7 +73,6 @@ def test_another_shell_is_refused(real):
     assert "'bash', 'zsh', 'fish'" in done.stderr
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_takes_its_script(real, tmp_path, shell):
     if shutil.which(shell) is None:

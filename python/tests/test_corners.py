@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 
 import pytest
 from campaigns import corners
 from campaigns.corners import Combination, Cost
 from campaigns.tables import ROOT
-from conftest import ENVIRONMENT
+from conftest import python
 
 GIVEN = argparse.Namespace(transactions=10, seconds=1.0, jobs=1)
 
@@ -50,10 +48,7 @@ def test_all_combinations_are_there_once_with_as_many_threads_as_a_machine_has()
         "for workload in catalogue().workloads:\n"
         "    print(*(each.name for each in combinations(workload.name)))"
     )
-    command = [sys.executable, "-c", show]
-    done = subprocess.run(
-        command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=True
-    )
+    done = python("-c", show, cwd=ROOT)
     names = done.stdout.split()
     assert len(set(names)) == len(names) > 10_000
     assert {f"silo/hash/hoop/{threads}" for threads in (1, 4, 8, 16)} <= set(names)

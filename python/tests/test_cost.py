@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import re
 
 import pytest
 from conftest import documents
@@ -11,55 +13,67 @@ from conftest import documents
 import graven as library
 
 
+def item_of(text, name):
+    """The row of an item and those that its formula goes on in, in one line."""
+    rest = text[re.search(rf"^ +{name} ", text, re.MULTILINE).start() :].splitlines()
+    more = itertools.takewhile(lambda line: line.startswith(" " * 60) and line.strip(), rest[1:])
+    return " ".join(" ".join([rest[0], *more]).split())
+
+
 def test_a_table_has_values_formulas_and_verdicts(quick):
     done = quick("cost", "silo", "--set", "core.count=20")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "silo on machine silo, that of its paper"
-    [row] = [line for line in lines if line.strip().startswith("log-buffer")]
-    for text in ("680 B", "core (20)", "680 (Silo Table I)", "agrees", "core.count × 34 = 20 × 34"):
+    row = item_of(done.stdout, "log-buffer")
+    for text in ("680 B", "thread (20)", "680 (Silo Table I)", "agrees", "= 20 × (26 + 8)"):
         assert text in row
-    assert "together: controller 13,600 B" in lines
-    assert "[1] energy: The paper rounds up." in lines
-    assert "It is a fake." in lines
+    more = quick("cost", "silo", "--set", "silo.log_buffer_entries=40").stdout
+    assert "= 40 × (26 + 8)" in item_of(more, "log-buffer")
+    assert "other parameters [4]" in item_of(done.stdout, "flush-energy")
+    assert any(line.startswith("[4] flush-energy: 5,440 B × 11.228 nJ are") for line in lines)
+    [together] = [line for line in lines if line.startswith("together: core 320 B")]
+    assert "controller 13,600 B" in together
 
 
 def test_what_a_design_has_comes_first(quick):
-    text = quick("cost", "silo").stdout
-    order = ["controller", "log-buffer", "not in this", "spare", "parts, and", "energy", "for comp"]
+    text = quick("cost", "hwl").stdout
+    order = ["controller", "log-buffer", "not in this", "dirty-flags", "parts, and", "log-buffer-b"]
     assert sorted(order, key=text.index) == order
-    [row] = [line for line in text.splitlines() if line.strip().startswith("gates")]
-    assert row.split()[-2:] == ["reported", "reported"], "its number is the formula"
 
 
 def test_verbose_says_what_items_are(quick):
-    assert "what the log-buffer is" not in quick("cost", "silo").stdout
+    what = "SRAM: entries, each with its address in the log region"
+    assert what not in " ".join(quick("cost", "silo").stdout.split())
     text = " ".join(quick("cost", "silo", "--verbose").stdout.split())
-    assert "what the log-buffer is (silo-buffer-680b)" in text
+    assert f"{what} (silo-buffer-680b)" in text
 
 
 def test_several_designs_stand_side_by_side(quick):
     text = quick("cost", "silo,ideal,base", "--machine", "morlog", "--set", "core.count=2").stdout
     assert "silo on machine morlog\n" in text
-    assert "ideal † on machine morlog\nNothing beside the machine.\n" in text
+    assert "ideal † on machine morlog\nNothing beside the machine: no hardware is added.\n" in text
     assert "Bytes that designs add, by place" in text
     rows = [line.split() for line in text.splitlines()]
-    assert ["controller", "136", "–", "136"] in rows
+    assert ["controller", "1,360", "–", "–"] in rows
     assert "† unsafe" in text
 
 
 def test_json_and_csv_have_everything(quick):
     [silo, base] = documents(quick("cost", "silo,base", "--format", "json").stdout)
     assert (silo["design"], base["design"], silo["machine"]) == ("silo", "base", "silo")
-    [buffer] = [item for item in silo["items"] if item["name"] == "log-buffer"]
+    values = {item["name"]: item for item in silo["items"]}
+    buffer = values["log-buffer"]
     assert buffer["per"]["formula"] == "core.count"
-    assert buffer["printed"]["verdict"] == "other-parameters"
-    assert silo["totals"][1:] == [{"place": "controller", "bytes": 8 * 34 * 8}]
+    assert buffer["printed"]["verdict"] == "agrees"
+    assert values["flush-energy"]["printed"]["verdict"] == "differs"
+    assert {"place": "controller", "bytes": 8 * 680} in silo["totals"]
     rows = list(csv.DictReader(io.StringIO(quick("cost", "silo,base", "--format", "csv").stdout)))
-    assert [row["name"] for row in rows] == ["energy", "log-buffer", "gates", "spare"] * 2
-    assert rows[1]["per.count"] == "8"
-    assert rows[1]["verdict"] == "other-parameters"
-    assert rows[3]["printed.text"] == ""
+    both = [(cost["design"], item["name"]) for cost in (silo, base) for item in cost["items"]]
+    assert [(row["design"], row["name"]) for row in rows] == both
+    row = next(row for row in rows if row["name"] == "log-buffer")
+    assert (row["per.count"], row["verdict"]) == ("8", "agrees")
+    assert next(row for row in rows if row["name"] == "id-registers")["printed.text"] == ""
 
 
 @pytest.mark.parametrize(
@@ -67,7 +81,8 @@ def test_json_and_csv_have_everything(quick):
     [
         (["nope"], "unknown design `nope`"),
         (["silo", "--machine", "nope"], "unknown machine `nope`"),
-        (["silo", "--set", "boom.x=1"], "unknown key `boom.x`"),
+        (["silo", "--set", "boom.x=1"], "unknown key `boom`"),
+        (["silo", "--set", "l2.bytes=384 KB"], "l2.bytes"),
         (["silo", "--machine", "missing.toml"], "--machine: cannot read missing.toml"),
         ([","], "designs: the list is empty"),
     ],
@@ -85,9 +100,9 @@ def test_from_python(tmp_path):
     assert found["log-buffer"].value == 680
     assert found["log-buffer"].per.count == 20
     assert found["log-buffer"].printed.verdict == "agrees"
-    assert found.totals == {"core": 0, "controller": 13_600}
+    assert (found.totals["core"], found.totals["controller"]) == (320, 13_600)
     assert library.cost("ideal").items == ()
-    with pytest.raises(KeyError, match="silo has no item `nope`; it has energy, log-buffer"):
+    with pytest.raises(KeyError, match="silo has no item `nope`; it has log-entry, log-buffer"):
         found["nope"]
     path = tmp_path / "mine.toml"
     path.write_text("title = 'mine'")

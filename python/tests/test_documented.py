@@ -1,8 +1,7 @@
 """Every public name has an example, and every example in the documentation works.
 
 The class of bug: a name that users see without an example of how it is used, or an example that
-does not do any more what it shows. Examples are run on the real engine, in a folder of their own,
-in another process that does one after the other.
+does not do any more what it shows. Examples are run in a folder of their own.
 """
 
 from __future__ import annotations
@@ -10,16 +9,14 @@ from __future__ import annotations
 import ast
 import dataclasses
 import doctest
-import json
+import functools
+import io
 import re
-import subprocess
-import sys
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import ENVIRONMENT, HERE, PACKAGE
+from conftest import HERE, PACKAGE
 
 import graven
 
@@ -30,9 +27,6 @@ ENGINE = {"Cancelled", "ConfigError", "SimulationError", "TraceError"}
 
 LONG = {"explain", "Explanation", "Moved"}
 """Examples that take a minute or more: all changes of a claim are tried."""
-
-SECONDS = 600
-"""What takes longer is given up."""
 
 
 @dataclass(frozen=True)
@@ -163,41 +157,30 @@ def test_methods_and_properties_are_in_an_example(name):
 
 
 @pytest.fixture(scope="module")
-def process(tmp_path_factory):
-    """Runs what it is asked to, one after the other, and begins anew after what ended it."""
-    errors = tmp_path_factory.mktemp("documented") / "errors"
-    running = []
+def reproduced(tmp_path_factory):
+    """A folder of papers' results, which examples share."""
+    return tmp_path_factory.mktemp("reproduced")
 
-    def started():
-        with errors.open("w") as sink:
-            return subprocess.Popen(
-                [sys.executable, str(HERE / "documented.py")],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=sink,
-                text=True,
-                env=ENVIRONMENT,
-            )
 
-    def ask(**request):
-        if not running:
-            running.append(started())
-        [process] = running
-        timer = threading.Timer(SECONDS, process.kill)
-        timer.start()
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        line = process.stdout.readline()
-        timer.cancel()
-        if not line:
-            running.clear()
-            process.communicate()
-            pytest.fail(f"the process ended: {errors.read_text()}")
-        return json.loads(line)
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(unhooked, reproduced, tmp_path, monkeypatch):  # noqa: ARG001
+    (tmp_path / "graven-results").mkdir()
+    (tmp_path / "graven-results" / "reproduce").symlink_to(reproduced)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
 
-    yield ask
-    for process in running:
-        process.communicate(timeout=SECONDS)
+
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def run(text, names, name, file, line):
+    """Runs the lines with `>>>`: how many there were, and a report of what they show wrongly."""
+    test = doctest.DocTestParser().get_doctest(text, names, name, file, line)
+    said = io.StringIO()
+    runner = doctest.DocTestRunner(verbose=False, optionflags=OPTIONS)
+    tried = runner.run(test, out=said.write, clear_globs=False).attempted
+    names.update(test.globs)
+    return tried, said.getvalue()
 
 
 def parameter(path, name):
@@ -213,7 +196,6 @@ def needed(path):
     return [library for library in LIBRARIES if path.endswith(f".to_{library}")]
 
 
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize(
     "path",
     [
@@ -221,17 +203,14 @@ def needed(path):
         for path in WITH_EXAMPLES
     ],
 )
-def test_examples_show_what_comes_out(process, path, tmp_path):
+def test_examples_show_what_comes_out(path):
     for library in needed(path):
         pytest.importorskip(library)
     found = WITH_EXAMPLES[path]
-    came = process(
-        name=path, text=found.text, file=str(found.file), line=found.line, folder=str(tmp_path)
-    )
-    assert came == {"tried": len(found.examples), "failed": ""}, came["failed"]
+    tried, failed = run(found.text, {"graven": graven}, path, str(found.file), found.line)
+    assert (tried, failed) == (len(found.examples), ""), failed
 
 
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -240,11 +219,11 @@ def test_examples_show_what_comes_out(process, path, tmp_path):
         (">>> graven.nothing", "AttributeError"),
     ],
 )
-def test_an_example_that_does_not_work_is_noticed(process, tmp_path, text, said):
-    came = process(name="wrong", text=text, file="a.py", line=41, folder=str(tmp_path))
-    assert came["tried"] == 1
-    assert 'File "a.py", line 42, in wrong' in came["failed"]
-    assert said in came["failed"]
+def test_an_example_that_does_not_work_is_noticed(text, said):
+    tried, failed = run(text, {"graven": graven}, "wrong", "a.py", 41)
+    assert tried == 1
+    assert 'File "a.py", line 42, in wrong' in failed
+    assert said in failed
 
 
 def test_docstrings_of_all_kinds_are_found():
@@ -273,7 +252,6 @@ SMALL = {"transactions": 200, "workload__footprint_bytes": "1 MB"}
 
 
 @pytest.mark.checkout
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize(
     ("page", "sizes"),
     [
@@ -281,14 +259,19 @@ SMALL = {"transactions": 200, "workload__footprint_bytes": "1 MB"}
         *(pytest.param(page, {}, id=page, marks=pytest.mark.long) for page in sorted(FIGURES)),
     ],
 )
-def test_the_code_of_a_page_runs(process, page, sizes, tmp_path):
+def test_the_code_of_a_page_runs(page, sizes, monkeypatch):
+    """Block by block; what they print is not compared, unless they show it."""
     text = (ROOT / page).read_text()
-    blocks = [
-        (text.count("\n", 0, block.start(1)), block[1])
-        for block in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    ]
     for library in LIBRARIES:
-        if any(f"to_{library}(" in code for _, code in blocks):
+        if f"to_{library}(" in text:
             pytest.importorskip(library)
-    came = process(name=page, blocks=blocks, sizes=sizes, file=page, folder=str(tmp_path))
-    assert came == {"tried": len(blocks), "failed": ""}, came["failed"]
+    for name in ("run", "compare"):
+        monkeypatch.setattr(graven, name, functools.partial(getattr(graven, name), **sizes))
+    names = {"graven": graven}
+    for block in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        line = text.count("\n", 0, block.start(1))
+        if ">>>" in block[1]:
+            _, failed = run(block[1], names, page, page, line)
+            assert failed == "", failed
+        else:
+            exec(compile("\n" * line + block[1], page, "exec"), names)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
-from conftest import ENVIRONMENT, PACKAGE, documents
+from conftest import PACKAGE, documents
 from test_compare import FIXED_STATS
 
 from graven.results.comparison import METRICS
-
-pytestmark = pytest.mark.engine
 
 QUICK = ("--transactions", "200", "--threads", "2", "--set", "workload.footprint_bytes=1 MB")
 PAIR = ("--designs", "ideal,base", "--workloads", "array,queue")
@@ -311,39 +307,6 @@ def test_variants_that_are_not_compared_by_default(real, tmp_path):
     assert done.returncode == 0, done.stderr
     compared = {record["design"] for record in documents(done.stdout)}
     assert compared == {design["name"] for design in designs if design["default"]}
-
-
-@pytest.mark.usefixtures("real_engine")
-def test_from_python(tmp_path):
-    script = """
-import graven
-settings = {"workload.footprint_bytes": "1 MB"}
-result = graven.compare(["base"], "array", transactions=100, threads=[1, 2], settings=settings)
-assert result.threads == [1, 2]
-assert len(result.to_pandas()) == result.to_arrow().num_rows == 2
-try:
-    graven.run("base", "array", pm__write_ns=-1)
-except graven.ConfigError as error:
-    assert "pm.write_ns" in str(error)
-else:
-    raise SystemExit("accepted")
-"""
-    subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, cwd=tmp_path, check=True)
-
-
-def test_cost_is_derived_from_the_parameters(real):
-    [silo] = documents(real("cost", "silo", "--format", "json").stdout)
-    values = {item["name"]: item for item in silo["items"]}
-    assert silo["machine"] == "silo"
-    assert values["log-buffer"]["value"] == 680
-    assert values["log-buffer"]["printed"]["verdict"] == "agrees"
-    assert values["flush-energy"]["printed"]["verdict"] == "differs"
-    done = real("cost", "silo", "--set", "silo.log_buffer_entries=40")
-    assert done.returncode == 0, done.stderr
-    assert "40 × (26 + 8)" in " ".join(done.stdout.split())
-    done = real("cost", "silo", "--set", "l2.bytes=384 KB")
-    assert done.returncode == 2
-    assert "l2.bytes" in done.stderr
 
 
 RECOVERY = ("recovery_ms", "recovery_ms_max", "recovery_bytes_read", "recovery_bytes_written")

@@ -20,8 +20,8 @@ def test_the_lock_file_of_a_crate_is_current(name):
 
 @pytest.mark.checkout
 @pytest.mark.parametrize(("kind", "name"), [("design", "proteus"), ("workload", "skip-list")])
-def test_a_crate_has_the_layout_that_graven_new_writes(graven, tmp_path, kind, name):
-    done = graven("new", kind, name)
+def test_a_crate_has_the_layout_that_graven_new_writes(quick, tmp_path, kind, name):
+    done = quick("new", kind, name)
     assert done.returncode == 0, done.stderr
     written = {
         path.relative_to(tmp_path) for path in (tmp_path / name).rglob("*") if path.is_file()

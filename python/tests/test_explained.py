@@ -62,7 +62,6 @@ def test_what_every_reading_contradicts_has_a_reason(lines):
     assert not [claim for claim in contradicted if not claims()[claim].get("why")]
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("size", [(), ("--quick",)])
 def test_explain_shows_what_is_shipped_where_nothing_is_simulated(real, tmp_path, size):
     """In a fresh folder, at once: nothing runs."""

@@ -17,8 +17,6 @@ import graven
 KIND = fuzz.kind_of("requests, DRAMsim3")
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 def test_a_few_damaged_files_of_each_kind_are_read_or_refused(environment):
     sizes = ("--inputs", "12", "--drawn", "0", "--commands", "1")
     done = subprocess.run(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
-from conftest import ENVIRONMENT, documents
+from conftest import documents, python
 
 from graven import ConfigError
 from graven.running import host_memory
@@ -183,10 +181,7 @@ needs_proc = pytest.mark.skipif(
 
 def measured(*arguments: object) -> tuple[int, int]:
     """The estimate of a simulation, and what it took at most, in bytes."""
-    command = [sys.executable, "-c", MEASURE, *map(str, arguments)]
-    done = subprocess.run(
-        command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
-    )
+    done = python("-c", MEASURE, *arguments)
     assert done.returncode == 0, done.stderr
     estimate, peak = json.loads(done.stdout)
     return estimate, peak
@@ -204,7 +199,6 @@ def check_estimate(*arguments: object, times: float = 3.0) -> None:
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -221,7 +215,6 @@ def test_a_simulation_takes_no_more_than_is_estimated(arguments):
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.parametrize(
     ("design", "workload"), [("opt-redo", "vector"), ("hoop", "btree"), ("osp", "hash")]
 )
@@ -237,7 +230,6 @@ def test_words_that_are_updated_are_estimated_as_such(design, workload):
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.long
 @pytest.mark.parametrize("footprint", ["256 MB", "1 GB"])
 @pytest.mark.parametrize("workload", ["array", "hash", "btree", "ycsb"])
@@ -246,7 +238,6 @@ def test_estimates_hold_for_footprints(workload, footprint):
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.long
 @pytest.mark.parametrize("design", ["silo", "hoop", "lsm", "morlog-slde", "osp", "undo-clwb"])
 def test_estimates_hold_for_long_runs(design):
@@ -268,15 +259,7 @@ graven.cli.main()
 
 def under_limit(megabytes: int, *arguments: str, cwd: Path, **environment: str):
     """The command with so much more address space than it has after its imports."""
-    return subprocess.run(
-        [sys.executable, "-c", UNDER_LIMIT, str(megabytes), *arguments],
-        cwd=cwd,
-        env={**ENVIRONMENT, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return python("-c", UNDER_LIMIT, megabytes, *arguments, cwd=cwd, **environment)
 
 
 RUN = ("run", "--design", "silo", "--threads", "2", "--transactions", "500", "--no-store")
@@ -285,7 +268,6 @@ TRY_ANYWAY = {LIMIT_VARIABLE: "1 TB"}
 
 
 @needs_proc
-@pytest.mark.engine
 def test_what_does_not_fit_is_refused_before_it_starts(tmp_path):
     done = under_limit(1000, *RUN, "--workload", "array", *LARGE, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -294,7 +276,6 @@ def test_what_does_not_fit_is_refused_before_it_starts(tmp_path):
 
 
 @needs_proc
-@pytest.mark.engine
 def test_an_image_that_the_host_refuses_ends_a_simulation_and_not_the_process(tmp_path):
     done = under_limit(1000, *RUN, "--workload", "array", *LARGE, cwd=tmp_path, **TRY_ANYWAY)
     assert done.returncode == 1, done.stderr
@@ -302,7 +283,6 @@ def test_an_image_that_the_host_refuses_ends_a_simulation_and_not_the_process(tm
 
 
 @needs_proc
-@pytest.mark.engine
 def test_others_of_a_comparison_go_on_and_are_kept(tmp_path):
     done = under_limit(
         900,
@@ -319,7 +299,6 @@ def test_others_of_a_comparison_go_on_and_are_kept(tmp_path):
 
 
 @needs_proc
-@pytest.mark.engine
 def test_a_limit_of_ones_own_takes_the_place_of_the_hosts(real):
     arguments = (*RUN, "--workload", "array")
     done = real(*arguments, **{LIMIT_VARIABLE: "100 MB"})
@@ -332,7 +311,6 @@ def test_a_limit_of_ones_own_takes_the_place_of_the_hosts(real):
 
 
 @needs_proc
-@pytest.mark.engine
 def test_a_crash_campaign_says_what_it_needs(real):
     arguments = ("crash", "--design", "silo", "--workload", "array", "--no-store")
     done = real(*arguments, **{LIMIT_VARIABLE: "30 MB"})
@@ -344,7 +322,6 @@ ADVERSARY = ("adversary", "--no-store", "--jobs")
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.parametrize("megabytes", [64, 450])
 def test_schedules_that_do_not_fit_are_refused_before_they_start(megabytes, tmp_path):
     words = (*ADVERSARY, "2", "--design", "silo,hoop,lsm", "--schedules", "500")
@@ -355,7 +332,6 @@ def test_schedules_that_do_not_fit_are_refused_before_they_start(megabytes, tmp_
 
 
 @needs_proc
-@pytest.mark.engine
 def test_schedules_take_as_many_workers_as_fit(tmp_path):
     # Two would need more address space than there is; one does not.
     words = (*ADVERSARY, "2", "--design", "silo", "--schedules", "250")
@@ -377,17 +353,13 @@ finally:
 
 
 @needs_proc
-@pytest.mark.engine
 @pytest.mark.long
 @pytest.mark.parametrize("design", ["silo", "hoop", "lsm", "osp"])
 def test_schedules_take_no_more_memory_than_is_said(design, tmp_path):
     words = (*ADVERSARY, "1", "--design", design, "--schedules", "1500")
     refused = under_limit(4000, *words, cwd=tmp_path, **{LIMIT_VARIABLE: "1 MB"})
     most = size_of(re.search(r"needs up to ([\d.]+ MB)", refused.stderr)[1])
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, *words],
-        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = python("-c", MEASURED, *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     measured = int(done.stderr.split("peak")[1]) << 10
     assert most / 4 < measured < most

@@ -147,7 +147,7 @@ def test_the_table_has_mean_and_spread(quick, tmp_path):
     done = quick("compare", *FEW, "--seeds", "3", "--metrics", "throughput_tx_per_s,ipc")
     assert done.returncode == 0, done.stderr
     assert re.search(r" silo +\d\.\d\d ±\d\.\d\d ", done.stdout)
-    assert re.search(r"base, tx/s +\S+ ±\S+ [Mk]", done.stdout)
+    assert re.search(r"base, transactions/s +\S+ ±\S+ [Mk]", done.stdout)
     assert "over 3 seeds (Student's t); ratios are paired by seed" in " ".join(done.stdout.split())
     assert max(map(len, done.stdout.splitlines())) <= 200
     page = (tmp_path / "report.html").read_text()
@@ -158,7 +158,7 @@ def test_the_table_has_mean_and_spread(quick, tmp_path):
 
 
 def test_designs_that_are_not_told_apart_are_not_marked(quick, tmp_path):
-    """The wobble of the stand-in by seed is as large as what lad and silo differ by."""
+    """Results of two seeds differ by as much as those of lad and silo."""
     done = quick("compare", *FEW, "--seeds", "2", "--metrics", "throughput_tx_per_s")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "report.html").read_text()

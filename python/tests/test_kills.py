@@ -17,7 +17,6 @@ def test_the_table_has_all_tries_and_nothing_wrong():
         assert (row["again"], row["lost"], row["wrong"]) == ("identical", "0", "")
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize(
     ("case", "when", "old"),
     [
@@ -30,7 +29,6 @@ def test_the_table_has_all_tries_and_nothing_wrong():
         ("state", "replace:1:before", False),
     ],
 )
-@pytest.mark.usefixtures("real_engine")
 def test_what_is_killed_leaves_old_or_new_and_goes_on(tmp_path, case, when, old):
     of = Reference(BY_NAME[case], tmp_path)
     folder = of.folder("struck", old=old)
@@ -43,8 +41,6 @@ def test_what_is_killed_leaves_old_or_new_and_goes_on(tmp_path, case, when, old)
     assert found["cut_off"] == ("1" if when.endswith("half") else "0")
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 def test_the_campaign_finds_what_is_wrong(tmp_path):
     """A half-written file, a result that has gone, and damage are found."""
     of = Reference(BY_NAME["export"], tmp_path)

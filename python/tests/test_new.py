@@ -10,7 +10,7 @@ import subprocess
 import tomllib
 
 import pytest
-from conftest import HERE, _command
+from conftest import HERE, python
 
 from graven import __version__
 
@@ -22,8 +22,8 @@ TUTORIAL = "## Start with a crate"
 # The crates that a new one depends on are those beside the package.
 @pytest.mark.checkout
 @pytest.mark.parametrize("kind", ["design", "workload"])
-def test_a_crate_is_written_whole(graven, tmp_path, kind):
-    done = graven("new", kind, "my-log")
+def test_a_crate_is_written_whole(quick, tmp_path, kind):
+    done = quick("new", kind, "my-log")
     assert done.returncode == 0, done.stderr
     files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
     assert {f"my-log/src/{kind}.rs", "my-log/src/lib.rs", "my-log/tests/contract.rs"} <= files
@@ -47,16 +47,16 @@ def test_a_crate_is_written_whole(graven, tmp_path, kind):
         (("table", "my-log"), "'table' is not one of 'design', 'workload'"),
     ],
 )
-def test_what_cannot_be_is_refused(graven, tmp_path, arguments, message):
-    done = graven("new", *arguments)
+def test_what_cannot_be_is_refused(quick, tmp_path, arguments, message):
+    done = quick("new", *arguments)
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_exists_is_left_alone(graven, tmp_path):
+def test_a_folder_that_exists_is_left_alone(quick, tmp_path):
     (tmp_path / "my-log").mkdir()
-    done = graven("new", "design", "my-log")
+    done = quick("new", "design", "my-log")
     assert done.returncode == 2
     assert "exists already" in done.stderr
     assert not list((tmp_path / "my-log").iterdir())
@@ -78,9 +78,9 @@ def sources(folder, **changed):
     return folder / "crates"
 
 
-def test_a_crate_depends_on_the_crates_that_are_named(graven, tmp_path):
+def test_a_crate_depends_on_the_crates_that_are_named(quick, tmp_path):
     crates = sources(tmp_path / "graven")
-    done = graven("new", "design", "my-log", "--graven", str(crates), "--into", "some/where")
+    done = quick("new", "design", "my-log", "--graven", str(crates), "--into", "some/where")
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "some/where/my-log"
     cargo = tomllib.loads((folder / "Cargo.toml").read_text())
@@ -98,18 +98,18 @@ def test_a_crate_depends_on_the_crates_that_are_named(graven, tmp_path):
         ({"Cargo.toml": '[workspace.package]\nversion = "9.9.9"'}, "are of version 9.9.9, this is"),
     ],
 )
-def test_crates_of_something_else_are_refused(graven, tmp_path, changed, message):
+def test_crates_of_something_else_are_refused(quick, tmp_path, changed, message):
     crates = sources(tmp_path / "graven", **changed)
-    done = graven("new", "design", "my-log", "--graven", str(crates))
+    done = quick("new", "design", "my-log", "--graven", str(crates))
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
     assert not (tmp_path / "my-log").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_not_there_in_part(graven, tmp_path):
+def test_a_folder_that_cannot_be_written_is_not_there_in_part(quick, tmp_path):
     (tmp_path / "file").touch()
     crates = sources(tmp_path / "graven")
-    done = graven("new", "design", "my-log", "--graven", str(crates), "--into", "file/deep")
+    done = quick("new", "design", "my-log", "--graven", str(crates), "--into", "file/deep")
     assert done.returncode == 1
     assert "cannot write file/deep/my-log" in done.stderr
     assert (tmp_path / "file").is_file()
@@ -139,7 +139,6 @@ def cargo(*arguments, cwd, built):
 @pytest.mark.long
 @pytest.mark.checkout
 @pytest.mark.xdist_group("out-of-tree")
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("kind", ["design", "workload"])
 def test_the_tutorial_works_to_the_letter(kind, tmp_path, out_of_tree):
     """Its commands, in its order; the crates that it depends on are built once for both kinds."""
@@ -149,7 +148,7 @@ def test_the_tutorial_works_to_the_letter(kind, tmp_path, out_of_tree):
         cwd = folder if folder.exists() else tmp_path
         match command:
             case ["graven", "new", "design", name]:
-                done = _command(["-m", "graven"])("new", kind, name, cwd=cwd)
+                done = python("-m", "graven", "new", kind, name, cwd=cwd)
             case ["cd", name]:
                 assert (tmp_path / name).is_dir()
                 continue
@@ -163,7 +162,9 @@ def test_the_tutorial_works_to_the_letter(kind, tmp_path, out_of_tree):
             case ["graven", *arguments]:
                 if kind == "workload":
                     arguments = ["run", "--design", "silo", "--workload", "my-log"]
-                done = _command(["-m", "graven"])(
+                done = python(
+                    "-m",
+                    "graven",
                     *arguments,
                     *(["--transactions", "200"] if arguments[0] == "compare" else []),
                     cwd=cwd,

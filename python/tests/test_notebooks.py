@@ -67,7 +67,6 @@ def marked(name):
     return pytest.param(name, marks=marks)
 
 
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("name", [marked(name) for name in NAMES])
 def test_a_notebook_gives_what_is_in_it(machinery, name, tmp_path, monkeypatch, request):
     if "cargo" in needs_of(name):
@@ -81,7 +80,6 @@ def test_a_notebook_gives_what_is_in_it(machinery, name, tmp_path, monkeypatch, 
     assert machinery.came_out(found) == machinery.came_out(kept)
 
 
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("name", [name for name in NAMES if needs_of(name)])
 def test_a_notebook_says_at_once_what_is_missing(name, tmp_path):
     """Where there are neither programs nor packages beyond Graven's."""

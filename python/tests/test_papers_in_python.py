@@ -67,7 +67,7 @@ def test_what_is_refused(call, message):
 
 
 def test_a_failed_simulation_says_so(monkeypatch):
-    monkeypatch.setenv("FAKE_FAIL", "silo")
+    monkeypatch.setenv("FAULT_FAIL", "silo")
     with pytest.raises(graven.SimulationError, match="silo on "):
         graven.reproduce("silo", "fig1", quick=True)
 

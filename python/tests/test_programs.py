@@ -252,7 +252,6 @@ def test_any_reading_may_be_tried_by_name(quick):
     assert row.split()[-1] == "96", "twice as many as by default"
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("paper", ["silo", "morlog", "fwb", "hoop"])
 def test_the_papers_about_programs_have_the_reading(real, paper):
     done = real("reproduce", paper, "--list", "--reading", "real programs")
@@ -265,7 +264,6 @@ def test_the_papers_about_programs_have_the_reading(real, paper):
     assert all(name in done.stdout for name in named)
 
 
-@pytest.mark.engine
 def test_without_qemu_it_is_refused_and_nothing_runs(real, tmp_path):
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -328,7 +326,6 @@ answer = { experiment = "main", metric = "instructions", of = "fwb", over = "non
 """
 
 
-@pytest.mark.engine
 @pytest.mark.long
 @pytest.mark.usefixtures("tools")
 def test_a_real_program_is_captured_once_and_its_rows_are_shown(real, tmp_path):

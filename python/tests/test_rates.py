@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from campaigns import rates
 from campaigns.tables import ROOT
-from conftest import ENVIRONMENT
+from conftest import python
 
 ROWS = rates.TABLE.read()
 
 
 @pytest.fixture(scope="module")
-def names(real_engine):  # noqa: ARG001
+def names():
     """Rates that the campaign would measure, with all designs."""
-    command = [sys.executable, "-m", "campaigns", "rates", "--list"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=True
-    )
-    return done.stdout.splitlines()
+    return python("-m", "campaigns", "rates", "--list", cwd=ROOT).stdout.splitlines()
 
 
 def test_every_rate_has_a_name_of_its_own(names):

@@ -7,13 +7,9 @@ state and does not say so; an option that is heard and changes nothing.
 from __future__ import annotations
 
 import io
-import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
-from conftest import ENVIRONMENT
 from rich.console import Console
 from test_reproduce import EXPERIMENT
 
@@ -30,48 +26,37 @@ from graven.results.conditions import Conditions
 from graven.results.region import growth, notes, with_region
 from graven.running.job import matrix
 
-COMPARED = """
-import json, graven
-small = {
+SMALL = {
     "workload.footprint_bytes": "2 MB",
     "llc.bytes": "256 KB",
     "region.fast_forward_transactions": 500,
     "region.warm_up_transactions": 200,
 }
-result = graven.compare(
-    "base,fwb", "hash", transactions=400, store=None, settings=small
-)
-result.save("r.json")
-stats = ["media_write_requests", "throughput_tx_per_s", "write_energy_pj", "peak_wear"]
-print(json.dumps({
-    "transactions": [record.transactions for record in result],
-    "counted": {stat: result.records[0].stats[stat] for stat in stats},
-    "shown": {stat: result.number(stat, "base", "hash", 8) for stat in stats},
-    "interval": vars(result.interval(stats[0], "base", "hash", 8)),
-    "why": [record.why_not_steady for record in result],
-    "estimates": [record.estimate(stats[0]) for record in result],
-    "loaded": [record.estimate(stats[0]) for record in graven.load("r.json")],
-}))
-"""
 
 
-@pytest.mark.usefixtures("real_engine")
+@pytest.mark.usefixtures("unhooked")
 def test_a_region_in_steady_state_is_measured_and_shown_per_transaction(tmp_path):
-    command = [sys.executable, "-c", COMPARED]
-    text = subprocess.check_output(command, cwd=tmp_path, env=ENVIRONMENT, text=True)
-    found = json.loads(text)
-    assert found["transactions"] == [400, 400]
-    interval = found["interval"]
-    assert interval["kind"] == "windows"
-    assert interval["half_width"] > 0
-    counted, shown = found["counted"], found["shown"]
+    result = graven.compare("base,fwb", "hash", transactions=400, store=None, settings=SMALL)
+    assert [record.transactions for record in result] == [400, 400]
+    interval = result.interval("media_write_requests", "base", "hash", 8)
+    assert interval.kind == "windows"
+    assert interval.half_width > 0
+    counted = result.records[0].stats
+
+    def shown(name):
+        return result.number(name, "base", "hash", 8)
+
     # But for what is pending at the ends of the region.
     for name in ("media_write_requests", "write_energy_pj"):
-        assert shown[name] == pytest.approx(counted[name] / 400, rel=0.1)
-    assert shown["throughput_tx_per_s"] == pytest.approx(counted["throughput_tx_per_s"], rel=0.1)
-    assert shown["peak_wear"] == counted["peak_wear"], "it does not add up"
-    assert any("scans" in reason for reason in found["why"][1])
-    assert found["loaded"] == found["estimates"]
+        assert shown(name) == pytest.approx(counted[name] / 400, rel=0.1)
+    throughput = "throughput_tx_per_s"
+    assert shown(throughput) == pytest.approx(counted[throughput], rel=0.1)
+    assert shown("peak_wear") == counted["peak_wear"], "it does not add up"
+    assert any("scans" in reason for reason in result.records[1].why_not_steady)
+    result.save(tmp_path / "r.json")
+    assert [record.measured for record in graven.load(tmp_path / "r.json")] == [
+        record.measured for record in result
+    ]
 
 
 SILO = Machine("silo")
@@ -251,13 +236,9 @@ def test_numbers_of_papers_are_estimates_of_regions(both):
     assert value == 1.0, "whatever the lengths of the two regions are"
 
 
-@pytest.mark.usefixtures("real_engine")
-def test_power_fails_in_whole_runs_only(tmp_path):
+def test_power_fails_in_whole_runs_only(real):
     words = ("crash", "--design", "silo", "--workload", "hash", "--set", "region.kind=steady")
-    done = subprocess.run(
-        [sys.executable, "-m", "graven", *words],
-        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = real(*words)
     assert done.returncode == 2
     assert "region.kind" in done.stderr
     assert "power fails in whole runs" in done.stderr

@@ -7,11 +7,9 @@ import io
 import json
 import re
 import signal
-import subprocess
-import sys
 
 import pytest
-from conftest import ENVIRONMENT, HERE, await_file
+from conftest import start, stopped, waits
 from test_report import Page
 
 from graven import ConfigError
@@ -41,8 +39,8 @@ def stored(folder):
 def test_figures_are_listed_with_their_simulations(quick):
     done = quick("reproduce", "--list")
     assert done.returncode == 0, done.stderr
-    assert "Silo, as the stand-in has it" in done.stdout
-    assert "MorLog, as the stand-in has it" in done.stdout
+    assert "Silo in small" in done.stdout
+    assert "MorLog in small" in done.stdout
     # Four designs, two workloads, two numbers of threads, three seeds.
     [row] = [line for line in done.stdout.splitlines() if line.strip().startswith("fig1 ")][:1]
     assert row.split()[-1] == "48"
@@ -114,43 +112,29 @@ def test_nothing_is_simulated_twice(quick, tmp_path):
     quick("reproduce", "silo", "fig1", "--quick", *OUT)
     before = stored(tmp_path)
     # A failure would show that something ran again.
-    again = quick("reproduce", "silo", "fig1", "fig2", "--quick", *OUT, FAKE_FAIL="silo")
+    again = quick("reproduce", "silo", "fig1", "fig2", "--quick", *OUT, FAULT_FAIL="silo")
     assert again.returncode == 0, again.stderr
     assert stored(tmp_path) == before
-    other = quick("reproduce", "silo", "fig1", "--quick", *OUT, FAKE_FAIL="silo", FAKE_BUILD="new")
+    other = quick(
+        "reproduce", "silo", "fig1", "--quick", *OUT, FAULT_FAIL="silo", FAULT_BUILD="new"
+    )
     assert other.returncode == 1, "another build's results are another's"
 
 
-def test_after_an_interrupt_it_goes_on_where_it_was(tmp_path):
-    command = [sys.executable, str(HERE / "fake_graven.py"), "reproduce", "silo", "fig1", *OUT]
-    started = tmp_path / "started"
-    started.mkdir()
-    slow = {"FAKE_SECONDS": "60", "FAKE_SLOW": "silo", "FAKE_STARTED": str(started)}
-    process = subprocess.Popen(
-        [*command, "--jobs", "1"],
-        cwd=tmp_path,
-        env={**ENVIRONMENT, **slow},
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    await_file(started / "silo-array")
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+def test_after_an_interrupt_it_goes_on_where_it_was(quick, tmp_path):
+    process = start(tmp_path, "reproduce", "silo", "fig1", *OUT, "--jobs", "1", **waits(tmp_path))
+    _, errors = stopped(process, tmp_path / "silo-array", signal.SIGINT, 130)
     assert "the same command goes on" in errors
     kept = stored(tmp_path)
     assert 0 < len(kept) < 48
-    done = subprocess.run(
-        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
+    done = quick("reproduce", "silo", "fig1", *OUT)
     assert done.returncode == 0, done.stderr
     assert f"{len(kept)} of 48 results were there already" in done.stderr
     assert kept.items() < stored(tmp_path).items()
 
 
 def test_a_failed_simulation_is_said_and_shown_as_missing(quick, tmp_path):
-    done = quick("reproduce", "silo", "--quick", *OUT, FAKE_FAIL="fwb")
+    done = quick("reproduce", "silo", "--quick", *OUT, FAULT_FAIL="fwb")
     assert done.returncode == 1
     assert "stale" in done.stderr
     text = (tmp_path / "results" / "quick" / "silo.html").read_text()
@@ -163,7 +147,7 @@ def test_a_failed_simulation_is_said_and_shown_as_missing(quick, tmp_path):
 def test_stored_runs_nothing(quick, tmp_path):
     (tmp_path / "results" / "store" / "segments").mkdir(parents=True)
     for more in ([], ["--claims"]):
-        done = quick("reproduce", "silo", "--quick", "--stored", *more, *OUT, FAKE_FAIL="silo")
+        done = quick("reproduce", "silo", "--quick", "--stored", *more, *OUT, FAULT_FAIL="silo")
         assert done.returncode == 0, done.stderr
         assert not stored(tmp_path)
         assert rules.NOT_RUN in done.stdout
@@ -190,7 +174,7 @@ def test_the_table_of_claims(quick):
     assert set(found) == set(expected)
     for name, allowed in expected.items():
         assert found[name]["verdict"] in allowed, found[name]
-    assert found["silo-far"]["why"] == "The stand-in knows no better."
+    assert found["silo-far"]["why"] == "The runs are too short."
     assert found["silo-tested-otherwise"]["default"] == "10 B"
     as_json = quick("reproduce", "silo", "--claims", "--quick", "--format", "json", *OUT)
     assert [row["claim"] for row in json.loads(as_json.stdout)] == list(found)
@@ -222,7 +206,7 @@ def test_readings_run_only_what_depends_on_them(quick, tmp_path):
     assert done.returncode == 0, done.stderr
     assert default.items() < stored(tmp_path).items()
     assert len(stored(tmp_path)) - len(default) == 4 * 2, "the matrix of one experiment"
-    again = quick("reproduce", "silo", "--quick", "--readings", "all", *OUT, FAKE_FAIL="silo")
+    again = quick("reproduce", "silo", "--quick", "--readings", "all", *OUT, FAULT_FAIL="silo")
     assert again.returncode == 0, "the one reading is the authors' combination"
 
 
@@ -296,8 +280,14 @@ metric = "ipc"
 @pytest.mark.parametrize(
     ("metric", "said"),
     [
-        ("image_digest", "Digest of the final image. The mean is geometric."),
-        ("ipc", "Instructions per cycle and core, instructions/cycle. The mean is geometric."),
+        (
+            "image_digest",
+            "Digest of the PM data region after an orderly shutdown. The mean is geometric.",
+        ),
+        (
+            "ipc",
+            "Instructions per cycle, summed over cores, instructions/cycle. The mean is geometric.",
+        ),
     ],
 )
 def test_a_unit_is_said_where_there_is_one(metric, said):

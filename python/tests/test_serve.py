@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from browsers import IS_THERE
-from conftest import ENVIRONMENT, HERE
+from conftest import start, waits
 from test_report import Page
 from werkzeug.datastructures import MultiDict
 from werkzeug.test import Client
@@ -361,15 +361,15 @@ def test_nothing_is_simulated(client, monkeypatch):
 # ---- while others write ------------------------------------------------------------------------
 
 
-def test_what_is_added_put_together_or_dropped_is_shown(graven, tmp_path, monkeypatch):
+def test_what_is_added_put_together_or_dropped_is_shown(quick, tmp_path, monkeypatch):
     monkeypatch.setattr("graven.serve.contents.REFRESH_SECONDS", 0.0)
     folder = tmp_path / "graven-results" / "store"
     for design in ("base", "silo"):
-        graven("compare", "--designs", design, "--workloads", "array,btree", "--no-report")
+        quick("compare", "--designs", design, "--workloads", "array,btree", "--no-report")
     stock = Stock(folder)
     client = Client(Explorer(stock))
     assert "4 results" in text_of(client.get("/"))
-    graven("compare", "--designs", "ideal", "--workloads", "array", "--no-report")
+    quick("compare", "--designs", "ideal", "--workloads", "array", "--no-report")
     assert "5 results" in text_of(client.get("/"))
     assert "3 designs" in text_of(client.get("/"))
     assert clean(Store(folder), lambda record: "btree" not in record.result).kept == 3
@@ -524,14 +524,12 @@ def test_a_file_of_progress_that_is_damaged_is_passed_over(client, folder, conte
         assert (folder / FOLDER / "a.json").exists()
 
 
-def test_a_command_says_how_far_it_is_until_it_ends(graven, tmp_path):
-    before = graven("compare", "--designs", "base", "--workloads", "array", "--no-report")
+def test_a_command_says_how_far_it_is_until_it_ends(quick, tmp_path):
+    before = quick("compare", "--designs", "base", "--workloads", "array", "--no-report")
     assert before.returncode == 0, before.stderr
     folder = tmp_path / "graven-results" / "store"
-    command = [sys.executable, str(HERE / "fake_graven.py"), "compare", "--designs", "base,silo",
-               "--workloads", "array,btree", "--no-report"]  # fmt: skip
-    slow = {**ENVIRONMENT, "FAKE_SECONDS": "60", "FAKE_SLOW": "silo"}
-    process = subprocess.Popen(command, cwd=tmp_path, env=slow, stderr=subprocess.DEVNULL)
+    command = ("compare", "--designs", "base,silo", "--workloads", "array,btree", "--no-report")
+    process = start(tmp_path, *command, **waits(tmp_path))
     try:
         deadline = time.monotonic() + 60
         while not (found := running(folder)):
@@ -544,18 +542,18 @@ def test_a_command_says_how_far_it_is_until_it_ends(graven, tmp_path):
         assert (said.process, said.total, said.noun) == (process.pid, 3, "simulations")
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.communicate(timeout=30)
     assert list((folder / FOLDER).iterdir()) == []
 
 
-def test_results_are_the_same_whether_progress_can_be_said_or_not(graven, tmp_path):
+def test_results_are_the_same_whether_progress_can_be_said_or_not(quick, tmp_path):
     command = ("compare", "--designs", "base,silo", "--workloads", "array", "--format", "json")
     blocked = tmp_path / "blocked"
     Store(blocked / "graven-results" / "store").ensure()
     (blocked / "graven-results" / "store" / FOLDER).write_text("a file where the folder would be")
     plain = tmp_path / "plain"
     plain.mkdir()
-    ran = [graven(*command, cwd=where) for where in (blocked, plain)]
+    ran = [quick(*command, cwd=where) for where in (blocked, plain)]
     assert ran[0].returncode == ran[1].returncode == 0, ran[0].stderr
     assert ran[0].stdout == ran[1].stdout
 
@@ -565,11 +563,7 @@ def test_results_are_the_same_whether_progress_can_be_said_or_not(graven, tmp_pa
 
 @contextlib.contextmanager
 def served(folder, *arguments):
-    command = [sys.executable, str(HERE / "fake_graven.py"), "serve", "--store", str(folder),
-               "--port", "0", *arguments]  # fmt: skip
-    process = subprocess.Popen(
-        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = start(folder, "serve", "--store", str(folder), "--port", "0", *arguments)
     try:
         yield process, process.stdout.readline().strip()
     finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
-from conftest import ENVIRONMENT, HERE
+from conftest import HERE, python
 
 import graven as package
 import graven.cli
@@ -29,8 +29,6 @@ OTHERS = {"importlib.metadata", "gzip", "multiprocessing", "subprocess", "pandas
 
 LOADED = """
 import sys
-import fake_engine
-fake_engine.install()
 sys.argv[0] = "graven"
 from graven.cli import execute
 code = execute()
@@ -41,16 +39,7 @@ sys.exit(code)
 
 def loaded(*arguments, cwd, script=LOADED):
     """The modules that are there at the end of a script."""
-    # The stand-in imports what it needs itself, but none of what is looked for.
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        cwd=cwd,
-        env={**ENVIRONMENT, "PYTHONPATH": f"{HERE.parent}:{HERE}"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = python("-c", script, *arguments, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.rpartition("LOADED")[2].split())
 
@@ -103,7 +92,7 @@ def test_an_interrupt_while_the_command_starts_is_no_traceback(tmp_path):
 
 
 def test_the_package_imports_what_is_asked_for(tmp_path):
-    begin = "import sys, fake_engine; fake_engine.install(); import graven"
+    begin = "import sys, graven"
     end = "; print('LOADED', *sys.modules)"
     lazy = {f"graven.{module}" for module in package._MODULES}
     found = loaded(cwd=tmp_path, script=begin + end)

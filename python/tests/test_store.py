@@ -705,7 +705,6 @@ def test_that_test_finds_a_store_that_does_not_synchronise(tmp_path, monkeypatch
 WRITER = """
 import sys, time
 sys.path[:0] = [{python!r}, {tests!r}]
-import fake_engine; fake_engine.install()
 from test_store import request, result
 from graven.store import Store
 from pathlib import Path

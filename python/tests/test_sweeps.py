@@ -6,8 +6,6 @@ import csv
 import io
 import json
 import signal
-import subprocess
-import sys
 import threading
 import tracemalloc
 from dataclasses import replace
@@ -15,7 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import ENVIRONMENT, HERE, await_file
+from conftest import start, stopped, waits
 
 import graven
 from graven import ConfigError
@@ -39,8 +37,6 @@ transactions = 10
 seeds = [1, 2]
 vary = { "pm.write_ns" = [150, 300] }
 """
-
-SLOW = {"FAKE_SECONDS": "60", "FAKE_SLOW": "silo"}
 
 
 def written(tmp_path, text=SMALL, name="sweep.toml"):
@@ -186,7 +182,7 @@ def test_parts_merged_are_the_whole(quick, tmp_path):
 
 
 def test_what_fails_is_named_with_its_configuration_and_the_rest_is_written(quick, tmp_path):
-    done = quick("sweep", written(tmp_path), "--format", "json", FAKE_FAIL="silo")
+    done = quick("sweep", written(tmp_path), "--format", "json", FAULT_FAIL="silo")
     assert done.returncode == 1
     assert len(json.loads(done.stdout)) == 16
     assert done.stderr.count("silo on ") == 10
@@ -198,24 +194,8 @@ def test_what_fails_is_named_with_its_configuration_and_the_rest_is_written(quic
 
 
 def test_an_interrupted_sweep_goes_on(tmp_path, quick):
-    started = tmp_path / "started"
-    started.mkdir()
-    words = [
-        sys.executable,
-        str(HERE / "fake_graven.py"),
-        "sweep",
-        written(tmp_path),
-        "--jobs",
-        "1",
-    ]
-    environment = {**ENVIRONMENT, **SLOW, "FAKE_STARTED": str(started)}
-    with subprocess.Popen(
-        words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
-    ) as process:
-        await_file(started / "silo-array")
-        process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 143
+    process = start(tmp_path, "sweep", written(tmp_path), "--jobs", "1", **waits(tmp_path))
+    _, said = stopped(process, tmp_path / "silo-array", signal.SIGTERM, 143)
     assert "have results in" in said
     assert "the same command goes on" in said
     done = quick("sweep", "sweep.toml", "--format", "json")
@@ -223,7 +203,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path, quick):
 
 
 def test_a_dry_run_runs_nothing(quick, tmp_path):
-    done = quick("sweep", written(tmp_path), "--dry-run", FAKE_FAIL="silo")
+    done = quick("sweep", written(tmp_path), "--dry-run", FAULT_FAIL="silo")
     assert done.returncode == 0, done.stderr
     assert "simulations: 32" in done.stdout
     assert "graven-results/store: 32" in done.stdout
@@ -278,10 +258,10 @@ def test_a_sweep_in_python_gives_the_records_in_the_order_of_the_file(tmp_path):
 
 def test_a_failed_sweep_in_python_says_what_failed_and_keeps_the_rest(tmp_path, monkeypatch):
     file = tmp_path / written(tmp_path)
-    monkeypatch.setenv("FAKE_FAIL", "silo")
+    monkeypatch.setenv("FAULT_FAIL", "silo")
     with pytest.raises(graven.SimulationError, match=r"silo on array ×1, pm\.write_ns = 150\.0"):
         graven.sweep(file, store=tmp_path / "store")
-    monkeypatch.delenv("FAKE_FAIL")
+    monkeypatch.delenv("FAULT_FAIL")
     assert len(graven.sweep(file, store=tmp_path / "store")) == 32
 
 
@@ -326,7 +306,7 @@ def test_what_leaves_files_is_not_sent():
 
 
 def test_stopping_stops_what_runs_and_what_has_not_begun(monkeypatch):
-    monkeypatch.setenv("FAKE_SECONDS", "60")
+    monkeypatch.setenv("FAULT_SECONDS", "60")
     line = unit_of().line()
     threading.Timer(0.3, units.stop, ["this"]).start()
     assert execute(line, None, "this") == {}

@@ -24,8 +24,6 @@ def names(folder):
     return {path.name for path in Path(folder).iterdir()}
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 def test_every_step_of_the_tour_runs(tmp_path):
     done = toured("--yes", "--into", "kept", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -37,8 +35,6 @@ def test_every_step_of_the_tour_runs(tmp_path):
     assert names(tmp_path) == {"kept"}
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("answers", ["\nq\n", "\n"])
 def test_it_stops_when_it_is_told_to_or_nobody_answers(tmp_path, answers):
     before = names(tempfile.gettempdir())

@@ -2,9 +2,9 @@
 
 import bz2
 import gzip
-import json
 import lzma
 import os
+import re
 import struct
 import threading
 import time
@@ -15,13 +15,13 @@ from conftest import documents
 import graven
 
 
-def run(graven, *more):
-    return graven("run", "--design", "silo", "--workload", "btree", "--transactions", "10", *more)
+def run(quick, *more):
+    return quick("run", "--design", "silo", "--workload", "btree", "--transactions", "10", *more)
 
 
-def record(graven, *more):
+def record(quick, *more):
     what = ("--design", "silo", "--workload", "btree", "--transactions", "10")
-    return graven("trace", "record", "t.gvt", *what, *more)
+    return quick("trace", "record", "t.gvt", *what, *more)
 
 
 def test_a_recording_prints_what_the_run_does_and_its_replay_does_too(quick, tmp_path):
@@ -46,7 +46,7 @@ def test_a_replay_takes_another_design_machine_and_settings(quick):
 
 def test_a_failed_recording_leaves_nothing(quick, tmp_path):
     what = ("--design", "silo", "--workload", "btree")
-    done = quick("trace", "record", "t.gvt", *what, FAKE_FAIL="silo")
+    done = quick("trace", "record", "t.gvt", *what, FAULT_FAIL="silo")
     assert done.returncode == 1
     assert "read back stale" in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -59,11 +59,12 @@ def test_info_shows_what_is_in_a_trace(quick):
     record(quick)
     done = quick("trace", "info", "t.gvt")
     assert done.returncode == 0, done.stderr
-    assert "btree under silo: 10 transactions, 2 threads, machine silo, seed 1" in done.stdout
-    assert "2,000 operations in 2 blocks" in done.stdout
+    assert "btree under silo: 10 transactions, 8 threads, machine silo, seed 1" in done.stdout
     document = documents(quick("trace", "info", "t.gvt", "--format", "json").stdout)
     assert document["header"]["workload"] == "btree"
-    assert len(document["threads"]) == 2
+    assert len(document["threads"]) == 8
+    operations = sum(thread["operations"] for thread in document["threads"])
+    assert f"{operations:,} operations in 8 blocks" in done.stdout
 
 
 def test_other_files_are_refused(quick, tmp_path):
@@ -98,20 +99,19 @@ def loads(count, first=0):
 @pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
 @pytest.mark.parametrize("name", ["c", "c.champsimtrace.gz", "c.xz", "c.bz2"])
 def test_traces_of_champsim_are_read_as_they_are_compressed(quick, tmp_path, name, pack):
-    (tmp_path / name).write_bytes(pack(b"\0instructions"))
-    more = ("--to", "t.gvt", "--transaction-stores", "8", "--instructions", "100")
+    records = [cloudsuite(0x400000 + 4 * n, [1 << 20], [1 << 21]) for n in range(8)]
+    (tmp_path / name).write_bytes(pack(b"".join(records)))
+    more = ("--to", "t.gvt", "--transaction-stores", "2", "--instructions", "6")
     done = quick("trace", "convert", name, name, *more, "--layout", "cloudsuite")
     if pack is bytes and name != "c":
         assert done.returncode == 2
         assert f"{name}: byte 0: expected a stream of" in done.stderr
-        assert "as the name says, found bytes 00 69" in done.stderr
+        assert "as the name says, found bytes 00 00" in done.stderr
         assert not (tmp_path / "t.gvt").exists()
         return
     assert done.returncode == 0, done.stderr
-    header = documents(quick("trace", "info", "t.gvt", "--format", "json").stdout)["header"]
-    assert header["texts"] == ["\0instructions"] * 2
-    assert (header["transaction_stores"], header["instructions"]) == (8, 100)
-    assert header["layout"] == "cloudsuite"
+    threads = documents(quick("trace", "info", "t.gvt", "--format", "json").stdout)["threads"]
+    assert [(t["transactions"], t["loads"], t["stores"]) for t in threads] == [(3, 6, 6)] * 2
     assert "from traces of ChampSim" in quick("trace", "info", "t.gvt").stdout
 
 
@@ -128,8 +128,8 @@ def test_traces_for_champsim_are_compressed_as_their_names_say(quick, tmp_path, 
     record(quick)
     done = quick("trace", "convert", "t.gvt", "--to", name, "--thread", "1", "--transactions", "2")
     assert done.returncode == 0, done.stderr
-    assert "1,234 instructions" in done.stderr
-    assert json.loads(unpack((tmp_path / name).read_bytes())[1:])["workload"] == "btree"
+    count = int(re.search(r"(\d+) instructions", done.stderr)[1])
+    assert len(unpack((tmp_path / name).read_bytes())) == len(instruction()) * count > 0
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "t.gvt"])
 
 
@@ -197,13 +197,13 @@ def test_from_python(tmp_path):
     again = graven.replay(path)
     assert (again.stats, again.config) == (live.stats, live.config)
     assert graven.replay(path, "fwb", machine="morlog").machine == "morlog"
-    assert graven.trace_info(path).operations == 2000
+    assert graven.trace_info(path).operations > 100
     with pytest.raises(graven.ConfigError, match="unknown design"):
         graven.replay(path, "sillo")
     with pytest.raises(graven.TraceError, match="byte 0"):
         graven.trace_info(__file__)
-    assert graven.export_champsim(path, tmp_path / "c.xz") == 1234
-    assert graven.import_champsim([tmp_path / "c.xz"], tmp_path / "u.gvt").blocks == 2
+    assert graven.export_champsim(path, tmp_path / "c.xz") > 100
+    assert graven.import_champsim([tmp_path / "c.xz"] * 2, tmp_path / "u.gvt").blocks == 2
     with pytest.raises(graven.ConfigError, match="list is empty"):
         graven.import_champsim([], tmp_path / "u.gvt")
     with pytest.raises(graven.ConfigError, match="transaction_stores: 0"):
@@ -214,10 +214,11 @@ def test_properties_are_shown_when_all_of_a_trace_is_read(quick):
     record(quick)
     done = quick("trace", "info", "t.gvt", "--properties")
     assert done.returncode == 0, done.stderr
-    assert "25.0 %" in done.stdout
+    assert re.search(r"of what was there \(silent\) +\d+\.\d %", done.stdout)
     assert "distinct lines stored" in done.stdout
     document = documents(quick("trace", "info", "t.gvt", "--properties", "--format", "json").stdout)
-    assert document["properties"]["transactions"]["stores"]["p99"] == 7
+    stores = document["properties"]["transactions"]["stores"]
+    assert 0 < stores["p50"] <= stores["p99"] <= stores["max"]
     assert "properties" not in documents(quick("trace", "info", "t.gvt", "--format", "json").stdout)
 
 
@@ -359,7 +360,6 @@ def test_requests_are_read_as_they_are_compressed_by_memory_and_conversions(quic
     assert graven.memory(tmp_path / "r.trc").requests == 2
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("design", ["base", "fwb", "hoop", "lad", "morlog-slde", "silo"])
 def test_old_data_of_recorded_writes_are_what_was_written_before(real, design):
     run = ("run", "--design", design, "--workload", "hash", "--transactions", "500")
@@ -369,7 +369,6 @@ def test_old_data_of_recorded_writes_are_what_was_written_before(real, design):
     assert record["stats"]["old_data_mismatches"] == 0
 
 
-@pytest.mark.engine
 def test_requests_are_recorded_in_either_format_and_converted(real, tmp_path):
     run = ("run", "--design", "silo", "--workload", "hash", "--transactions", "200")
     for name in ("r.nvt", "r.grt"):
@@ -404,7 +403,7 @@ def test_conversions_and_replays_read_all_of_a_pipe(quick, tmp_path, pack):
     os.mkfifo(tmp_path / "pipe")
     requests = b"0x40 READ 1\n" * 2000
     for content, command, expected in [
-        (b"\0" + b"x" * 20_000, ("trace", "convert", "pipe", "--to", "t.gvt"), "wrote t.gvt"),
+        (loads(400), ("trace", "convert", "pipe", "--to", "t.gvt"), "wrote t.gvt"),
         (requests, ("trace", "convert", "pipe", "--to", "r.grt"), "2,000 requests"),
         (requests, ("memory", "pipe"), "2000 requests"),
     ]:
@@ -414,8 +413,8 @@ def test_conversions_and_replays_read_all_of_a_pipe(quick, tmp_path, pack):
         writer.join()
         assert done.returncode == 0, done.stderr
         assert expected in done.stderr
-    header = documents(quick("trace", "info", "t.gvt", "--format", "json").stdout)["header"]
-    assert header["texts"] == ["\0" + "x" * 20_000]
+    [thread] = documents(quick("trace", "info", "t.gvt", "--format", "json").stdout)["threads"]
+    assert thread["loads"] == 400
 
 
 def converted(real, *sources, to="o.gvt"):
@@ -425,7 +424,6 @@ def converted(real, *sources, to="o.gvt"):
     return thread, done.stderr
 
 
-@pytest.mark.engine
 def test_cloudsuite_is_read_when_asked_for_and_named_when_not(real, tmp_path):
     records = [cloudsuite(0x400000 + 4 * n, [1 << 20], [1 << 21]) for n in range(8)]
     (tmp_path / "c").write_bytes(b"".join(records))
@@ -438,7 +436,6 @@ def test_cloudsuite_is_read_when_asked_for_and_named_when_not(real, tmp_path):
     assert (thread["loads"], thread["stores"]) == (8, 8)
 
 
-@pytest.mark.engine
 def test_odd_instructions_are_said(real, tmp_path):
     odd = [
         instruction(branch=2, taken=7),
@@ -455,7 +452,6 @@ def test_odd_instructions_are_said(real, tmp_path):
     assert "left out" not in said
 
 
-@pytest.mark.engine
 def test_requests_are_read_as_their_simulators_do(real, tmp_path):
     (tmp_path / "r.trc").write_text("0x40 BOFF 1\n0x80 IFETCH 2\n0xc0 write 3\n0xc0 read 4\n")
     done = real("memory", "r.trc", "--format", "json")
@@ -474,7 +470,6 @@ def test_requests_are_read_as_their_simulators_do(real, tmp_path):
 CHECKSUMS = {"gz": ("gzip", -8), "xz": ("xz", -40), "bz2": ("bzip2", 12)}
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("ending", PACKERS)
 def test_damaged_sources_are_refused_by_every_reader(real, tmp_path, ending):
     pack, (called, checksum) = PACKERS[ending], CHECKSUMS[ending]

@@ -44,8 +44,6 @@ def check(*arguments):
     return json.loads(done.stdout)
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 def test_the_controller_and_the_device_agree_with_nvmain():
     ratios = check()
     assert len(ratios) == 312
@@ -55,8 +53,6 @@ def test_the_controller_and_the_device_agree_with_nvmain():
     assert {each.reason for each in PEER.differences} <= {each["reason"] for each in apart}
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize(
     ("setting", "trace", "quantity"),
     [
@@ -98,8 +94,6 @@ def test_committed_outputs_are_written_as_they_are(peer, tmp_path, monkeypatch):
     assert (tmp_path / f"{peer.name}.csv").read_bytes() == before
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 def test_banks_agree_with_dramsim3():
     ratios = check("--peer", "dramsim3")
     assert {each["run"] for each in ratios} == set(DRAMSIM.runs())
@@ -110,8 +104,6 @@ def test_banks_agree_with_dramsim3():
     assert reasons <= {each["reason"] for each in apart}
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize(
     ("setting", "trace"),
     [
@@ -126,8 +118,6 @@ def test_the_bands_of_dramsim3_notice_another_device(setting, trace):
     assert "cycles" in [each["quantity"] for each in ratios if not each["holds"]]
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 def test_cores_and_caches_agree_with_champsim():
     ratios = check("--peer", "champsim")
     assert {each["run"] for each in ratios} == {
@@ -140,8 +130,6 @@ def test_cores_and_caches_agree_with_champsim():
     assert {each.reason for each in CHAMPSIM.differences} <= {each["reason"] for each in apart}
 
 
-@pytest.mark.engine
-@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize(
     ("setting", "program", "quantity"),
     [

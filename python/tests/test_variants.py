@@ -14,6 +14,7 @@ from graven.drawing.palette import design_styles
 from graven.engine.variants import parsed
 
 SMALL = ("--designs", "base,silo", "--workloads", "array,btree", "--transactions", "100")
+MEMBERS = {"unsafe-redo", "unsafe-undo"}
 MINE = ("--design-as", "mine=silo,silo.log_buffer_entries=2")
 
 
@@ -39,7 +40,7 @@ def test_records_have_the_name_and_the_design(quick):
     assert "simulated" not in silo
     assert "variant" not in silo
     writes = [record["stats"]["media_write_requests"] for record in (silo, mine)]
-    assert writes[1] > 5 * writes[0]
+    assert writes[1] > writes[0]
 
 
 def test_settings_of_all_are_the_variants_too_unless_it_has_its_own(quick):
@@ -77,15 +78,15 @@ def test_one_baseline_in_all_combinations(quick):
 
 
 def test_a_variant_of_a_name_for_several_is_the_fastest_of_them(quick):
-    slow = ("--design-as", "slow=better,pm.write_ns=300")
+    slow = ("--design-as", "slow=unsafe-base,pm.write_ns=300")
     records = records_of(quick("compare", *SMALL, *slow, "--format", "json"))
-    assert {r["simulated"] for r in records if r["design"] == "slow"} == {"fwb"}
+    assert {r["simulated"] for r in records if r["design"] == "slow"} <= MEMBERS
 
 
 def test_the_member_that_stands_for_a_name_is_in_the_record(quick):
-    names = ("--designs", "base,better", *SMALL[2:])
+    names = ("--designs", "base,unsafe-base", *SMALL[2:])
     records = records_of(quick("compare", *names, "--format", "json"))
-    assert [r.get("simulated") for r in records] == [None, "fwb"] * 2
+    assert [r.get("simulated") in MEMBERS for r in records] == [False, True] * 2
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_the_member_that_stands_for_a_name_is_in_the_record(quick):
         ("mine=", "not of the form"),
         ("mine=silo,x", "not of the form"),
         ("silo=silo", "--design-as silo: the name is taken by a design"),
-        ("better=silo", "the name is taken"),
+        ("unsafe-base=silo", "the name is taken"),
         ("all=silo", "the name stands for something else"),
         ("a b=silo", "`a b` is not allowed as a name"),
         ("mine=sillo", "--design-as mine: design: unknown name `sillo`; did you mean silo?"),
@@ -103,7 +104,7 @@ def test_the_member_that_stands_for_a_name_is_in_the_record(quick):
         ("mine=silo,pm.write_ns=1,pm.write_ns=2", "`pm.write_ns` is set twice"),
         ("mine=base,silo.log_buffer_entries=2", "base does not read `silo.log_buffer_entries`"),
         ("mine=silo,pm.no=2", "--design-as mine: unknown key `pm.no`"),
-        ("mine=silo,pm.write_ns=1,2", "--design-as mine: `pm.write_ns` = 1,2 is not allowed"),
+        ("mine=silo,pm.write_ns=1,2", '--design-as mine: `pm.write_ns` = "1,2" is not allowed'),
         ("mine=silo,core.count=2", "--design-as mine: `core.count` does not fit: --vary varies"),
     ],
 )

@@ -533,7 +533,7 @@ def test_explain_prints_and_keeps_its_table(quick, tmp_path):
     assert (folder / "silo-depends.svg").read_text().startswith("<?xml")
     assert (folder / "silo-depends.png").read_bytes().startswith(b"\x89PNG")
     # What reproduce has run is there, and the other way round.
-    again = quick("explain", "silo-depends", "--quick", "--out", "results", FAKE_FAIL="silo")
+    again = quick("explain", "silo-depends", "--quick", "--out", "results", FAULT_FAIL="silo")
     assert again.returncode == 0, again.stderr
     for name, message in (("silo-no", "unknown claim"), ("silo-none", "nothing is simulated")):
         refused = quick("explain", name)
