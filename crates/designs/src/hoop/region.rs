@@ -260,7 +260,8 @@ impl Region {
         }
         assert!(block.bitmap[word] & bit != 0, "a slice goes home once");
         block.bitmap[word] &= !bit;
-        block.live -= 1;
+        // A block that was freed with open slices has lost their number.
+        block.live = block.live.saturating_sub(1);
     }
 
     /// A miss begins to read a slice: its block stays.
