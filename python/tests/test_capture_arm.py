@@ -5,7 +5,6 @@ for what instructions make different.
 """
 
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -145,21 +144,6 @@ def test_children_do_not_touch_the_trace(proven, captured, for_arm):
     assert (report["forks"], report["stores"]) == (1, 2001)
     report = captured("", "forks", of=program, also=["*/also"], tx=None)["report"]
     assert (report["forks"], report["loads_unexplained"], report["bytes_unexplained"]) == (1, 0, 1)
-
-
-def test_system_calls_have_the_numbers_that_the_kernels_headers_give_them():
-    source = Path(__file__).parents[2] / "crates/qemu-plugin/src/calls.rs"
-    table = re.findall(r"^    ([A-Z]\w+) (-?\d+) (-?\d+),$", source.read_text(), re.MULTILINE)
-    assert len(table) > 80
-    names = [re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower() for name, *_ in table]
-    text = "#include <sys/syscall.h>\n" + "".join(f"@ {name} SYS_{name}\n" for name in names)
-    for column, compiler in enumerate(("cc", "aarch64-linux-gnu-gcc")):
-        command = [compiler, "-E", "-P", "-"]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-        found = dict(re.findall(r"^@ (\w+) (\w+)$", done.stdout, re.MULTILINE))
-        for name, (_, *numbers) in zip(names, table, strict=True):
-            number = found[name]
-            assert numbers[column] == (number if number.isdigit() else "-1"), (name, compiler)
 
 
 @pytest.mark.parametrize("mode", THREADS)

@@ -41,7 +41,6 @@ def costs(monkeypatch):
     return found
 
 
-@pytest.mark.usefixtures("real_engine")
 def test_all_combinations_are_there_once_with_as_many_threads_as_a_machine_has():
     show = (
         "from campaigns.corners import catalogue, combinations\n"

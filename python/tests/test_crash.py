@@ -299,7 +299,7 @@ def test_a_campaign_goes_on_where_it_was_interrupted(real, tmp_path):
     seeds = ("adversary", "--design", "osp,silo-literal", "--schedules", "750")
     arguments = (*seeds, "--state", "deep/state.json", "--format", "json")
     # It is saved as soon as there is anything, which is long before its end.
-    script = "from graven.cli import crash, main; crash.SAVE_SECONDS = 0.0; main()"
+    script = "from graven.cli import adversary, main; adversary.SAVE_SECONDS = 0.0; main()"
     with subprocess.Popen(
         [sys.executable, "-c", script, *arguments, "--jobs", "1"],
         cwd=tmp_path,
