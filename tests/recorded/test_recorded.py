@@ -236,7 +236,6 @@ def main(tmp_path, monkeypatch):
 SHEET = {"design": "silo", "machine": None, "set": []}
 
 
-@pytest.mark.engine
 def test_a_check_passes_and_fails_when_a_number_is_another(main, capsys):
     performed = importlib.import_module("..kinds", __name__).perform("cost", SHEET)
     recorded = {"run": "costs/silo/own", "kind": "cost", "spec": SHEET, **performed}
@@ -254,7 +253,6 @@ def test_a_check_passes_and_fails_when_a_number_is_another(main, capsys):
     assert lines[1].endswith("s: 1 differences in 1 runs")
 
 
-@pytest.mark.engine
 def test_a_check_maps_what_it_asks_for_and_what_it_expects(main, tmp_path, capsys):
     performed = importlib.import_module("..kinds", __name__).perform("cost", SHEET)
     text = json.dumps({"run": "costs/silo/own", "kind": "cost", "spec": SHEET, **performed})
