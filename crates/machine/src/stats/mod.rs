@@ -500,7 +500,7 @@ impl Stats {
         ]
     }
 
-    /// All values by name, in the order of [`declarations`] with `core*` and `bank*` written out.
+    /// All values by name, in the order of [`declarations()`] with `core*` and `bank*` written out.
     pub fn record(
         &self,
         frequency_mhz: u32,
