@@ -131,6 +131,7 @@ FEW = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.generate],
+    derandomize=True,
 )
 
 
