@@ -13,7 +13,7 @@ import zlib
 
 import matplotlib as mpl
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
@@ -131,7 +131,6 @@ FEW = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.generate],
-    derandomize=True,
 )
 
 
@@ -155,6 +154,17 @@ def test_names_below_more_bars_than_a_narrow_picture_has_room_for_are_smaller():
     captions=CAPTIONS,
     apart=st.sampled_from([1.0, 30.0, 9e5]),
     theme=st.sampled_from(["light", "dark"]),
+)
+@example(
+    designs=["snhlncmjq", "wnmhgdsch", "co-wajcsolxm", "bhwn-xcd", "l-ntos", "xtpjywanh"],
+    groups=["krst-vnpkpl", "ftgcqbk", "ephq-hhgo", "i", "opgmdcylq"],
+    top=4.2e9,
+    width=Look.in_page_of(380),
+    parts=False,
+    relative=True,
+    captions=["8 threads, pm.buffer_lines = 1,024 B", "8 threads, log.x = 1,024 B"],
+    apart=9e5,
+    theme="light",
 )
 def test_bars_of_any_number_of_designs_and_workloads_can_be_read(
     designs, groups, top, width, parts, relative, captions, apart, theme

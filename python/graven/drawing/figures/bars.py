@@ -194,8 +194,11 @@ class _Drawing:
         ]
         captions = {panel.caption: self._caption(panel) for panel in chart.panels}
         legend = self._legend()
-        row = look.height(88.0, 104.0)
-        row = (row if len(strips) < 4 else 0.7 * row) + self._below(across)
+        # Values of pages stand above the bars, and take half of the height at most.
+        values = self._values_height(across)
+        axes_height = look.height(88.0, 104.0) * (1.0 if len(strips) < 4 else 0.7)
+        axes_height = max(axes_height, 2 * values)
+        row = axes_height + self._below(across)
         row += self._above(across) if self.named else 0
         line = line_height(text_size("axes.titlesize"))
         above = sum(line * (text.count("\n") + 1) for text in captions.values() if text)
@@ -208,7 +211,7 @@ class _Drawing:
         grid = picture.subplots(len(strips), 1, squeeze=False)
         before = None
         for axes, (panel, groups, end) in zip(grid[:, 0], strips, strict=True):
-            self._strip(axes, panel, groups, across, end)
+            self._strip(axes, panel, groups, across, end / (1 - values / axes_height))
             if panel.caption and panel is not before:
                 pad = 4 + (self._above(across) if self.named else 0)
                 axes.set_title(captions[panel.caption], loc="left", pad=pad)
@@ -248,11 +251,8 @@ class _Drawing:
         count = len(self.designs)
         ground = self.look.colours.page
         axes.set_xlim(-_GAP / 2 - 0.5, across * self.span - _GAP / 2 - 0.5)
-        # Values stand above the bars of pages.
-        pitch = self.inner / (across * self.span)
-        size = min(self.tick - 1.0, pitch / _PITCH)
-        room = 1.06 + (self._value_room(pitch, size) if self.look.in_page else 0.0)
-        axes.set_ylim(0, room * end)
+        pitch, size = self._value_size(across)
+        axes.set_ylim(0, 1.06 * end)
         if MEAN in groups:
             left = groups.index(MEAN) * self.span - 0.5 - _GAP / 2
             axes.axvspan(left, left + self.span, color=self.look.colours.band, lw=0, zorder=0)
@@ -349,11 +349,18 @@ class _Drawing:
         """Draws a mark in the place of a bar that is missing."""
         axes.plot([at], [0.04 * end], color=self.look.colours.ink, **_mark(reason))
 
-    def _value_room(self, pitch: float, size: float) -> float:
-        """Returns the room that values take above bars, as a part of the highest bar."""
+    def _value_size(self, across: int) -> tuple[float, float]:
+        """Returns the distance of bars and the size of values above them, in points."""
+        pitch = self.inner / (across * self.span)
+        return pitch, min(self.tick - 1.0, pitch / _PITCH)
+
+    def _values_height(self, across: int) -> float:
+        """Returns the height of the values above bars, in points; 0 where there are none."""
+        if not self.look.in_page:
+            return 0.0
+        pitch, size = self._value_size(across)
         width = size * self.value_width
-        high = size if width < 0.9 * pitch else width
-        return (high + 9) / self.look.height(88.0, 104.0)
+        return (size if width < 0.9 * pitch else width) + 9
 
     def _value(
         self, axes: Axes, at: float, number: Number, pitch: float, size: float, behind: str
