@@ -23,7 +23,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-OPERATIONS = ("create", "append", "synchronise", "replace", "remove")
 PARTS = ("before", "half", "after")
 
 _log = -1

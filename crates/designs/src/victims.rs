@@ -43,6 +43,8 @@ pub(super) enum Parked {
 /// The rules of a design that are about its victim cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VictimRules {
+    /// A line that something waits for is kept until that is over.
+    pub(super) lines_are_kept: bool,
     /// Newer content of a line replaces its older one.
     pub(super) newer_replaces: bool,
     /// A line that finds no entry waits for one.
@@ -141,17 +143,23 @@ impl Victims {
         self.lines.get(&line).or_else(waiting)
     }
 
-    /// Takes in a line that has left the LLC. Returns where it was put; `None`: it goes home, against the rules.
+    /// Takes in a line that has left the LLC, if it waits: for open transactions, or for one with a number above `retired`.
+    /// Returns where it was put; `None`: it goes home, because it waits for nothing or against the rules.
     pub(super) fn take_in<D: Design>(
         &mut self,
         port: &mut Port<'_, D>,
         line: LineAddr,
         victim: Victim,
+        retired: u64,
         rules: VictimRules,
     ) -> Option<Parked>
     where
         D::Event: From<Event>,
     {
+        let waits = victim.open != 0 || victim.newest > retired;
+        if !waits || !rules.lines_are_kept {
+            return None;
+        }
         if victim.open != 0 {
             port.emit(Event::Uncommitted.into());
         }

@@ -18,8 +18,6 @@ from graven.engine.catalogue import catalogue
 INK = "#1f2933"
 SOFT = "#52606d"
 RULE = "#d9dee4"
-BAND = "#f3f5f7"
-PAGE = "#ffffff"
 
 _SAFE = (
     "#7b8794",

@@ -254,16 +254,13 @@ impl AbsorbingDesign for OptRedo {
         let open = self.open_threads();
         let newest =
             if self.rules.parked_for_committed_too() { self.sequence } else { self.retired };
-        let is_waited_for = open != 0 || newest > self.retired;
-        if !is_waited_for || !self.rules.evictions_are_parked() {
-            return WritebackAction::Send(Writeback::FREE);
-        }
         let rules = VictimRules {
+            lines_are_kept: self.rules.evictions_are_parked(),
             newer_replaces: self.rules.newer_victim_replaces(),
             overflow_waits: self.rules.overflow_waits(),
         };
         let victim = Victim { data: *content, open, newest };
-        let Some(parked) = self.victims.take_in(port, line, victim, rules) else {
+        let Some(parked) = self.victims.take_in(port, line, victim, self.retired, rules) else {
             return WritebackAction::Send(Writeback::FREE);
         };
         if parked == Parked::Waits {

@@ -17,8 +17,8 @@
 //! oldest first.
 
 use super::event::{COVER_POINTS, Event};
-use super::log::{Area, Log, LogRules, Record};
-use super::rules::redo::Rules;
+use super::log::{Area, Log, Record};
+use super::rules::redo::{Rules, log_rules};
 use super::write_set::{Found, WriteSet};
 use super::{Forcing, Logging, SOFTWARE, SoftwareLogConfig, format, load_hit};
 
@@ -285,17 +285,6 @@ impl SoftwareDesign for Redo {
             _ => {}
         }
         OpAction::Execute
-    }
-}
-
-/// Those of its rules that are about the log.
-fn log_rules(context: &DesignContext) -> LogRules {
-    let rules = Rules::of(context);
-    LogRules {
-        every_word_has_torn_bit: rules.every_word_has_torn_bit(),
-        torn_bit_turns: rules.torn_bit_turns(),
-        is_cleared: rules.log_is_cleared(),
-        head_is_respected: rules.head_is_respected(),
     }
 }
 

@@ -1,8 +1,30 @@
 //! The rules of both ways of logging, and the mutants that break them.
 
+use graven_machine::design::DesignContext;
+
+use super::log::LogRules;
+
+/// Declares `log_rules`: those of `Rules` that are about the log.
+macro_rules! log_rules {
+    () => {
+        /// Returns the rules in a context that are about the log.
+        pub(in crate::software) fn log_rules(context: &super::DesignContext) -> super::LogRules {
+            let rules = Rules::of(context);
+            super::LogRules {
+                every_word_has_torn_bit: rules.every_word_has_torn_bit(),
+                torn_bit_turns: rules.torn_bit_turns(),
+                is_cleared: rules.log_is_cleared(),
+                head_is_respected: rules.head_is_respected(),
+            }
+        }
+    };
+}
+
 /// Those of `undo-clwb`.
 pub mod undo {
     use crate::rules::rules;
+
+    log_rules!();
 
     rules! {
         /// A store does not wait for its record.
@@ -39,6 +61,8 @@ pub mod undo {
 /// Those of `redo-clwb`.
 pub mod redo {
     use crate::rules::rules;
+
+    log_rules!();
 
     rules! {
         /// Stores in place do not wait for the log.
