@@ -758,7 +758,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def wrong(rows: Sequence[Row]) -> list[str]:
-    """Names the kinds of which inputs failed."""
+    """Names the kinds of input that failed."""
     return [
         f"{row['kind']}: {row['failed']} inputs and {row['commands_failed']} commands failed"
         for row in rows

@@ -27,7 +27,7 @@ class Driver:
         return subprocess.Popen(DRIVER, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
 
     def measure(self, **asked: object) -> dict[str, Any]:
-        """Simulates what is asked, by the names that the driver knows; returns its answer."""
+        """Has the driver simulate a request, given by its keys; returns the answer."""
         to, answers = self._process.stdin, self._process.stdout
         assert to is not None
         assert answers is not None

@@ -38,7 +38,7 @@ from .tables import ROOT, Row, Table, table_of, wrapped
 REASONS = Path(__file__).parent / "survivors.toml"
 
 LIBRARY = ROOT / "litmus"
-"""Programs of which some are for a mutant."""
+"""Folder of litmus programs; a program may name the mutant that it is for."""
 
 SCHEDULES = 1000
 """Schedules of the adversary for each mutant at most."""

@@ -1,4 +1,4 @@
-"""The adversary on every sound design: how many power failures were judged, of which kinds.
+"""The adversary on every sound design: the numbers of power failures judged, by kind.
 
 Schedules are kept in `graven-results/campaigns`, so that an interrupted task continues, too.
 """

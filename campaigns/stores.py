@@ -1,8 +1,8 @@
 """Ways of keeping results, and their times: segments, as the store has them, against others.
 
-It keeps N results of about 8 KB, each of which would survive a power failure before the next is
-kept, in one process and in four at once, on the file system of FOLDER; then finds all of them in a
-new process's place, with and without an index. docs/guides/store.md has the tables that it prints.
+The campaign keeps N results of about 8 KB, each durable before the next one, in one process and in
+four at once, on the file system of FOLDER; then finds all of them in a new process's place, with
+and without an index. docs/guides/store.md has the tables that it prints.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _NO_BREAK = "\0"
 
 @dataclass(frozen=True)
 class Table:
-    """File of rows, of which a campaign replaces those that it has measured again.
+    """File of rows. A campaign replaces the rows that it has measured again.
 
     Attributes:
         name: Name of the file in `campaigns/results`, without its ending.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import pytest
 from campaigns import ALL, OTHERS, checked, faults, mutants, real_programs, runner, soaked
 from campaigns.runner import Campaign, Done, Failed
 from campaigns.tables import ROOT, Table, page_with
-from conftest import ENVIRONMENT
+from conftest import python
 
 
 def campaign(name: str) -> Campaign:
@@ -29,20 +27,13 @@ def test_a_page_shows_what_its_tables_have(name):
 def test_the_page_of_claims_shows_what_its_tables_have():
     """The papers are those of the checkout."""
     show = "from campaigns.explained import CAMPAIGN; print(CAMPAIGN.shown(), end='')"
-    done = subprocess.run(
-        [sys.executable, "-c", show],
-        env={**ENVIRONMENT, "GRAVEN_PAPERS": str(ROOT / "papers")},
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = python("-c", show, cwd=ROOT, GRAVEN_PAPERS=str(ROOT / "papers"))
     assert done.returncode == 0, done.stderr
     assert (ROOT / "docs/results/claims.md").read_text() == done.stdout
 
 
 def test_every_campaign_is_listed_with_what_it_is():
-    done = subprocess.run(
-        [sys.executable, "-m", "campaigns"],
-        env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = python("-m", "campaigns", cwd=ROOT)
     assert done.returncode == 0, done.stderr
     files = {path.stem for path in (ROOT / "campaigns").glob("*.py")}
     listed = {line.split()[0] for line in done.stdout.splitlines() if line.startswith("    ")}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from conftest import ENVIRONMENT
+from conftest import python
 from tests.validation import lru, nvmain, peers, programs
 from tests.validation.champsim import ChampSim
 from tests.validation.dramsim import DRAMsim3
@@ -36,10 +34,7 @@ def test_traces_are_those_that_were_measured(trace):
 
 def check(*arguments):
     """What the comparison finds with the real engine."""
-    command = [sys.executable, "-m", "tests.validation", "check", "--json", *arguments]
-    done = subprocess.run(
-        command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = python("-m", "tests.validation", "check", "--json", *arguments, cwd=ROOT)
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
 

@@ -64,8 +64,8 @@ pub(super) fn split_3(bits: &Bits) -> Planes {
     planes
 }
 
-/// Number of the word, of three, in which bits 0, 1 and 2 of a cell come first; and the number of
-/// its bits that the words before have given it.
+/// Positions of bits 0, 1 and 2 of a cell in the second and third of three words; and the numbers of
+/// these bits in the words before.
 const SECOND: [u32; 3] = [2, 0, 1];
 const THIRD: [u32; 3] = [1, 2, 0];
 const COUNT_1: [u32; 3] = [22, 21, 21];
