@@ -21,20 +21,22 @@ def main(arguments: Sequence[str]) -> int:
     what = "what tests took (GRAVEN_CPU_LOG); its name is that of a tier in the table"
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help=what)
     given = parser.parse_args(arguments)
-    failed = 0
+    exceeding: list[str] = []
     for log in given.logs:
         now = seconds.read(log.read_text(encoding="utf-8").splitlines())
         if given.command == "record":
             seconds.record(log.stem, now)
         else:
-            failed += _check(log.stem, now)
-    if failed:
+            exceeding += _check(log.stem, now)
+    for line in exceeding:
+        print(line)
+    if exceeding:
         print("if that is meant: `python -m tests.budget record` writes the table anew")
-    return 1 if failed else 0
+    return 1 if exceeding else 0
 
 
-def _check(tier: str, now: seconds.Seconds) -> int:
-    """Prints the tests that take longest, and what exceeds the budget; how much does."""
+def _check(tier: str, now: seconds.Seconds) -> list[str]:
+    """Prints the tests that take longest; returns what exceeds the budget."""
     for (file, test), each in sorted(now.items(), key=lambda row: -row[1])[:SHOWN]:
         print(f"{each:8.1f} CPU s  {file}  {test}")
     files = seconds.by_file(now)
@@ -42,11 +44,8 @@ def _check(tier: str, now: seconds.Seconds) -> int:
     allowed = seconds.committed().get(tier)
     if allowed is None:
         print(f"{tier}: the table has no such tier yet")
-        return 0
-    exceeding = seconds.exceeding(files, seconds.by_file(allowed))
-    for line in exceeding:
-        print(f"{tier}: {line}")
-    return len(exceeding)
+        return []
+    return [f"{tier}: {line}" for line in seconds.exceeding(files, seconds.by_file(allowed))]
 
 
 if __name__ == "__main__":
