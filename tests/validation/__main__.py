@@ -21,7 +21,10 @@ from .traces import TRACES, write_nvmain
 
 REFERENCES: tuple[type[MemoryPeer], ...] = (NVMain, DRAMsim3, Ramulator)
 """Simulators of memory."""
-PEERS: Mapping[str, type[Peer]] = {each.name: each for each in (*REFERENCES, ChampSim)}
+PEERS: Mapping[str, type[Peer]] = {
+    **{each.name: each for each in REFERENCES},
+    ChampSim.name: ChampSim,
+}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -146,7 +146,7 @@ class MemoryPeer(Peer):
     The first step of a run is a machine, the last one a trace.
     """
 
-    also = ("drawn",)
+    also: tuple[str, ...] = ("drawn",)
 
     @abstractmethod
     def geometry(self, machine: str) -> Geometry:

@@ -12,6 +12,7 @@ a write queue can occur, which one side may have and the other not.
 
 from __future__ import annotations
 
+import math
 import random
 import zlib
 from collections.abc import Callable, Iterator
@@ -85,7 +86,7 @@ class Places:
 
     def between(self, low: float, high: float) -> int:
         """A number from low to high; small ones are as likely as large ones, by ratio."""
-        return round(low * (high / low) ** self.random.random())
+        return round(low * math.pow(high / low, self.random.random()))
 
     def chance(self, of: float) -> bool:
         """True in so many cases."""
