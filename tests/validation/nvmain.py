@@ -22,6 +22,9 @@ from .traces import TRACES, Geometry, Request, write_nvmain
 Settings = Mapping[str, str | int]
 """Keys of NVMain's configuration; times in its cycles."""
 
+LONGEST = 60
+"""Seconds for which NVMain runs at most."""
+
 ACTIVATE, READ, WRITE = 1, 2, 4
 """Commands, as NVMain numbers them."""
 
@@ -151,7 +154,12 @@ class NVMain(MemoryPeer):
         write_nvmain(requests, geometry, trace)
         config.write_text(configuration(settings, accepted), encoding="ascii")
         arguments = [str(program.resolve()), str(config.resolve()), str(trace.resolve()), "0"]
-        ran = subprocess.run(arguments, capture_output=True, text=True, cwd=folder, check=False)
+        try:
+            ran = subprocess.run(
+                arguments, capture_output=True, text=True, cwd=folder, check=False, timeout=LONGEST
+            )
+        except subprocess.TimeoutExpired as error:
+            raise RuntimeError(f"{program} did not end") from error
         if ran.returncode != 0:
             raise RuntimeError(f"{program} ended with {ran.returncode}: {ran.stderr[-500:]}")
         lines = accepted.read_text().splitlines()
