@@ -10,7 +10,7 @@ use graven_lab::adversary::{DRAW_RANGES, DrawRange};
 use graven_lab::campaign::guarantee_text;
 use graven_lab::explorer::STATES;
 use graven_machine::design::{self, DesignInfo};
-use graven_machine::registry::{Alias, Preset, Registry};
+use graven_machine::registry::{Alias, PARTS, Preset, Registry};
 use graven_machine::stats;
 use graven_machine::workload::WorkloadInfo;
 
@@ -21,6 +21,8 @@ pub struct Catalogue {
     aliases: Vec<OtherName>,
     workloads: Vec<Workload>,
     machines: Vec<Machine>,
+    /// Parts of DRAM that machines extend.
+    parts: Vec<Part>,
     stats: Vec<Statistic>,
     sections: Vec<Section>,
     /// States of any design that a campaign should reach.
@@ -69,6 +71,16 @@ struct Machine {
     file: &'static str,
     values: Vec<MachineValue>,
     comparison: Value,
+}
+
+/// A file that sets some parameters of a machine.
+#[derive(Serialize)]
+struct Part {
+    name: &'static str,
+    title: &'static str,
+    file: &'static str,
+    /// Those that it sets.
+    values: Vec<MachineValue>,
 }
 
 /// A value of a parameter, with the table of a paper that it is from, or why it was assumed.
@@ -141,6 +153,7 @@ impl Catalogue {
             aliases: registry.aliases().iter().map(OtherName::of).collect(),
             workloads: registry.workloads().iter().map(Workload::of).collect(),
             machines: registry.presets().iter().map(|p| Machine::of(registry, p)).collect(),
+            parts: PARTS.iter().map(|part| Part::of(registry, part)).collect(),
             stats,
             sections: defaults.sections().map(Section::of).collect(),
             states: named(STATES),
@@ -214,6 +227,15 @@ impl Machine {
             values: values(&file.config),
             comparison: comparison(&file.comparison),
         }
+    }
+}
+
+impl Part {
+    fn of(registry: &Registry, part: &Preset) -> Self {
+        let config = registry.machine_file(part.text, part.file).expect("parts are tested");
+        let mut values = values(&config);
+        values.retain(|value| value.source.is_some() || value.assumed.is_some());
+        Self { name: part.name, title: part.title, file: part.file, values }
     }
 }
 

@@ -87,7 +87,7 @@ impl MachineFile {
     pub fn read(registry: &Registry, text: &str, file: &str) -> Result<MachineFile, ConfigError> {
         let table = parse_file(text, file)?;
         let config = registry.machine_file(text, file)?;
-        let mut comparison = match registry.extended(&table, file)? {
+        let mut comparison = match registry.extended(&table, file)?.machine {
             Some(base) => MachineFile::named(registry, base.name)?.comparison,
             None => Comparison::default(),
         };

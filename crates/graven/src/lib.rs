@@ -21,7 +21,7 @@ pub use graven_base::{
 };
 pub use graven_designs as designs;
 pub use graven_lab as lab;
-pub use graven_machine::registry::{Alias, Preset, Registry};
+pub use graven_machine::registry::{Alias, PARTS, Preset, Registry};
 pub use graven_machine::{
     caches, clock, controller, cores, cover_points, design, device, machine, media, mutants,
     program, quantities, recovery, registry, request, sim, trace_event, workload,

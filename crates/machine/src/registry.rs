@@ -39,6 +39,33 @@ pub struct Preset {
     pub text: &'static str,
 }
 
+/// The machine and the parts that a file extends, in this order.
+#[derive(Clone, Debug, Default)]
+pub struct Extended {
+    /// The machine.
+    pub machine: Option<&'static Preset>,
+    /// Parts.
+    pub parts: Vec<&'static Preset>,
+}
+
+macro_rules! parts {
+    ($($name:literal, $title:literal;)*) => {
+        /// Parts of DRAM: files that set some parameters of a machine, with their sources. Machines extend them.
+        pub const PARTS: &[Preset] = &[$(Preset {
+            name: $name,
+            title: $title,
+            file: concat!("crates/machine/src/config/parts/", $name, ".toml"),
+            text: include_str!(concat!("config/parts/", $name, ".toml")),
+        },)*];
+    };
+}
+
+parts! {
+    "ddr4-2400", "DDR4-2400: one channel of 64 bits, 16 banks in 4 groups, 17-17-17";
+    "ddr4-3200", "DDR4-3200: one channel of 64 bits, 16 banks in 4 groups, 22-22-22";
+    "ddr5-4800", "DDR5-4800: two channels of 32 bits, 32 banks in 8 groups each, 40-39-39";
+}
+
 /// Makes a section with its defaults.
 pub type MakeSection = fn() -> Box<dyn Section>;
 
@@ -258,39 +285,58 @@ impl Registry {
 
     /// Defaults overlaid with the text of a TOML file; `file` is its name, for messages.
     ///
-    /// A top-level `extends = "NAME"` starts from that machine instead of the defaults.
+    /// A top-level `extends = "NAME"` starts from that machine instead of the defaults, or adds a part ([`PARTS`]);
+    /// `extends = ["NAME", …]` does so with several, a machine first.
     ///
     /// # Errors
     /// Names the file, the key, the value and what is allowed.
     pub fn machine_file(&self, text: &str, file: &str) -> Result<Config, ConfigError> {
         let table = parse_file(text, file)?;
-        let mut config = match self.extended(&table, file)? {
+        let extended = self.extended(&table, file)?;
+        let mut config = match extended.machine {
             None => self.defaults(),
             Some(base) => self.machine(base.name)?,
         };
+        for part in extended.parts {
+            config.overlay(&parse_file(part.text, part.file)?, part.file, &[])?;
+        }
         config.machine = file.into();
         config.overlay(&table, file, &self.other_tables)?;
         Ok(config)
     }
 
-    /// The machine that a file says it extends.
+    /// The machine and the parts that a file says it extends.
     ///
     /// # Errors
-    /// There is no machine of that name.
-    pub fn extended(
-        &self,
-        table: &Table,
-        file: &str,
-    ) -> Result<Option<&'static Preset>, ConfigError> {
-        let Some(base) = table.get("extends") else { return Ok(None) };
-        let known: Vec<&str> = self.presets.iter().map(|p| p.name).collect();
-        let found = base.as_str().and_then(|name| self.find_preset(name).ok());
-        if found.is_none() {
-            let hint = suggestion(base.as_str().unwrap_or_default(), &known);
-            let allowed = format!("the name of a machine; {hint}");
-            return Err(ConfigError::value(file, "extends", base, &allowed));
+    /// There is no machine or part of a name, or a machine that does not come first.
+    pub fn extended(&self, table: &Table, file: &str) -> Result<Extended, ConfigError> {
+        let mut extended = Extended::default();
+        let Some(value) = table.get("extends") else { return Ok(extended) };
+        let names = match value.as_array() {
+            Some(names) => names.as_slice(),
+            None => std::slice::from_ref(value),
+        };
+        for (place, each) in names.iter().enumerate() {
+            let name = each.as_str().unwrap_or_default();
+            if let Some(part) = PARTS.iter().find(|part| part.name == name) {
+                extended.parts.push(part);
+                continue;
+            }
+            let found = self.presets.iter().copied().find(|p| p.name == name);
+            if found.is_none() {
+                let all = self.presets.iter().copied().chain(PARTS);
+                let known: Vec<&str> = all.map(|p| p.name).collect();
+                let hint = suggestion(name, &known);
+                let allowed = format!("the name of a machine or a part, or a list of them; {hint}");
+                return Err(ConfigError::value(file, "extends", each, &allowed));
+            }
+            if place > 0 {
+                let allowed = "a machine as the first name alone, parts behind it";
+                return Err(ConfigError::value(file, "extends", value, allowed));
+            }
+            extended.machine = found;
         }
-        Ok(found)
+        Ok(extended)
     }
 
     /// Defaults overlaid with a configuration as [`Config::to_json`] writes it. `machine` is the machine's name,

@@ -119,6 +119,10 @@ def _machines(console: Console, *, verbose: bool) -> None:
     for machine in catalogue().machines:
         table.add_row(machine.name, Text(machine.title), Text(machine.file))
     console.print(table)
+    table = plain_table(whole("part"), "DRAM that machines extend", "file")
+    for part in catalogue().parts:
+        table.add_row(part.name, Text(part.title), Text(part.file))
+    console.print(table)
     for machine in catalogue().machines:
         said = machine.comparison.lines()
         if said:
@@ -126,7 +130,7 @@ def _machines(console: Console, *, verbose: bool) -> None:
             console.print(Text("\n".join(f"  {line}" for line in said)))
     if not verbose:
         return
-    for machine in catalogue().machines:
+    for machine in (*catalogue().machines, *catalogue().parts):
         console.print(f"{machine.name} ({machine.file})", style="bold")
         value_column = Column("value", justify="right", no_wrap=True)
         values = plain_table(whole("key"), value_column, whole("unit"), "where it is from")

@@ -29,7 +29,7 @@ It may be compressed by gzip, xz or bzip2, whatever its name.
 Examples:
   graven memory requests.nvt
   graven memory requests.nvt --machine lalea --set pm.write_ns=500
-  graven memory requests.trc --dram --set dram.read_ns=30
+  graven memory requests.trc --dram --set dram.channels=2
   graven run --design silo --workload hash --request-trace r.grt && graven memory r.grt
   graven trace convert r.grt --to r.nvt        from binary to NVMain's text, or back
 """

@@ -135,13 +135,12 @@ class MachineValue:
 
 
 @dataclass(frozen=True)
-class MachinePreset:
-    """A machine that ships with Graven; `comparison` is what is compared on it by default."""
+class MachinePart:
+    """A file that sets some parameters of machines, which extend it: a part of DRAM."""
 
     name: str
     title: str
     file: str
-    comparison: Selection
     _said: Sequence[Mapping[str, Any]] = field(repr=False)
 
     @cached_property
@@ -159,6 +158,13 @@ class MachinePreset:
             )
             for item in self._said
         )
+
+
+@dataclass(frozen=True)
+class MachinePreset(MachinePart):
+    """A machine that ships with Graven; `comparison` is what is compared on it by default."""
+
+    comparison: Selection
 
     def value(self, key: str) -> object:
         """The value of a key, as the file writes it; `None` if it says nothing of it.
@@ -283,6 +289,8 @@ class Catalogue:
         (39, 24, 7)
         >>> {alias.name: alias.of for alias in catalogue.aliases}["unsafe-base"]
         ('unsafe-redo', 'unsafe-undo')
+        >>> [part.name for part in catalogue.parts]
+        ['ddr4-2400', 'ddr4-3200', 'ddr5-4800']
         >>> [section.name for section in catalogue.sections][:3]
         ['core', 'l1', 'l2']
         >>> [statistic.name for statistic in catalogue.stats][:2]
@@ -329,10 +337,18 @@ class Catalogue:
                 item["name"],
                 item["title"],
                 item["file"],
-                Selection.parse(item["comparison"]),
                 item["values"],
+                Selection.parse(item["comparison"]),
             )
             for item in self.raw["machines"]
+        )
+
+    @cached_property
+    def parts(self) -> tuple[MachinePart, ...]:
+        """The parts that machines extend."""
+        return tuple(
+            MachinePart(item["name"], item["title"], item["file"], item["values"])
+            for item in self.raw["parts"]
         )
 
     @cached_property

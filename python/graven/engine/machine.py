@@ -85,7 +85,10 @@ class Machine:
             file = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError:
             return {}
-        values = _preset_values(str(file.get("extends", "")))
+        values: dict[str, MachineValue] = {}
+        extends = file.get("extends", [])
+        for name in extends if isinstance(extends, list) else [extends]:
+            values.update(_preset_values(str(name)))
         for section, table in file.items():
             if isinstance(table, dict) and section != COMPARISON:
                 for key, value in table.items():
@@ -95,7 +98,7 @@ class Machine:
 
 
 def _preset_values(name: str) -> dict[str, MachineValue]:
-    for preset in catalogue().machines:
+    for preset in (*catalogue().machines, *catalogue().parts):
         if preset.name == name:
             return {value.key: value for value in preset.values}
     return {}

@@ -54,7 +54,7 @@ impl Parking {
         Parking {
             lines: vec![None; lines as usize],
             used: 0,
-            read: cycles(config.get::<DramConfig>().read_ns, mhz),
+            read: cycles(config.get::<DramConfig>().closed_read_ns(), mhz),
             read_home: cycles(config.get::<PmConfig>().read_ns, mhz),
         }
     }

@@ -143,56 +143,6 @@ fn a_read_outside_the_full_queue_is_not_seen_by_the_scheduler() {
     assert_eq!(max, 2);
 }
 
-#[test]
-fn dram_has_timings_of_its_own_and_does_not_count_as_pm() {
-    let mut b = bench(&[
-        ("dram.row_hit_ns", "14"),
-        ("dram.read_ns", "28"),
-        ("dram.precharge_ns", "13"),
-        ("dram.burst_ns", "3"),
-    ]);
-    let start = b.system.dram_start();
-    b.read(0, start.line(), 1);
-    b.read(100, start.plus(64).line(), 2);
-    // 16 banks of 8 KB rows, interleaved by 4 KB: bank 0 gets every 16th page, two to a row.
-    b.read(200, start.plus(2 * 16 * 4096).line(), 3);
-    b.run();
-    assert_eq!(b.reads(), [(1, 28 + 3), (2, 100 + 14 + 3), (3, 200 + 13 + 28 + 3)]);
-    let c = b.counters();
-    assert_eq!((c.dram_reads, c.controller_read_requests, c.media_reads), (3, 0, 0));
-    assert_eq!((c.row_hits, c.row_closed, c.row_conflicts), (0, 0, 0));
-    assert_eq!(b.stats().read_energy.pj(), 0.0);
-}
-
-#[test]
-fn writes_to_an_open_row_of_dram_follow_each_other_and_closing_it_waits_for_their_recovery() {
-    const ACTIVATION: Cycle = 28 - 14;
-    const COLUMN: Cycle = 3;
-    let completion = |writes: u64, at: Cycle, row: u64| {
-        let mut b = bench(&[
-            ("dram.row_hit_ns", "14"),
-            ("dram.read_ns", "28"),
-            ("dram.precharge_ns", "13"),
-            ("dram.write_ns", "40"),
-            ("dram.burst_ns", "3"),
-        ]);
-        let start = b.system.dram_start();
-        for n in 0..writes {
-            b.write(n, full(start.plus(64 * n).line(), 1), n);
-        }
-        b.read(at, start.plus(row * 2 * 16 * 4096).line(), 9);
-        b.run();
-        b.reads()[0].1 - at
-    };
-    // Two writes take the column twice; the read, which comes when they are done, finds the row open.
-    let written = ACTIVATION + 2 * COLUMN;
-    assert_eq!(completion(2, written, 0), 14 + 3);
-    // Another row waits for the recovery of the last of them, and for nothing once that is over.
-    assert_eq!(completion(2, written, 1), 40 + 13 + 28 + 3);
-    assert_eq!(completion(1, ACTIVATION + COLUMN + 30, 1), 10 + 13 + 28 + 3);
-    assert_eq!(completion(2, 200, 1), 13 + 28 + 3);
-}
-
 // ---- acceptance of writes, and durability ------------------------------------------------------
 
 #[test]
@@ -311,22 +261,6 @@ fn accepted_bytes_are_counted_by_class() {
     assert_eq!((c.written_bytes_data, c.written_bytes_log), (8, 16));
     assert_eq!((c.written_bytes_metadata, c.written_bytes_gc), (24, 32));
     assert_eq!(c.log_bytes_written, c.written_bytes_log + c.written_bytes_metadata);
-}
-
-#[test]
-fn dram_merges_whatever_adr_says_and_does_not_count_as_pm() {
-    for adr in ["true", "false"] {
-        let mut b = bench(&[("controller.adr", adr)]);
-        let line = b.system.dram_start().line();
-        for n in 1..=3 {
-            b.write(0, full(line, n), 0);
-        }
-        b.run();
-        // All three become one write: its row is opened and takes it, a burst of 3.33 ns.
-        assert_eq!(b.counters().dram_writes, 3);
-        assert_eq!((b.counters().write_queue_merges, b.counters().write_queue_max), (0, 0));
-        assert_eq!(b.system.shared.now, 28 - 14 + 4, "adr = {adr}");
-    }
 }
 
 #[test]

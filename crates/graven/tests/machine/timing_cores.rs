@@ -3,6 +3,7 @@
 //! Bug class: a core that overlaps what it must wait for, waits for what it need not, or pays for a
 //! level of the hierarchy twice. All clocks run at 1 GHz, so that a nanosecond is a cycle.
 
+use crate::common::ROUND_DRAM;
 use crate::common::memory::{line_of, quiet};
 use crate::common::script::{compute, cycles_of, load, load_after, run, script, store};
 use graven::config::Config;
@@ -30,11 +31,8 @@ fn config(settings: &[(&str, &str)]) -> Config {
         ("pm.precharge_ns", "20"),
         ("pm.write_ns", "200"),
         ("pm.burst_ns", "4"),
-        ("dram.row_hit_ns", "14"),
-        ("dram.read_ns", "28"),
-        ("dram.burst_ns", "3"),
     ];
-    let settings: Vec<_> = round.iter().chain(settings).copied().collect();
+    let settings: Vec<_> = round.iter().chain(&ROUND_DRAM).chain(settings).copied().collect();
     quiet(&settings)
 }
 

@@ -4,13 +4,13 @@
 //! key, the value and what is allowed.
 
 use crate::common::registry;
-use graven::Preset;
 use graven::comparison::MachineFile;
 use graven::config::validate;
 use graven::config::{
-    Annotation, CellKind, Config, ControllerConfig, CoreConfig, CoreModel, L1Config, L2Config,
-    LlcConfig, PmConfig, Size, Source,
+    Annotation, CellKind, Config, ControllerConfig, CoreConfig, CoreModel, DramConfig, L1Config,
+    L2Config, LlcConfig, PmConfig, Size, Source,
 };
+use graven::{PARTS, Preset};
 use proptest::prelude::*;
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -242,6 +242,47 @@ fn papers() -> impl Iterator<Item = &'static Preset> {
 }
 
 #[test]
+fn a_file_extends_a_machine_and_parts() {
+    let read = |text: &str| registry().machine_file(text, "my.toml");
+    let [silo, ddr5] = ["extends = 'silo'", "extends = ['silo', 'ddr5-4800']"].map(read);
+    let (silo, ddr5) = (silo.unwrap(), ddr5.unwrap());
+    assert_eq!(ddr5.get::<PmConfig>().write_ns, silo.get::<PmConfig>().write_ns);
+    let dram = |config: &Config| {
+        let dram = config.get::<DramConfig>();
+        (dram.clock_mhz, dram.channels, dram.ccd_l_write_clocks)
+    };
+    assert_eq!((dram(&silo), dram(&ddr5)), ((1200.0, 1, 6), (2400.0, 2, 48)));
+    // What the file says itself comes last.
+    let own = read("extends = 'ddr4-3200'\n[dram]\nchannels = 4").unwrap();
+    assert_eq!(dram(&own), (1600.0, 4, 8));
+    let refused = |text: &str| read(text).unwrap_err().to_string();
+    let expected = "my.toml: `extends` = \"ddr4\" is not allowed; it must be the name of a machine or a part, or a list of them; ";
+    assert!(refused("extends = ['silo', 'ddr4']").starts_with(expected));
+    assert!(refused("extends = 4").contains("it must be the name of a machine or a part"));
+    let expected = "it must be a machine as the first name alone, parts behind it";
+    assert!(refused("extends = ['ddr4-2400', 'silo']").ends_with(expected));
+}
+
+#[test]
+fn parts_are_valid_and_have_a_source_for_each_value() {
+    for part in PARTS {
+        let table: Table = part.text.parse().unwrap();
+        assert_eq!(table["title"].as_str(), Some(part.title), "{}", part.file);
+        let config = registry().machine_file(part.text, part.file).unwrap();
+        validate(&config).unwrap_or_else(|e| panic!("{e}"));
+        let own = ["capacity_bytes", "read_queue_entries", "write_queue_entries"];
+        let keys = machine_keys()
+            .into_iter()
+            .filter(|key| key.strip_prefix("dram.").is_some_and(|key| !own.contains(&key)));
+        for key in keys {
+            let source = config.source(&key);
+            let is_said = matches!(source, Some(Source::Paper(_) | Source::Assumed(_)));
+            assert!(is_said, "{}: {key}: {source:?}", part.file);
+        }
+    }
+}
+
+#[test]
 fn the_laboratorys_machine_is_silos_made_cramped() {
     let [silo, cramped] = ["silo", "cramped"].map(|name| registry().machine(name).unwrap());
     validate(&cramped).unwrap_or_else(|e| panic!("{e}"));
@@ -280,7 +321,7 @@ fn presets_speak_of_the_machine_and_of_what_the_paper_runs_on_it() {
         let sections: Vec<&str> = table
             .keys()
             .map(String::as_str)
-            .filter(|k| !["title", "comparison", "workload"].contains(k))
+            .filter(|k| !["title", "extends", "comparison", "workload"].contains(k))
             .filter(|k| !designs(preset.name).contains(k))
             .collect();
         let cells = table["pm"]["cells"]["value"].as_str();

@@ -553,7 +553,7 @@ fn volatile_memory_is_dram_under_every_design() {
         let counter = |name: &str| record["stats"][name].as_u64().unwrap();
         assert!(counter("dram_reads") >= 300, "{}: {}", design.name, counter("dram_reads"));
         let slow: serde_json::Value =
-            serde_json::from_str(&replay(&[("dram.read_ns", "1000")])).unwrap();
+            serde_json::from_str(&replay(&[("dram.cl_clocks", "500")])).unwrap();
         let cycles = |of: &serde_json::Value| of["stats"]["cycles"].as_u64().unwrap();
         assert!(cycles(&slow) > cycles(&record) + 100_000, "{}: DRAM takes time", design.name);
     }

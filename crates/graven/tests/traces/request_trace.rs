@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use crate::common::ROUND_DRAM;
 use crate::common::memory::{line_of, quiet};
 use crate::common::{CELLS, simulation, tiny_config};
 use graven::config::Config;
@@ -406,20 +407,15 @@ fn writes_without_data_change_half_the_bits_and_always_the_same_ones() {
 
 #[test]
 fn a_trace_may_be_of_the_dram_and_has_its_times() {
-    let settings = [
-        ("core.frequency_mhz", "1000"),
-        ("dram.row_hit_ns", "14"),
-        ("dram.read_ns", "28"),
-        ("dram.burst_ns", "3"),
-        ("dram.capacity_bytes", "1 MB"),
-    ];
-    let config = quiet(&settings);
+    let settings = [("core.frequency_mhz", "1000"), ("dram.capacity_bytes", "1 MB")];
+    let config = quiet(&[&settings[..], &ROUND_DRAM].concat());
     let of_dram = |text: &str| Replay::of_dram(&config).run(&mut Reader::new(text.as_bytes()));
     let record = of_dram("0x0 READ 0\n0x40 READ 100\n0x80 WRITE 200\n").unwrap();
     let (c, latency) = (&record.stats.counters, &record.stats.read_latency);
     assert_eq!((c.dram_reads, c.dram_writes, c.controller_read_requests), (2, 1, 0));
     assert_eq!((latency.count(), latency.max()), (2, 28 + 3));
     assert_eq!((c.reads_served, c.read_latency_cycles_sum), (2, 28 + 3 + 14 + 3));
+    assert_eq!((c.dram_row_hits, c.dram_row_closed, c.dram_row_conflicts), (2, 1, 0));
     let error = of_dram("0x100000 READ 0\n").unwrap_err().to_string();
     let expected = "line 1: address 0x100000 lies beyond the DRAM, whose addresses end at 0x100000; a larger \
         dram.capacity_bytes would do";

@@ -310,28 +310,74 @@ section! {
 }
 
 section! {
-    /// The volatile DRAM tier, with a controller of its own. Addresses follow the PM's.
+    /// The volatile DRAM tier, with controllers of its own. Addresses follow the PM's. Times are those of a part, in clocks,
+    /// by JEDEC's names (JESD79-4, JESD79-5); the parts `ddr4-2400`, `ddr4-3200` and `ddr5-4800` have them, which machines extend.
     pub struct DramConfig("dram") {
         /// Capacity.
         capacity_bytes: Size = Size::gb(4), Size::mb(1)..=Size::gb(1024), "B";
-        /// Banks.
+        /// Channels; of DDR5, half-width ones, of which a module has two. Units of interleaving (`controller.interleave`) go round them.
+        channels: u32 = 1, 1..=16, "channels";
+        /// Ranks per channel.
+        ranks: u32 = 1, 1..=8, "ranks";
+        /// Groups of banks per rank.
+        bank_groups: u32 = 4, 1..=16, "groups";
+        /// Banks per rank, in all groups; neighbours are in different ones.
         banks: u32 = 16, 1..=64, "banks";
-        /// Bytes that one row buffer holds.
+        /// Bytes that the row buffers of a bank hold, all devices of a rank together.
         row_bytes: Size = Size::kb(8), Size(256)..=Size::kb(64), "B";
-        /// Reading a line that is in the row buffer (CAS).
-        row_hit_ns: f64 = 14.0, 0.1..=1000.0, "ns";
-        /// Reading a line when the row buffer is closed (activate and CAS).
-        read_ns: f64 = 28.0, 0.1..=1000.0, "ns";
-        /// Closing an open row before another can be read.
-        precharge_ns: f64 = 14.0, 0.0..=1000.0, "ns";
-        /// Write recovery: for so long after a write its row is not closed.
-        write_ns: f64 = 15.0, 0.1..=1000.0, "ns";
-        /// Occupancy of the data bus by one 64 B line.
-        burst_ns: f64 = 3.33, 0.1..=1000.0, "ns";
-        /// Reads that the controller holds.
+        /// Clock of commands: half the rate of transfers.
+        clock_mhz: f64 = 1200.0, 1.0..=10_000.0, "MHz";
+        /// Occupancy of the data bus by one 64 B line: half the burst length.
+        burst_clocks: u32 = 4, 1..=64, "clocks";
+        /// tCL: from a read to its first data.
+        cl_clocks: u32 = 17, 1..=500, "clocks";
+        /// tCWL: from a write to its first data.
+        cwl_clocks: u32 = 12, 1..=500, "clocks";
+        /// tRCD: from opening a row to an access.
+        rcd_clocks: u32 = 17, 1..=500, "clocks";
+        /// tRP: from closing a row to opening another.
+        rp_clocks: u32 = 17, 1..=500, "clocks";
+        /// tRAS: a row stays open for so long at least.
+        ras_clocks: u32 = 39, 1..=1000, "clocks";
+        /// tCCD_S: between accesses in different groups of banks.
+        ccd_s_clocks: u32 = 4, 1..=500, "clocks";
+        /// tCCD_L: between accesses in one group.
+        ccd_l_clocks: u32 = 6, 1..=500, "clocks";
+        /// tCCD_L_WR: between writes in one group; DDR4 has no such distance beside tCCD_L.
+        ccd_l_write_clocks: u32 = 6, 1..=500, "clocks";
+        /// tRRD_S: between openings of rows in different groups of banks.
+        rrd_s_clocks: u32 = 4, 1..=500, "clocks";
+        /// tRRD_L: between openings in one group.
+        rrd_l_clocks: u32 = 6, 1..=500, "clocks";
+        /// tFAW: a rank opens four rows at most within it.
+        faw_clocks: u32 = 26, 1..=1000, "clocks";
+        /// tRTP: from a read to closing its row.
+        rtp_clocks: u32 = 9, 1..=500, "clocks";
+        /// tWR: from the last data of a write to closing its row.
+        wr_clocks: u32 = 18, 1..=500, "clocks";
+        /// tWTR_S: from the last data of a write to a read in another group of banks.
+        wtr_s_clocks: u32 = 3, 0..=500, "clocks";
+        /// tWTR_L: from the last data of a write to a read in its group.
+        wtr_l_clocks: u32 = 9, 0..=500, "clocks";
+        /// Clocks in which the data bus is turned from a read to a write.
+        turn_clocks: u32 = 2, 0..=100, "clocks";
+        /// tRTRS: clocks between the data of two ranks on the bus.
+        rtrs_clocks: u32 = 2, 0..=100, "clocks";
+        /// tRFC: duration of a refresh of a rank.
+        rfc_clocks: u32 = 420, 1..=10_000, "clocks";
+        /// tREFI: from one refresh of a rank to the next.
+        refi_clocks: u32 = 9360, 100..=1_000_000_000, "clocks";
+        /// Reads that the controller of a channel holds.
         read_queue_entries: u32 = 64, 1..=1024, "requests";
-        /// Writes that the controller holds.
+        /// Writes that the controller of a channel holds.
         write_queue_entries: u32 = 64, 1..=1024, "requests";
+    }
+}
+
+impl DramConfig {
+    /// From opening a row to the first data of a read, in ns.
+    pub fn closed_read_ns(&self) -> f64 {
+        f64::from(self.rcd_clocks + self.cl_clocks) * 1000.0 / self.clock_mhz
     }
 }
 

@@ -152,10 +152,34 @@ impl Checks<'_> {
 
     fn check_dram(&self) -> Result<(), ConfigError> {
         let dram = self.0.get::<DramConfig>();
-        self.check_power_of_two("dram.banks", u64::from(dram.banks))?;
+        for (key, n) in [
+            ("dram.channels", dram.channels),
+            ("dram.ranks", dram.ranks),
+            ("dram.bank_groups", dram.bank_groups),
+            ("dram.banks", dram.banks),
+        ] {
+            self.check_power_of_two(key, u64::from(n))?;
+        }
         self.check_power_of_two("dram.row_bytes", dram.row_bytes.0)?;
         self.check_pages("dram.capacity_bytes", dram.capacity_bytes)?;
-        self.check_row_hit("dram", dram.row_hit_ns, dram.read_ns)
+        if dram.bank_groups > dram.banks {
+            let why = format!(
+                "dram.bank_groups = {} must not exceed dram.banks = {}, the banks of all groups of a rank",
+                dram.bank_groups, dram.banks
+            );
+            return Err(self.0.inconsistent(&["dram.bank_groups", "dram.banks"], why));
+        }
+        // A row opens, closes and is refreshed, and time is left for requests.
+        let refresh = dram.rfc_clocks + dram.ras_clocks + dram.rp_clocks;
+        if dram.refi_clocks <= 2 * refresh {
+            let why = format!(
+                "dram.refi_clocks = {} must be more than twice dram.rfc_clocks + dram.ras_clocks + dram.rp_clocks = {refresh}, or refreshes leave no time for requests",
+                dram.refi_clocks
+            );
+            let keys = ["dram.refi_clocks", "dram.rfc_clocks", "dram.ras_clocks", "dram.rp_clocks"];
+            return Err(self.0.inconsistent(&keys, why));
+        }
+        Ok(())
     }
 
     /// Addresses are taken apart by bits, so that what they count must be a power of two.

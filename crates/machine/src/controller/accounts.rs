@@ -1,4 +1,4 @@
-//! Counters of a channel's requests. Of DRAM, requests alone are counted.
+//! Counters of the requests of a channel of PM.
 
 use graven_base::time::Cycle;
 
@@ -8,77 +8,56 @@ use crate::stats::{Stats, Work};
 /// The books of one channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Accounts {
-    /// PM, or DRAM.
-    persistent: bool,
     /// Number of the channel's first bank among those of all PM channels.
     first_bank: usize,
 }
 
 impl Accounts {
-    /// Makes the accounts of a channel of PM, or of DRAM.
-    pub fn new(persistent: bool, first_bank: usize) -> Accounts {
-        Accounts { persistent, first_bank }
+    /// Makes the accounts of a channel with this first bank.
+    pub fn new(first_bank: usize) -> Accounts {
+        Accounts { first_bank }
     }
 
     /// A read has arrived.
     pub fn read_arrives(self, stats: &mut Stats) {
-        if self.persistent {
-            stats.counters.controller_read_requests += 1;
-        } else {
-            stats.counters.dram_reads += 1;
-        }
+        stats.counters.controller_read_requests += 1;
     }
 
     /// A read is answered from the queues.
     pub fn read_forwarded(self, stats: &mut Stats) {
-        stats.counters.controller_reads_forwarded += u64::from(self.persistent);
+        stats.counters.controller_reads_forwarded += 1;
     }
 
     /// Counts `queued` queued reads.
     pub fn reads_queued(self, queued: usize, stats: &mut Stats) {
-        if self.persistent {
-            let max = &mut stats.counters.read_queue_max;
-            *max = (*max).max(queued as u64);
-        }
+        let max = &mut stats.counters.read_queue_max;
+        *max = (*max).max(queued as u64);
     }
 
     /// A read has its data.
     pub fn read_served(self, read: &Read, now: Cycle, stats: &mut Stats) {
-        if self.persistent {
-            let latency = now - read.arrived;
-            stats.counters.reads_served += 1;
-            stats.counters.read_latency_cycles_sum += latency;
-            stats.read_latency.record(latency);
-        }
+        let latency = now - read.arrived;
+        stats.counters.reads_served += 1;
+        stats.counters.read_latency_cycles_sum += latency;
+        stats.read_latency.record(latency);
     }
 
     /// A write waits outside the queue: held back for other writes, or for a place.
     pub fn write_waits(self, held: bool, stats: &mut Stats) {
-        if self.persistent {
-            let c = &mut stats.counters;
-            *(if held { &mut c.write_order_held } else { &mut c.write_queue_full }) += 1;
-        }
+        let c = &mut stats.counters;
+        *(if held { &mut c.write_order_held } else { &mut c.write_queue_full }) += 1;
     }
 
     /// A write has waited outside the queue, and is accepted.
     pub fn write_has_waited(self, held: bool, cycles: Cycle, stats: &mut Stats) {
-        if self.persistent {
-            let c = &mut stats.counters;
-            *(if held {
-                &mut c.write_order_held_cycles
-            } else {
-                &mut c.write_queue_full_cycles
-            }) += cycles;
-        }
+        let c = &mut stats.counters;
+        *(if held { &mut c.write_order_held_cycles } else { &mut c.write_queue_full_cycles }) +=
+            cycles;
     }
 
     /// A write is accepted.
     pub fn write_accepted(self, write: &Write, stats: &mut Stats) {
         let c = &mut stats.counters;
-        if !self.persistent {
-            c.dram_writes += 1;
-            return;
-        }
         c.controller_write_requests += 1;
         let bytes = u64::from(write.mask.count_ones()) * 8;
         match write.class {
@@ -105,33 +84,29 @@ impl Accounts {
 
     /// An accepted write was laid over one that is queued.
     pub fn write_merged(self, stats: &mut Stats) {
-        stats.counters.write_queue_merges += u64::from(self.persistent);
+        stats.counters.write_queue_merges += 1;
     }
 
     /// A write has left the queue.
     pub fn write_served(self, stats: &mut Stats) {
-        stats.counters.writes_served += u64::from(self.persistent);
+        stats.counters.writes_served += 1;
     }
 
     /// Counts `queued` queued writes.
     pub fn writes_queued(self, queued: usize, stats: &mut Stats) {
-        if self.persistent {
-            let max = &mut stats.counters.write_queue_max;
-            *max = (*max).max(queued as u64);
-        }
+        let max = &mut stats.counters.write_queue_max;
+        *max = (*max).max(queued as u64);
     }
 
     /// Counts `times` begins of draining of the write queue.
     pub fn drains(self, times: u64, stats: &mut Stats) {
-        if self.persistent {
-            stats.counters.write_drains += times;
-        }
+        stats.counters.write_drains += times;
     }
 
     /// The device works; its bank is one of the channel's.
     #[inline]
     pub fn works(self, stats: &mut Stats, work: impl FnOnce() -> Work) {
-        if self.persistent && stats.timeline.is_some() {
+        if stats.timeline.is_some() {
             self.works_now(stats, work());
         }
     }
@@ -149,8 +124,6 @@ impl Accounts {
 
     /// Sets the number of requests of a bank, queued or being worked on.
     pub fn bank_load(self, bank: u32, load: u32, now: Cycle, stats: &mut Stats) {
-        if self.persistent {
-            stats.bank_loads.set(self.first_bank + bank as usize, load, now);
-        }
+        stats.bank_loads.set(self.first_bank + bank as usize, load, now);
     }
 }

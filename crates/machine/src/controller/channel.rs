@@ -1,4 +1,4 @@
-//! One memory channel: requests arrive, are scheduled, keep banks busy, and finish.
+//! One channel of PM: requests arrive, are scheduled, keep banks busy, and finish.
 //!
 //! One request is issued per burst time, which is how the data bus limits throughput. Which one is the
 //! scheduler's business; when a write is durable that of [`durability`](super::durability).
@@ -13,7 +13,7 @@ use super::read_queue::{QueuedRead, ReadQueue, serves};
 use super::scheduler::{Choice, Drain, Scheduler, View};
 use super::shared::{Notice, Shared};
 use super::waiting_writes::{Arrival, WaitingWrite};
-use super::write_queue::WriteQueue;
+use super::write_queue::{Arrived, WriteQueue};
 use crate::clock::Event;
 use crate::config::{DataBusHeld, SchedulerKind};
 use crate::device::{BankSpec, Banks, Block, LINES_PER_MEDIA_LINE, PmBuffer};
@@ -27,8 +27,6 @@ use crate::stats::{Work, WorkKind};
 pub struct ChannelSpec {
     /// Number, for events.
     pub number: u32,
-    /// PM, or volatile DRAM.
-    pub persistent: bool,
     /// Banks.
     pub banks: BankSpec,
     /// True if a write occupies the data bus only for the words that it writes.
@@ -70,6 +68,8 @@ pub struct Channel {
     in_service: slab::Slab<QueuedRead>,
     bus: DataBus,
     next_wake: Cycle,
+    /// Requests that have arrived.
+    arrivals: u64,
     banks: Banks,
     /// Programming effort of the unbuffered writes under way, by their slots.
     efforts: Vec<Option<Effort>>,
@@ -83,7 +83,7 @@ impl Channel {
         let buffer = (spec.buffer_lines > 0)
             .then(|| PmBuffer::new(spec.buffer_lines, spec.buffer_spill_percent, banks));
         Self {
-            accounts: Accounts::new(spec.persistent, spec.number as usize * banks),
+            accounts: Accounts::new(spec.number as usize * banks),
             reads: ReadQueue::new(spec.read_queue, banks),
             writes: WriteQueue::new(spec.write_queue, banks, buffer.is_some()),
             scheduler: Scheduler::new(spec.scheduler, Drain::new(spec.drain_high, spec.drain_low)),
@@ -91,6 +91,7 @@ impl Channel {
             in_service: slab::Slab::new(),
             bus: DataBus::new(spec.data_bus),
             next_wake: NEVER,
+            arrivals: 0,
             banks: Banks::new(spec.banks),
             efforts: vec![None; spec.write_queue],
             buffer,
@@ -223,12 +224,18 @@ impl Channel {
         queued.chain(self.writes.waiting().iter().map(|w| &w.write))
     }
 
+    fn next_arrival(&mut self) -> u64 {
+        self.arrivals += 1;
+        self.arrivals
+    }
+
     // ---- reads arrive --------------------------------------------------------------------------
 
     /// A read arrives.
     pub fn read(&mut self, read: Read, shared: &mut Shared) {
         let place = self.spec.mapping.place(read.line);
-        let mut queued = QueuedRead { read, place, forwarded: false };
+        let number = self.next_arrival();
+        let mut queued = QueuedRead { read, place, forwarded: false, number };
         self.accounts.read_arrives(&mut shared.stats);
         if self.writes.words_of(read.line) == WordMask::MAX {
             self.accounts.read_forwarded(&mut shared.stats);
@@ -275,13 +282,14 @@ impl Channel {
     /// A write arrives.
     pub fn write(&mut self, write: &Write, shared: &mut Shared) {
         let place = self.spec.mapping.place(write.line);
+        let number = self.next_arrival();
         if self.may_accept(write, shared) && !self.writes.waiting().has(write.line) {
-            self.accept(write, shared.now, &place, shared);
+            self.accept(write, Arrived { at: shared.now, number }, &place, shared);
         } else {
             let held = self.has_place_for(write.line, shared);
             self.accounts.write_waits(held, &mut shared.stats);
             let write = Write { arrived: shared.now, ..*write };
-            self.writes.waiting_mut().push(WaitingWrite { write, place, held });
+            self.writes.waiting_mut().push(WaitingWrite { write, place, number, held });
         }
     }
 
@@ -299,7 +307,7 @@ impl Channel {
     /// An accepted write of the same line that has not been given to a bank. (In PM without ADR each
     /// write keeps its own place, since each becomes durable by itself.)
     fn mergeable(&self, line: LineAddr, shared: &Shared) -> Option<u32> {
-        if self.spec.persistent && !shared.durability.adr {
+        if !shared.durability.adr {
             return None;
         }
         self.writes.newest_unissued(line)
@@ -340,10 +348,10 @@ impl Channel {
                 break;
             }
             from = next + 1;
-            let WaitingWrite { write, place, held } = self.writes.waiting_mut().take(next);
+            let WaitingWrite { write, place, number, held } = self.writes.waiting_mut().take(next);
             let waited = shared.now - write.arrived;
             self.accounts.write_has_waited(held, waited, &mut shared.stats);
-            self.accept(&write, write.arrived, &place, shared);
+            self.accept(&write, Arrived { at: write.arrived, number }, &place, shared);
         }
     }
 
@@ -355,13 +363,13 @@ impl Channel {
             || between.all(|queued| self.has_place_for(queued.write.line, shared))
     }
 
-    /// A write is accepted that arrived at its controller then.
-    fn accept(&mut self, write: &Write, arrived: Cycle, place: &Place, shared: &mut Shared) {
+    /// A write is accepted.
+    fn accept(&mut self, write: &Write, arrived: Arrived, place: &Place, shared: &mut Shared) {
         assert!(
             shared.durability.order.reached(write.after),
             "a write is accepted after the ordered writes that it waits for"
         );
-        assert!(arrived <= shared.now, "a write is accepted after its arrival");
+        assert!(arrived.at <= shared.now, "a write is accepted after its arrival");
         self.accounts.write_accepted(write, &mut shared.stats);
         match self.mergeable(write.line, shared) {
             Some(slot) => {
@@ -370,13 +378,13 @@ impl Channel {
             }
             None => {
                 let buffered = self.buffer.as_ref().is_some_and(|b| b.holds(write.line));
-                self.writes.push(write, (arrived, shared.now), place, buffered);
+                self.writes.push(write, arrived, shared.now, place, buffered);
                 self.load_changes(place.bank, 1, shared);
                 self.accounts.writes_queued(self.writes.len(), &mut shared.stats);
             }
         }
-        if self.spec.persistent && shared.durability.adr {
-            shared.durable(write, arrived);
+        if shared.durability.adr {
+            shared.durable(write, arrived.at);
         }
         self.wake_at(shared.now, shared);
     }
@@ -493,11 +501,7 @@ impl Channel {
             shared.stats.counters.pm_buffer_read_hits += 1;
             shared.now + self.bus.issue_to_buffer(shared.now, burst) + timing.buffer
         } else {
-            let data_at = if self.spec.persistent {
-                self.banks.read(queued.place, shared.now, &mut shared.media())
-            } else {
-                self.banks.read_volatile(queued.place, shared.now)
-            };
+            let data_at = self.banks.read(queued.place, shared.now, &mut shared.media());
             let wait = self.bus.issue(shared.now, data_at - row_hit, burst);
             self.banks.wait(queued.place.bank, wait);
             data_at + wait
@@ -542,22 +546,13 @@ impl Channel {
         let burst = self.burst_of_write(slot);
         self.writes.issue(slot);
         let place = self.place_of(self.writes.lists().get(slot));
-        let (open_at, done) = if self.spec.persistent {
-            let block = Block::of(self.writes.get(slot));
-            let now = shared.now;
-            let begun = self.banks.begin_write(place, now, &block, false, &mut shared.media());
-            self.efforts[slot as usize] = begun.effort;
-            (begun.row_open_at, begun.done)
-        } else {
-            let done = self.banks.write_volatile(place, shared.now);
-            (done - self.spec.banks.timing.column, done)
-        };
-        let wait = self.bus.issue(shared.now, open_at, burst);
-        if self.spec.persistent {
-            self.banks.wait(place.bank, wait);
-        } else {
-            self.banks.wait_to_write_volatile(place.bank, wait);
-        }
+        let block = Block::of(self.writes.get(slot));
+        let now = shared.now;
+        let begun = self.banks.begin_write(place, now, &block, false, &mut shared.media());
+        self.efforts[slot as usize] = begun.effort;
+        let wait = self.bus.issue(now, begun.row_open_at, burst);
+        self.banks.wait(place.bank, wait);
+        let done = begun.done;
         let (from, writes) = (shared.now, &self.writes);
         self.accounts.works(&mut shared.stats, || {
             Work::of_write(writes.get(slot), Some(place.bank), from..done + wait)
@@ -569,13 +564,11 @@ impl Channel {
     pub fn write_done(&mut self, slot: u32, shared: &mut Shared) {
         assert!(self.writes.lists().is_issued(slot), "only an issued write is finished");
         let place = self.remove_write(slot, shared);
-        if self.spec.persistent {
-            let write = self.writes.get(slot);
-            let effort = self.efforts[slot as usize].take();
-            self.banks.finish_write(place.bank, &Block::of(write), effort, &mut shared.media());
-            if !shared.durability.adr {
-                shared.durable(write, write.arrived);
-            }
+        let write = self.writes.get(slot);
+        let effort = self.efforts[slot as usize].take();
+        self.banks.finish_write(place.bank, &Block::of(write), effort, &mut shared.media());
+        if !shared.durability.adr {
+            shared.durable(write, write.arrived);
         }
         self.refill(shared);
         self.wake_at(shared.now, shared);

@@ -5,13 +5,12 @@ use rand_pcg::Pcg64;
 
 use super::adversary::Adversary;
 use super::channel::{Channel, ChannelSpec};
+use super::dram::{DramChannel, DramSpec, DramTiming};
 use super::durability::Durability;
 use super::in_transit::{InTransit, WritesInTransit};
 use super::shared::{Notice, Shared};
 use crate::clock::{Event, EventQueue};
-use crate::config::{
-    ControllerConfig, CoreConfig, DramConfig, PmConfig, RowWrites, SchedulerKind, TlcConfig,
-};
+use crate::config::{ControllerConfig, CoreConfig, DramConfig, PmConfig, TlcConfig};
 use crate::device::{BankSpec, EnergyModel, Timing};
 use crate::media::{PmCells, overlay};
 use crate::request::{Mapping, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteOrder};
@@ -44,9 +43,12 @@ pub type Recorder = Box<dyn FnMut(&RequestRecord) + Send>;
 pub struct MemorySystem {
     /// Clock, events, statistics, PM cells.
     pub shared: Shared,
+    /// Those of PM.
     channels: Vec<Channel>,
+    /// Those of DRAM, whose numbers follow.
+    dram: Vec<DramChannel>,
+    dram_unit_bytes: u64,
     mapping: Mapping,
-    pm_channels: usize,
     pm_end: Addr,
     dram_bytes: u64,
     /// Requests between a sender and their controller.
@@ -59,7 +61,8 @@ impl MemorySystem {
     /// The memory of a configuration, with all PM cells zero.
     pub fn new(config: &Config) -> Self {
         let (core, controller) = (config.get::<CoreConfig>(), config.get::<ControllerConfig>());
-        let (pm, dram) = (config.get::<PmConfig>(), config.get::<DramConfig>());
+        let pm = config.get::<PmConfig>();
+        let dram_bytes = config.get::<DramConfig>().capacity_bytes.0;
         let mapping = Mapping::of(config);
         let watermark = |queue: u32, percent: u32| queue as usize * percent as usize / 100;
         let energy = EnergyModel::new(pm);
@@ -67,11 +70,10 @@ impl MemorySystem {
             0.0 => NEVER,
             limit => cycles(limit, core.frequency_mhz),
         };
-        let mut channels: Vec<Channel> = (0..controller.channels)
+        let channels: Vec<Channel> = (0..controller.channels)
             .map(|number| {
                 Channel::new(ChannelSpec {
                     number,
-                    persistent: true,
                     banks: BankSpec {
                         banks: mapping.banks as usize,
                         timing: Timing::pm(pm, core),
@@ -100,34 +102,7 @@ impl MemorySystem {
                 })
             })
             .collect();
-        channels.push(Channel::new(ChannelSpec {
-            number: controller.channels,
-            persistent: false,
-            banks: BankSpec {
-                banks: dram.banks as usize,
-                timing: Timing::dram(dram, core),
-                energy,
-                row_writes: RowWrites::Program,
-                buffered: false,
-            },
-            short_bursts: false,
-            mapping: Mapping {
-                unit_bytes: Mapping::unit(controller, false),
-                channels: 1,
-                banks: dram.banks.into(),
-                row_bytes: dram.row_bytes.0,
-            },
-            read_queue: dram.read_queue_entries as usize,
-            write_queue: dram.write_queue_entries as usize,
-            scheduler: SchedulerKind::ReadsFirst,
-            row_hit_limit: controller.row_hit_limit,
-            age_limit,
-            drain_high: watermark(dram.write_queue_entries, controller.drain_high_percent),
-            drain_low: watermark(dram.write_queue_entries, controller.drain_low_percent),
-            data_bus: controller.data_bus,
-            buffer_lines: 0,
-            buffer_spill_percent: 100,
-        }));
+        let dram = dram_specs(config, controller.channels, age_limit);
         let banks = (mapping.channels * mapping.banks) as usize;
         let stats = Stats {
             bank_loads: BankLoads::new(banks),
@@ -147,10 +122,11 @@ impl MemorySystem {
                 adversary: None,
             },
             channels,
+            dram_bytes,
+            dram: dram.into_iter().map(DramChannel::new).collect(),
+            dram_unit_bytes: Mapping::unit(controller, false),
             mapping,
-            pm_channels: controller.channels as usize,
             pm_end: Addr(pm.capacity_bytes.0),
-            dram_bytes: dram.capacity_bytes.0,
             reads_in_transit: slab::Slab::new(),
             writes_in_transit: WritesInTransit::default(),
             recorder: None,
@@ -183,18 +159,41 @@ impl MemorySystem {
         self.pm_end
     }
 
+    /// The channel of a PM line.
     #[inline]
     fn channel_of(&self, line: LineAddr) -> usize {
         match self.mapping.channels {
-            _ if !self.is_pm(line.addr()) => self.pm_channels,
             1 => 0,
             channels => (line.addr().0 / self.mapping.unit_bytes % channels) as usize,
         }
     }
 
+    /// The channel of a DRAM line, by its place in the list.
+    #[inline]
+    fn dram_channel_of(&self, line: LineAddr) -> usize {
+        let bytes = line.addr().0 - self.pm_end.0;
+        (bytes / self.dram_unit_bytes % self.dram.len() as u64) as usize
+    }
+
     /// Place of a PM line.
     pub fn place(&self, line: LineAddr) -> Place {
         self.mapping.place(line)
+    }
+
+    /// Returns true if a read of a line of PM or DRAM would find a place in its queue.
+    pub fn has_room_for_read(&self, line: LineAddr) -> bool {
+        match self.is_pm(line.addr()) {
+            true => self.channel(line).has_room_for_read(),
+            false => self.dram[self.dram_channel_of(line)].has_room_for_read(),
+        }
+    }
+
+    /// The same of a write.
+    pub fn has_room_for_write(&self, line: LineAddr) -> bool {
+        match self.is_pm(line.addr()) {
+            true => self.channel(line).has_room_for_write(),
+            false => self.dram[self.dram_channel_of(line)].has_room_for_write(),
+        }
     }
 
     /// Channel of a PM line.
@@ -234,8 +233,13 @@ impl MemorySystem {
             let data = self.content(read.line);
             self.record(false, read.line, data, data);
         }
-        let channel = self.channel_of(read.line);
-        self.channels[channel].read(read, &mut self.shared);
+        if self.is_pm(read.line.addr()) {
+            let channel = self.channel_of(read.line);
+            self.channels[channel].read(read, &mut self.shared);
+        } else {
+            let channel = self.dram_channel_of(read.line);
+            self.dram[channel].read(read, &mut self.shared);
+        }
     }
 
     /// The same with a number that [`MemorySystem::take_notice`] reports when the write is durable: for those who
@@ -265,9 +269,14 @@ impl MemorySystem {
         if self.recorder.is_some() {
             self.record_write(write);
         }
-        let channel = self.channel_of(write.line);
-        self.channels[channel].write(write, &mut self.shared);
-        self.admit_ordered();
+        if self.is_pm(write.line.addr()) {
+            let channel = self.channel_of(write.line);
+            self.channels[channel].write(write, &mut self.shared);
+            self.admit_ordered();
+        } else {
+            let channel = self.dram_channel_of(write.line);
+            self.dram[channel].write(write, &mut self.shared);
+        }
     }
 
     fn record_write(&mut self, write: &Write) {
@@ -296,7 +305,7 @@ impl MemorySystem {
 
     fn admit_in_all_channels(&mut self) {
         while std::mem::take(&mut self.shared.durability.order_moved) {
-            for channel in &mut self.channels[..self.pm_channels] {
+            for channel in &mut self.channels {
                 channel.admit(&mut self.shared);
                 channel.poke(&mut self.shared);
             }
@@ -321,9 +330,16 @@ impl MemorySystem {
     pub fn handle(&mut self, event: Event) {
         let shared = &mut self.shared;
         match event {
-            Event::Channel(n) => self.channels[n as usize].wake(shared),
+            Event::Channel(n) => match self.channels.get_mut(n as usize) {
+                Some(channel) => channel.wake(shared),
+                None => self.dram[n as usize - self.channels.len()].wake(shared),
+            },
             Event::ReadDone(tag) => {
-                self.channels[(tag >> 24) as usize].read_done(tag & 0xff_ffff, shared)
+                let (n, slot) = ((tag >> 24) as usize, tag & 0xff_ffff);
+                match self.channels.get_mut(n) {
+                    Some(channel) => channel.read_done(slot, shared),
+                    None => self.dram[n - self.channels.len()].read_done(slot, shared),
+                }
             }
             Event::WriteDone(tag) => {
                 self.channels[(tag >> 24) as usize].write_done(tag & 0xff_ffff, shared)
@@ -340,8 +356,13 @@ impl MemorySystem {
                     self.record_write(&write);
                 }
                 let write = self.writes_in_transit.get(slot);
-                let channel = self.channel_of(write.line);
-                self.channels[channel].write(write, &mut self.shared);
+                if write.line.addr() < self.pm_end {
+                    let channel = self.channel_of(write.line);
+                    self.channels[channel].write(write, &mut self.shared);
+                } else {
+                    let channel = self.dram_channel_of(write.line);
+                    self.dram[channel].write(write, &mut self.shared);
+                }
             }
             Event::StoreDrain(_)
             | Event::BufferedFill(_)
@@ -352,7 +373,7 @@ impl MemorySystem {
         self.admit_ordered();
     }
 
-    /// The newest content of a line below the caches, wherever it is.
+    /// The newest content of a line of PM below the caches, wherever it is.
     pub fn content(&self, line: LineAddr) -> LineData {
         let mut content = self.channel(line).content(line, &self.shared.media);
         let mut coming: Vec<&InTransit> = self.writes_in_transit.of_line(line).collect();
@@ -366,13 +387,19 @@ impl MemorySystem {
     /// Returns true if a write to the line is on its way or waits outside a queue: sent, but not
     /// accepted.
     pub fn has_unaccepted_write(&self, line: LineAddr) -> bool {
-        self.writes_in_transit.of_line(line).next().is_some()
-            || self.channel(line).has_waiting_write(line)
+        let waits = || match self.is_pm(line.addr()) {
+            true => self.channel(line).has_waiting_write(line),
+            false => self.dram[self.dram_channel_of(line)].has_waiting_write(line),
+        };
+        self.writes_in_transit.of_line(line).next().is_some() || waits()
     }
 
     /// Has a thread's fences wait for the newest write of a line that was sent and is not durable. Returns
     /// whether there is one, and they did not wait for it already.
     pub fn fence_waits_for(&mut self, line: LineAddr, thread: ThreadId) -> bool {
+        if !self.is_pm(line.addr()) {
+            return false;
+        }
         let (channel, adr) = (self.channel_of(line), self.shared.durability.adr);
         let newest = self.writes_in_transit.newest_of_line_mut(line);
         let newest = newest.or_else(|| self.channels[channel].newest_undurable(line, adr));
@@ -384,17 +411,18 @@ impl MemorySystem {
 
     /// PM writes that wait outside the queues, for a place or for ordered writes.
     pub fn writes_waiting(&self) -> usize {
-        self.channels[..self.pm_channels].iter().map(Channel::writes_waiting).sum()
+        self.channels.iter().map(Channel::writes_waiting).sum()
     }
 
     /// Returns true if some PM channel's write queue is full.
     pub fn has_full_write_queue(&self) -> bool {
-        self.channels[..self.pm_channels].iter().any(|c| !c.has_room_for_write())
+        self.channels.iter().any(|c| !c.has_room_for_write())
     }
 
     /// Returns true if any write, to PM or DRAM, waits outside a queue.
     pub fn has_writes_waiting(&self) -> bool {
         self.channels.iter().any(|c| c.writes_waiting() > 0)
+            || self.dram.iter().any(|c| c.writes_waiting() > 0)
     }
 
     /// Returns true if nothing is queued or on its way.
@@ -402,20 +430,20 @@ impl MemorySystem {
         self.reads_in_transit.is_empty()
             && self.writes_in_transit.is_empty()
             && self.channels.iter().all(Channel::is_idle)
+            && self.dram.iter().all(DramChannel::is_idle)
     }
 
     /// Requests that have begun in PM's controllers and not ended.
     pub fn requests_under_way(&self) -> UnderWay {
         let mut sum = UnderWay::default();
-        self.channels[..self.pm_channels]
-            .iter()
-            .for_each(|channel| channel.add_under_way(&mut sum));
+        self.channels.iter().for_each(|channel| channel.add_under_way(&mut sum));
         sum
     }
 
     /// When buses and banks are done with what has been issued so far.
     pub fn idle_at(&self) -> Cycle {
-        self.channels.iter().map(Channel::idle_at).max().unwrap_or(0)
+        let dram = self.dram.iter().map(DramChannel::idle_at);
+        self.channels.iter().map(Channel::idle_at).chain(dram).max().unwrap_or(0)
     }
 
     /// No more programs: nothing is to stay in the queues.
@@ -425,7 +453,7 @@ impl MemorySystem {
 
     /// The end of an orderly shutdown: what row buffers and on-PM buffers still hold goes to the cells, uncounted.
     pub fn flush_buffers(&mut self) {
-        for channel in &self.channels[..self.pm_channels] {
+        for channel in &self.channels {
             for (line, mask, data) in channel.surviving(false) {
                 for word in words_in(mask) {
                     self.shared.media.store(line.word(word), data[word]);
@@ -437,7 +465,7 @@ impl MemorySystem {
     /// Content that a power failure leaves beside the cells, to be laid over them in this order.
     pub fn surviving(&self) -> Vec<(LineAddr, graven_base::memory::WordMask, LineData)> {
         let adr = self.shared.durability.adr;
-        self.channels[..self.pm_channels].iter().flat_map(|c| c.surviving(adr)).collect()
+        self.channels.iter().flat_map(|c| c.surviving(adr)).collect()
     }
 
     /// Draws further content that a power failure at this instant may leave: writes that were sent
@@ -479,7 +507,7 @@ impl MemorySystem {
             self.writes_in_transit.all().filter(|t| self.is_pm(t.write.line.addr())).collect();
         transit.sort_unstable_by_key(|t| (t.arrives, t.sequence));
         let adr = self.shared.durability.adr;
-        let waiting = self.channels[..self.pm_channels].iter().flat_map(|c| c.unaccepted(adr));
+        let waiting = self.channels.iter().flat_map(|c| c.unaccepted(adr));
         waiting.chain(transit.iter().map(|t| &t.write)).collect()
     }
 
@@ -547,7 +575,7 @@ impl MemorySystem {
                 .map(move |(at, (bank, arrived))| (number, at, bank, arrived))
                 .collect::<Vec<_>>()
         };
-        self.channels[..self.pm_channels].iter().enumerate().flat_map(of_channel).collect()
+        self.channels.iter().enumerate().flat_map(of_channel).collect()
     }
 
     fn without(&self, lost: &[(usize, usize)]) -> Vec<(LineAddr, LineData)> {
@@ -555,7 +583,7 @@ impl MemorySystem {
             let places = lost.iter().filter(|&&(of, _)| of == number).map(|&(_, place)| place);
             channel.without(&places.collect::<Vec<_>>(), &self.shared.media)
         };
-        self.channels[..self.pm_channels].iter().enumerate().flat_map(of_channel).collect()
+        self.channels.iter().enumerate().flat_map(of_channel).collect()
     }
 
     /// Runs until every queue is empty, without any program. For tests and shutdown.
@@ -579,6 +607,35 @@ impl MemorySystem {
     pub fn take_notice(&mut self) -> Option<Notice> {
         self.shared.notices.pop_front()
     }
+}
+
+/// Parameters of the channels of DRAM, whose numbers follow those of the PM's.
+fn dram_specs(config: &Config, first: u32, age_limit: Cycle) -> Vec<DramSpec> {
+    let (controller, dram) = (config.get::<ControllerConfig>(), config.get::<DramConfig>());
+    let timing = DramTiming::new(dram, config.get::<CoreConfig>());
+    let start = Addr(config.get::<PmConfig>().capacity_bytes.0).line();
+    let watermark = |percent: u32| (dram.write_queue_entries * percent / 100) as usize;
+    let spec = |number| DramSpec {
+        number: first + number,
+        timing,
+        ranks: dram.ranks,
+        bank_groups: dram.bank_groups,
+        banks: dram.banks,
+        mapping: Mapping {
+            unit_bytes: Mapping::unit(controller, false),
+            channels: dram.channels.into(),
+            banks: u64::from(dram.ranks) * u64::from(dram.banks),
+            row_bytes: dram.row_bytes.0,
+        },
+        start,
+        read_queue: dram.read_queue_entries as usize,
+        write_queue: dram.write_queue_entries as usize,
+        row_hit_limit: controller.row_hit_limit,
+        age_limit,
+        drain_high: watermark(controller.drain_high_percent),
+        drain_low: watermark(controller.drain_low_percent),
+    };
+    (0..dram.channels).map(spec).collect()
 }
 
 #[cfg(test)]

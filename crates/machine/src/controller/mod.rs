@@ -1,10 +1,11 @@
-//! Memory controllers.
+//! Memory controllers. Those of PM are the files here, those of DRAM are in `dram`.
 //!
 //! | file | what |
 //! |---|---|
 //! | `memory_system` | all channels on one clock |
+//! | `dram` | a channel of DRAM, command by command |
 //! | `in_transit` | writes between their senders and their controllers |
-//! | `channel` | one channel: requests arrive, are scheduled, keep banks busy, and finish |
+//! | `channel` | one channel of PM: requests arrive, are scheduled, keep banks busy, and finish |
 //! | `read_queue`, `write_queue` | requests that wait, and what a scheduler asks about them |
 //! | `lists` | where the requests of a queue want to go, linked by what asks for them |
 //! | `waiting_writes` | writes outside a write queue, for a place in it or for ordered writes |
@@ -22,6 +23,7 @@ pub mod adversary;
 pub mod channel;
 mod data_bus;
 pub mod domain;
+pub mod dram;
 pub mod durability;
 mod in_transit;
 mod lists;

@@ -18,6 +18,8 @@ pub struct QueuedRead {
     pub place: Place,
     /// The write queue has it.
     pub forwarded: bool,
+    /// Its place among all requests that reached the channel.
+    pub number: u64,
 }
 
 /// The queue. What the scheduler asks of it is kept up to date at every change.

@@ -33,6 +33,8 @@ pub struct WaitingWrite {
     pub write: Write,
     /// Place of its line.
     pub place: Place,
+    /// Its place among all requests that reached the channel.
+    pub number: u64,
     /// There was a place, but ordered writes, or an older write of the line that waits for them, had to
     /// go first.
     pub held: bool,
@@ -260,7 +262,7 @@ mod tests {
     fn write(line: u64, after: OrderSeq, mask: WordMask, value: u64) -> WaitingWrite {
         let place = Place { channel: 0, bank: (line % 2) as u32, row: 0 };
         let write = Write::line(WriteClass::Data, LineAddr(line), [value; 8]).masked(mask);
-        WaitingWrite { write: Write { after, ..write }, place, held: true }
+        WaitingWrite { write: Write { after, ..write }, place, number: 0, held: true }
     }
 
     #[derive(Clone, Debug)]

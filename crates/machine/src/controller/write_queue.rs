@@ -13,6 +13,15 @@ use crate::device::{Banks, PmBuffer};
 use crate::media::overlay;
 use crate::request::{Place, Write};
 
+/// The arrival of a request at its channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// When.
+    pub at: Cycle,
+    /// Its place among all requests that reached the channel.
+    pub number: u64,
+}
+
 /// The queue. What the scheduler asks of it is kept up to date at every change.
 #[derive(Debug)]
 pub struct WriteQueue {
@@ -24,6 +33,8 @@ pub struct WriteQueue {
     writes: Vec<Write>,
     /// When each entered the queue, by slot.
     entered: Vec<Cycle>,
+    /// Their places among all requests that reached the channel, by slot.
+    numbers: Vec<u64>,
     waiting: WaitingWrites,
 }
 
@@ -36,6 +47,7 @@ impl WriteQueue {
             lists: Lists::new(entries, wait),
             writes: Vec::with_capacity(entries),
             entered: vec![0; entries],
+            numbers: vec![0; entries],
             waiting: WaitingWrites::new(banks),
         }
     }
@@ -74,6 +86,12 @@ impl WriteQueue {
     #[inline]
     pub fn entered(&self, slot: u32) -> Cycle {
         self.entered[slot as usize]
+    }
+
+    /// The place of the write in a slot among all requests that reached the channel.
+    #[inline]
+    pub fn number(&self, slot: u32) -> u64 {
+        self.numbers[slot as usize]
     }
 
     /// When the oldest entered; [`NEVER`] if there is none.
@@ -115,18 +133,20 @@ impl WriteQueue {
         self.lists.banks_changed(banks);
     }
 
-    /// Puts a write last that arrived at a time, and enters now. `buffered`: the on-PM buffer has its media line.
+    /// Puts a write last, which enters now. `buffered`: the on-PM buffer has its media line.
     pub fn push(
         &mut self,
         write: &Write,
-        (arrived, now): (Cycle, Cycle),
+        arrival: Arrived,
+        now: Cycle,
         place: &Place,
         buffered: bool,
     ) {
         assert!(write.mask != 0, "a write writes something");
         let slot = self.lists.insert(write.line, place, buffered) as usize;
         self.entered[slot] = now;
-        keep(&mut self.writes, slot, Write { arrived, ..*write });
+        self.numbers[slot] = arrival.number;
+        keep(&mut self.writes, slot, Write { arrived: arrival.at, ..*write });
     }
 
     /// Lays a write over one of the same line that is queued.

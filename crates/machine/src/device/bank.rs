@@ -24,8 +24,6 @@ pub struct Bank {
     pub open_row: Option<u64>,
     /// Accesses since it was opened that found it open.
     pub row_hits: u32,
-    /// Cycle before which the row of a DRAM cannot be closed, as what was written to it recovers.
-    recovered_at: Cycle,
 }
 
 impl Bank {
@@ -55,35 +53,5 @@ impl Bank {
         let found = self.find(row);
         self.work(row, now, before + timing.until_open(found) + timing.column);
         now + before + timing.until_read(found)
-    }
-
-    /// Starts a read of DRAM; returns when the array has delivered it.
-    pub(super) fn read_volatile(&mut self, row: u64, now: Cycle, timing: &Timing) -> Cycle {
-        let before = self.until_recovered(row, now);
-        self.read(row, now, before, timing)
-    }
-
-    /// Starts a write of DRAM, which has no cells to compare; returns when the bank is free. Writes to an open row follow
-    /// each other as reads do; closing it waits until they have recovered.
-    pub(super) fn write_volatile(&mut self, row: u64, now: Cycle, timing: &Timing) -> Cycle {
-        let before = self.until_recovered(row, now);
-        let opening = timing.until_open(self.find(row));
-        let done = self.work(row, now, before + opening + timing.column);
-        self.recovered_at = done + timing.write;
-        done
-    }
-
-    /// The write of DRAM that began last waits for the bus, its row open.
-    pub(super) fn write_later(&mut self, cycles: Cycle) {
-        self.free_at += cycles;
-        self.recovered_at += cycles;
-    }
-
-    /// Cycles that a row waits for writes to the one that it closes.
-    fn until_recovered(&self, row: u64, now: Cycle) -> Cycle {
-        match self.find(row) {
-            Found::Conflict => self.recovered_at.saturating_sub(now),
-            Found::Open | Found::Closed => 0,
-        }
     }
 }

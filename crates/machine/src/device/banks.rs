@@ -186,14 +186,6 @@ impl Banks {
         }
     }
 
-    /// A bank that has begun a write of DRAM waits for the bus, its row open.
-    pub fn wait_to_write_volatile(&mut self, bank: u32, cycles: Cycle) {
-        if cycles > 0 {
-            self.get_mut(bank).write_later(cycles);
-            self.delayed(bank);
-        }
-    }
-
     /// Starts a read of a line of PM; returns when the array has delivered it.
     pub fn read(&mut self, place: Place, now: Cycle, media: &mut Media<'_>) -> Cycle {
         let found = self.get(place.bank).find(place.row);
@@ -289,28 +281,6 @@ impl Banks {
         stats.read_energy.add_bits(self.spec.energy.row_read, MEDIA_LINE_BYTES * 8);
     }
 
-    /// Starts a read of DRAM; returns when the array has delivered it.
-    pub fn read_volatile(&mut self, place: Place, now: Cycle) -> Cycle {
-        let at = self.banks[place.bank as usize % BANKS_MAX].read_volatile(
-            place.row,
-            now,
-            &self.spec.timing,
-        );
-        self.occupied(place.bank, now);
-        at
-    }
-
-    /// Starts a write of DRAM; returns when the bank is free.
-    pub fn write_volatile(&mut self, place: Place, now: Cycle) -> Cycle {
-        let at = self.banks[place.bank as usize % BANKS_MAX].write_volatile(
-            place.row,
-            now,
-            &self.spec.timing,
-        );
-        self.occupied(place.bank, now);
-        at
-    }
-
     /// Returns true if row buffers hold what the cells do not have.
     #[inline]
     pub fn keep_rows(&self) -> bool {
@@ -362,12 +332,13 @@ mod tests {
                 buffered: false,
             };
             let (mut banks, mut now) = (Banks::new(spec), 0);
-            for (bank, cycles, row, reads) in steps {
+            for (bank, cycles, row, long) in steps {
                 now += cycles;
                 banks.advance(now);
                 if banks.free() >> bank & 1 != 0 {
-                    let place = Place { channel: 0, bank, row };
-                    _ = if reads { banks.read_volatile(place, now) } else { banks.write_volatile(place, now) };
+                    let work = if long { 50 } else { 5 };
+                    banks.get_mut(bank).work(row, now, work);
+                    banks.occupied(bank, now);
                     banks.wait(bank, cycles % 7);
                 }
                 for then in [now, now + 20] {

@@ -4,9 +4,9 @@ use graven_base::stats::Energy;
 use graven_base::time::{Cycle, cycles};
 
 use super::bank::Found;
-use crate::config::{CoreConfig, DramConfig, PmConfig};
+use crate::config::{CoreConfig, PmConfig};
 
-/// Timing of a memory device, in cycles.
+/// Timing of the PM device, in cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Reading from an open row.
@@ -17,7 +17,7 @@ pub struct Timing {
     pub column: Cycle,
     /// Closing another row first.
     pub precharge: Cycle,
-    /// A write with another row open, as a whole (PM); write recovery (DRAM).
+    /// A write with another row open, as a whole.
     pub write: Cycle,
     /// The data bus, per line.
     pub burst: Cycle,
@@ -37,20 +37,6 @@ impl Timing {
             write: t(pm.write_ns * pm.write_scale),
             burst: t(pm.burst_ns).max(1),
             buffer: t(pm.buffer_ns),
-        }
-    }
-
-    /// Timing of the DRAM.
-    pub fn dram(dram: &DramConfig, core: &CoreConfig) -> Timing {
-        let t = |ns| cycles(ns, core.frequency_mhz);
-        Timing {
-            row_hit: t(dram.row_hit_ns),
-            column: t(dram.burst_ns.min(dram.row_hit_ns)),
-            read: t(dram.read_ns),
-            precharge: t(dram.precharge_ns),
-            write: t(dram.write_ns),
-            burst: t(dram.burst_ns).max(1),
-            buffer: 0,
         }
     }
 

@@ -252,6 +252,14 @@ counters! {
     dram_reads: Count, "requests";
     /// Writes of DRAM.
     dram_writes: Count, "requests";
+    /// Requests to DRAM that found their row open.
+    dram_row_hits: Count, "requests";
+    /// Requests to DRAM for which a row was opened in a bank that had none open.
+    dram_row_closed: Count, "requests";
+    /// Requests to DRAM for which another row was closed first.
+    dram_row_conflicts: Count, "requests";
+    /// Refreshes of ranks of DRAM, up to the last request.
+    dram_refreshes: Count, "refreshes";
     /// Fills of PM lines whose bytes were compared with architectural memory (all of them).
     reads_checked: Count, "lines";
 }

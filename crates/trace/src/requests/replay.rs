@@ -14,7 +14,7 @@
 //! change, as with data that resemble nothing. The data of reads are not used.
 //!
 //! **DRAM.** Addresses are of the PM, or of the DRAM, from its first byte on ([`Replay::of_dram`]). Of requests to DRAM only
-//! times are known: the latencies of reads, and how late requests arrive.
+//! times are known: the latencies of reads, how late requests arrive, and in which state they find rows.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -222,8 +222,11 @@ impl Replay {
     }
 
     fn has_place(&self, request: &Request) -> bool {
-        let channel = self.memory.channel(request.line);
-        if request.write { channel.has_room_for_write() } else { channel.has_room_for_read() }
+        if request.write {
+            self.memory.has_room_for_write(request.line)
+        } else {
+            self.memory.has_room_for_read(request.line)
+        }
     }
 
     /// Everything that happens before a cycle. What happens in it comes after the requests of that
@@ -263,7 +266,7 @@ impl Replay {
             Content::OldAndNew { old, new } => {
                 if self.written.insert(request.line) {
                     self.memory.shared.media.store_line(request.line, &old);
-                } else if self.memory.content(request.line) != old {
+                } else if self.start == Addr(0) && self.memory.content(request.line) != old {
                     self.old_data_mismatches += 1;
                 }
                 new
@@ -390,6 +393,10 @@ pub const COUNTERS: &[&str] = &[
     "write_row_hits",
     "row_closed",
     "row_conflicts",
+    "dram_row_hits",
+    "dram_row_closed",
+    "dram_row_conflicts",
+    "dram_refreshes",
     "media_reads",
     "media_write_requests",
     "media_writes_suppressed",

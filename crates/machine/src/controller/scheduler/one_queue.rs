@@ -1,7 +1,7 @@
 //! First-ready, first-come-first-served with one queue for reads and writes (NVMain's FRFCFS).
 //!
-//! Among the requests whose bank is free, one that finds its row open goes first, then the oldest, reads and writes
-//! alike. The queue has as many entries as the write queue otherwise (`controller.write_queue_entries`), and nothing is
+//! Among the requests whose bank is free, one that finds its row open goes first, then the oldest in the order of arrival,
+//! reads and writes alike. The queue has as many entries as the write queue otherwise (`controller.write_queue_entries`), and nothing is
 //! accepted while it is full.
 
 use graven_base::time::{Cycle, NEVER};
@@ -30,8 +30,7 @@ impl Policy for OneQueue {
             (Some(read), Some(write)) => (read, write),
             (read, write) => return read.map(Choice::read).or(write.map(Choice::write)),
         };
-        // Of equal age, the read.
-        let read_first = view.rank_of_read(read) <= view.rank_of_write(write);
+        let read_first = view.rank_of_read(read) < view.rank_of_write(write);
         Some(if read_first { Choice::read(read) } else { Choice::write(write) })
     }
 

@@ -30,9 +30,9 @@ pub struct View<'a> {
     pub age_limit: Cycle,
 }
 
-/// Order of requests whose banks are free, the smallest first: the class, by its number, and the
-/// cycle of arrival.
-pub type Rank = (u64, Cycle);
+/// Order of requests whose banks are free, the smallest first: the class, by its number, and the place among all
+/// arrivals.
+pub type Rank = (u64, u64);
 
 impl View<'_> {
     /// Among the reads whose bank is free, the oldest that finds its row open, or is served by the on-PM buffer;
@@ -46,13 +46,13 @@ impl View<'_> {
     /// The rank of a read.
     #[inline]
     pub fn rank_of_read(&self, read: Candidate) -> Rank {
-        (read.class(), self.reads.get(read.slot).read.arrived)
+        (read.class(), self.reads.get(read.slot).number)
     }
 
     /// The rank of a write.
     #[inline]
     pub fn rank_of_write(&self, write: Candidate) -> Rank {
-        (write.class(), self.writes.get(write.slot).arrived)
+        (write.class(), self.writes.number(write.slot))
     }
 
     /// The write that goes next: to the on-PM buffer, the oldest that finds a place there; to a bank, among those
