@@ -125,7 +125,7 @@ def test_committed_outputs_are_written_as_they_are(peer, tmp_path, monkeypatch):
     [
         ("dram.rcd_clocks=60", "sparse-reads", "read_mean"),
         ("dram.ras_clocks=100", "bank-reads", "cycles"),
-        ("dram.burst_clocks=10", "sequential-reads", "cycles"),
+        ("dram.ccd_s_clocks=20", "sequential-reads", "cycles"),
         ("dram.faw_clocks=100", "random-reads", "cycles"),
         ("dram.wr_clocks=150", "bank-writes", "cycles"),
         ("dram.refi_clocks=2000", "sequential-reads", "cycles"),

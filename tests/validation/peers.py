@@ -115,7 +115,7 @@ class Peer(ABC):
             if one is not None and other is not None:
                 tolerance, few, is_number = self.limits(quantity, one)
                 low, high, reason = band(self.differences, run, quantity, tolerance)
-                if is_number:
+                if is_number and reason is None:
                     low, high = 1.0, 1.0
                 yield Ratio(run, quantity, one, other, few, low, high, reason)
 

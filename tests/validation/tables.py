@@ -50,7 +50,7 @@ def references_markdown(compared: Sequence[tuple[MemoryPeer, Sequence[Ratio]]]) 
     within = [f"within {share:.0%}" for share in SHARES]
     lines = [_line("reference", "quantity", "runs", *within), "|---" * 6 + "|"]
     for (title, quantity), ratios in counted.items():
-        near = [sum(abs(each.value - 1) <= share for each in ratios) for share in SHARES]
+        near = [sum(_differs(each) <= share for each in ratios) for share in SHARES]
         cells = [f"{one} ({one / len(ratios):.0%})" for one in near]
         lines.append(_line(title, QUANTITIES[quantity], len(ratios), *cells))
     listed = [_line("reference", "run", "quantity", "value", "reason"), "|---" * 5 + "|"]
@@ -60,10 +60,19 @@ def references_markdown(compared: Sequence[tuple[MemoryPeer, Sequence[Ratio]]]) 
     return "\n\n".join(["\n".join(lines), "\n".join(listed)])
 
 
+def _differs(ratio: Ratio) -> float:
+    """Returns the share by which a quantity differs; few row hits differ only by chance."""
+    by_chance = ratio.quantity == "row_hits" and _is_small(ratio)
+    return 0.0 if by_chance else abs(ratio.value - 1)
+
+
 def _is_near(ratio: Ratio) -> bool:
     """Returns True if a ratio needs no reason."""
-    too_few = ratio.few is not None and abs(ratio.ours - ratio.peer) <= ratio.few
-    return too_few or abs(ratio.value - 1) <= TOLERANCES[ratio.quantity]
+    return _is_small(ratio) or abs(ratio.value - 1) <= TOLERANCES[ratio.quantity]
+
+
+def _is_small(ratio: Ratio) -> bool:
+    return ratio.few is not None and abs(ratio.ours - ratio.peer) <= ratio.few
 
 
 def _line(*cells: object) -> str:
