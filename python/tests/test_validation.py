@@ -119,7 +119,7 @@ def test_committed_outputs_are_written_as_they_are(peer, tmp_path, monkeypatch):
     assert (tmp_path / f"{peer.name}.csv").read_bytes() == before
 
 
-@pytest.mark.parametrize("peer", ["dramsim3/ddr4", "ramulator/ddr4", "ramulator/ddr5"])
+@pytest.mark.parametrize("peer", ["dramsim3/ddr4", "ramulator/ddr4-ranks", "ramulator/ddr5"])
 @pytest.mark.parametrize(
     ("setting", "trace", "quantity"),
     [

@@ -15,13 +15,16 @@ QUEUE = 64
 """Places for reads, and as many for writes."""
 
 
-def settings(geometry: Geometry, clocks: Mapping[str, int], groups: int) -> dict[str, object]:
+def settings(
+    geometry: Geometry, clocks: Mapping[str, int], groups: int, ranks: int = 1
+) -> dict[str, object]:
     """Returns Graven's parameters of a DRAM.
 
     Args:
         geometry: Channels, banks and rows.
         clocks: Distances in clocks, by the names of the parameters without `_clocks`.
-        groups: Groups of banks.
+        groups: Groups of banks in a rank.
+        ranks: Ranks, which have an equal number of the banks each.
     """
     row = f"{geometry.lines * 64} B"
     return {
@@ -29,9 +32,9 @@ def settings(geometry: Geometry, clocks: Mapping[str, int], groups: int) -> dict
         "dram.clock_mhz": 1000,
         "dram.capacity_bytes": "64 GB",
         "dram.channels": geometry.channels,
-        "dram.ranks": 1,
+        "dram.ranks": ranks,
         "dram.bank_groups": groups,
-        "dram.banks": geometry.banks,
+        "dram.banks": geometry.banks // ranks,
         "dram.row_bytes": row,
         "dram.read_queue_entries": QUEUE,
         "dram.write_queue_entries": QUEUE,

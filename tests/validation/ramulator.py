@@ -64,7 +64,8 @@ class Ramulator(MemoryPeer):
             "rfc": time["nRFC"] - more,
             "refi": time["nREFI"],
         }
-        own = dram.settings(self.trace(run)[1], clocks, machine["geometry"]["groups"])
+        of_preset = machine["geometry"]
+        own = dram.settings(self.trace(run)[1], clocks, of_preset["groups"], of_preset["ranks"])
         return {**own, **self.document["graven"]}
 
     def measure(self, program: Path, run: str, folder: Path) -> Outcome:
