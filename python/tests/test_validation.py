@@ -7,29 +7,57 @@ from pathlib import Path
 
 import pytest
 from conftest import python
-from tests.validation import lru, nvmain, peers, programs
+from tests.validation import lru, nvmain, peers, programs, traces
 from tests.validation.champsim import ChampSim
 from tests.validation.dramsim import DRAMsim3
 from tests.validation.nvmain import NVMain
-from tests.validation.traces import BANKS, TRACES
+from tests.validation.ramulator import Ramulator
+from tests.validation.traces import TRACES, digest
 
 ROOT = Path(__file__).parents[2]
 
-PEER, DRAMSIM, CHAMPSIM = NVMain(), DRAMsim3(), ChampSim()
-MEASURED = PEER.measured()
+PEER, DRAMSIM, RAMULATOR, CHAMPSIM = NVMain(), DRAMsim3(), Ramulator(), ChampSim()
+REFERENCES = (PEER, DRAMSIM, RAMULATOR)
+NAMES = {"ids": lambda peer: peer.name}
 
 
-@pytest.mark.parametrize("trace", TRACES, ids=lambda trace: trace.name)
-def test_traces_are_those_that_were_measured(trace):
-    requests = trace.draw()
-    places = [(each.row, each.bank, each.column) for each in requests]
+@pytest.mark.parametrize("peer", REFERENCES, **NAMES)
+def test_traces_are_those_that_were_measured(peer):
+    measured = peer.measured()
+    of_machine = {run.split("/")[0]: {} for run in measured}
+    for run, found in measured.items():
+        machine, *_, name = run.split("/")
+        drawn = of_machine[machine].setdefault(name, found["drawn"])
+        assert drawn == found["drawn"], run
+    for machine, drawn in of_machine.items():
+        assert set(drawn) == set(TRACES), machine
+        for name, expected in drawn.items():
+            assert digest(peer.draw(f"{machine}/{name}")) == expected, (machine, name)
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_traces_fit_their_geometry_and_repeat_lines_only_where_they_say_so(name):
+    trace, geometry = PEER.trace(f"pcm/{name}")
+    requests = trace.draw(geometry)
+    places = [(each.row, each.bank, each.column, each.channel) for each in requests]
     assert len(requests) == trace.requests
-    assert len(set(places)) == len(places), "no line twice"
-    assert all(0 <= each.bank < BANKS for each in requests)
-    writes = tuple(sum(each.write and each.bank == bank for each in requests) for bank in range(8))
-    for run, found in MEASURED.items():
-        if run.endswith(f"/{trace.name}"):
-            assert found["bank_writes"] == writes, run
+    assert (len(set(places)) < len(places)) == trace.repeats
+    assert all(0 <= each.bank < geometry.banks for each in requests)
+    assert {each.channel for each in requests} == set(range(trace.channels))
+    cycles = [each.cycle for each in requests]
+    assert cycles == sorted(cycles)
+    assert [geometry.place(geometry.address(each) // 64) for each in requests] == places
+
+
+def test_half_of_the_drawn_traces_change_with_the_seed():
+    kinds = [name for name in TRACES if f"{name}-drawn" in TRACES]
+    assert len(kinds) == 13
+    geometry = PEER.geometry("pcm")
+    for name in kinds:
+        one, other = TRACES[name], TRACES[f"{name}-drawn"]
+        assert one.make is other.make
+        assert (one.seed, other.seed) == (name, f"{name} {traces.SEED}")
+        assert digest(one.draw(geometry)) != digest(other.draw(geometry))
 
 
 def check(*arguments):
@@ -39,13 +67,15 @@ def check(*arguments):
     return json.loads(done.stdout)
 
 
-def test_the_controller_and_the_device_agree_with_nvmain():
-    ratios = check()
-    assert len(ratios) == 312
+@pytest.mark.parametrize("peer", REFERENCES, **NAMES)
+def test_controller_and_device_agree_with_each_reference(peer):
+    ratios = check("--peer", peer.name)
+    assert {each["run"] for each in ratios} == set(peer.runs())
     assert not [each for each in ratios if not each["holds"]]
     # Each accepted difference is needed.
-    apart = [each for each in ratios if abs(each["ratio"] - 1) > peers.TOLERANCE]
-    assert {each.reason for each in PEER.differences} <= {each["reason"] for each in apart}
+    tolerances = peers.TOLERANCES
+    apart = [each for each in ratios if abs(each["ratio"] - 1) > tolerances[each["quantity"]]]
+    assert {each.reason for each in peer.differences} <= {each["reason"] for each in apart}
 
 
 @pytest.mark.parametrize(
@@ -71,15 +101,15 @@ def test_times_that_graven_does_not_have_are_refused():
 def test_outputs_are_stored_as_they_are_read(tmp_path, monkeypatch):
     names = (*PEER.quantities, *PEER.also)
     outcomes = {
-        "pcm/frfcfs/some": dict(zip(names, (100, 12.5, 30, 7, tuple(range(8))), strict=True)),
-        "pcm/frfcfs/writes": dict(zip(names, (100, None, None, 0, (0,) * 8), strict=True)),
+        "pcm/frfcfs/some": dict(zip(names, (100, 12.5, 30, 7, tuple(range(8)), 9), strict=True)),
+        "pcm/frfcfs/writes": dict(zip(names, (100, None, None, 0, (0,) * 8, 9), strict=True)),
     }
     monkeypatch.setattr(peers, "FOLDER", tmp_path)
     PEER.store(outcomes)
     assert PEER.measured() == outcomes
 
 
-@pytest.mark.parametrize("peer", [PEER, DRAMSIM, CHAMPSIM], ids=lambda peer: peer.name)
+@pytest.mark.parametrize("peer", [*REFERENCES, CHAMPSIM], **NAMES)
 def test_committed_outputs_are_written_as_they_are(peer, tmp_path, monkeypatch):
     before = (peers.FOLDER / f"{peer.name}.csv").read_bytes()
     found = peer.measured()
@@ -89,28 +119,22 @@ def test_committed_outputs_are_written_as_they_are(peer, tmp_path, monkeypatch):
     assert (tmp_path / f"{peer.name}.csv").read_bytes() == before
 
 
-def test_banks_agree_with_dramsim3():
-    ratios = check("--peer", "dramsim3")
-    assert {each["run"] for each in ratios} == set(DRAMSIM.runs())
-    assert not [each for each in ratios if not each["holds"]]
-    # Each accepted difference is needed.
-    apart = [each for each in ratios if abs(each["ratio"] - 1) > peers.TOLERANCE]
-    reasons = {each.reason for each in DRAMSIM.differences}
-    assert reasons <= {each["reason"] for each in apart}
-
-
+@pytest.mark.parametrize("peer", ["dramsim3/ddr4", "ramulator/ddr4-ranks", "ramulator/ddr5"])
 @pytest.mark.parametrize(
-    ("setting", "trace"),
+    ("setting", "trace", "quantity"),
     [
-        ("dram.read_ns=40", "bank-reads"),
-        ("dram.precharge_ns=10", "bank-writes"),
-        ("dram.burst_ns=5", "sequential-reads"),
-        ("dram.write_ns=30", "random-writes"),
+        ("dram.rcd_clocks=60", "sparse-reads", "read_mean"),
+        ("dram.ras_clocks=100", "bank-reads", "cycles"),
+        ("dram.ccd_s_clocks=20", "sequential-reads", "cycles"),
+        ("dram.faw_clocks=100", "random-reads", "cycles"),
+        ("dram.wr_clocks=150", "bank-writes", "cycles"),
+        ("dram.refi_clocks=2000", "sequential-reads", "cycles"),
     ],
 )
-def test_the_bands_of_dramsim3_notice_another_device(setting, trace):
-    ratios = check("--peer", "dramsim3", "--only", f"alike/{trace}", "--set", setting)
-    assert "cycles" in [each["quantity"] for each in ratios if not each["holds"]]
+def test_the_bands_of_dram_notice_another_device(peer, setting, trace, quantity):
+    name, machine = peer.split("/")
+    ratios = check("--peer", name, "--only", f"{machine}/{trace}", "--set", setting)
+    assert quantity in [each["quantity"] for each in ratios if not each["holds"]]
 
 
 def test_cores_and_caches_agree_with_champsim():

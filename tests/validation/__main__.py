@@ -14,11 +14,17 @@ from . import plots, tables
 from .champsim import ChampSim, write
 from .dramsim import DRAMsim3
 from .nvmain import NVMain
-from .peers import Peer
+from .peers import MemoryPeer, Peer
+from .ramulator import Ramulator
 from .ratio import Ratio
 from .traces import TRACES, write_nvmain
 
-PEERS: Mapping[str, type[Peer]] = {each.name: each for each in (NVMain, DRAMsim3, ChampSim)}
+REFERENCES: tuple[type[MemoryPeer], ...] = (NVMain, DRAMsim3, Ramulator)
+"""Simulators of memory."""
+PEERS: Mapping[str, type[Peer]] = {
+    **{each.name: each for each in REFERENCES},
+    ChampSim.name: ChampSim,
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,10 +38,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     for name, command, what in (
         ("check", _check, "run Graven on all traces and compare with the peer's outputs"),
-        ("table", _table, "the same, as the tables of docs/explanation/validation.md"),
+        ("table", _table, "a table of all references of memory; with --peer the runs of one"),
         ("plot", _plot, "the times of the same, as the drawings of docs/explanation/validation.md"),
         ("measure", _measure, "run the peer on all traces and write its outputs anew"),
-        ("traces", _traces, "write the traces to a folder"),
+        ("traces", _traces, "write the traces, in the geometry of NVMain, to a folder"),
     ):
         one = commands.add_parser(name, help=what)
         one.set_defaults(command=command)
@@ -46,9 +52,10 @@ def _parser() -> argparse.ArgumentParser:
             "--only",
             default="*",
             metavar="PATTERN",
-            help="MACHINE/SCHEDULER/TRACE; dramsim3: MACHINE/TRACE; champsim: CORE/PROGRAM; a glob",
+            help="MACHINE/TRACE; nvmain: MACHINE/SCHEDULER/TRACE; champsim: CORE/PROGRAM; a glob",
         )
-        one.add_argument("--peer", choices=tuple(PEERS), default="nvmain")
+        default = None if name == "table" else "nvmain"
+        one.add_argument("--peer", choices=tuple(PEERS), default=default)
         if name == "check":
             one.add_argument("--json", action="store_true", help="as a document")
             what = "a parameter of Graven beside those that the comparison sets"
@@ -89,6 +96,11 @@ def _document(ratio: Ratio) -> dict[str, object]:
 
 
 def _table(given: argparse.Namespace) -> int:
+    if given.peer is None:
+        references = [reference() for reference in REFERENCES]
+        compared = [(peer, list(peer.compare(given.only))) for peer in references]
+        print(tables.references_markdown(compared))
+        return 0
     ratios = list(PEERS[given.peer]().compare(given.only))
     of_peer = tables.champsim_markdown if given.peer == "champsim" else tables.markdown
     print(of_peer(ratios))
@@ -102,20 +114,29 @@ def _plot(given: argparse.Namespace) -> int:
 
 def _measure(given: argparse.Namespace) -> int:
     peer = PEERS[given.peer]()
-    found = peer.measured() if given.only != "*" else {}
-    with tempfile.TemporaryDirectory() as folder:
-        for run in peer.runs():
-            if fnmatchcase(run, given.only):
+    old = peer.measured() if given.only != "*" else {}
+    found, failed = {}, 0
+    for run in peer.runs():
+        if not fnmatchcase(run, given.only):
+            found.update({run: old[run]} if run in old else {})
+            continue
+        try:
+            with tempfile.TemporaryDirectory() as folder:
                 found[run] = peer.measure(given.program, run, Path(folder))
-                print(f"{run:34} {found[run]['cycles']}", file=sys.stderr)
+            said = str(found[run]["cycles"])
+        except RuntimeError as error:
+            failed, said = failed + 1, str(error)
+        print(f"{run:34} {said}", file=sys.stderr)
     peer.store(found)
-    return 0
+    return 1 if failed else 0
 
 
 def _traces(given: argparse.Namespace) -> int:
     given.folder.mkdir(parents=True, exist_ok=True)
-    for trace in TRACES:
-        write_nvmain(trace.draw(), given.folder / f"{trace.name}.nvt")
+    peer = NVMain()
+    for trace in TRACES.values():
+        geometry = trace.of(peer.geometry("pcm"))
+        write_nvmain(trace.draw(geometry), geometry, given.folder / f"{trace.name}.nvt")
     for run in ChampSim().runs():
         write(run, given.folder / f"{run.replace('/', '-')}.champsimtrace")
     return 0

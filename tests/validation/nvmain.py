@@ -16,11 +16,14 @@ from pathlib import Path
 
 import graven
 
-from .peers import MemoryPeer, Outcome, draw, of_graven, of_requests
-from .traces import BANKS, LINES_PER_ROW, TRACES, write_nvmain
+from .peers import MemoryPeer, Outcome, of_graven, of_requests
+from .traces import TRACES, Geometry, Request, write_nvmain
 
 Settings = Mapping[str, str | int]
 """Keys of NVMain's configuration; times in its cycles."""
+
+LONGEST = 60
+"""Seconds for which NVMain runs at most."""
 
 ACTIVATE, READ, WRITE = 1, 2, 4
 """Commands, as NVMain numbers them."""
@@ -62,8 +65,8 @@ def graven_settings(nvmain: Settings) -> dict[str, object]:
         "pm.burst_ns": time["tBURST"] * period_ns,
         "pm.banks": nvmain["BANKS"],
         "pm.ranks": nvmain["RANKS"],
-        "pm.row_bytes": f"{LINES_PER_ROW * 64} B",
-        "controller.page_bytes": f"{LINES_PER_ROW * 64} B",
+        "pm.row_bytes": f"{int(nvmain['COLS']) * 64} B",
+        "controller.page_bytes": f"{int(nvmain['COLS']) * 64} B",
         "controller.channels": nvmain["CHANNELS"],
     }
 
@@ -79,7 +82,13 @@ def configuration(settings: Settings, accepted: Path) -> str:
     return "".join(f"{key} {value}\n" for key, value in {**settings, **watch}.items())
 
 
-def _read(settings: Settings, accepted: Iterable[str], commands: str, stats: str) -> Outcome:
+def _read(
+    settings: Settings,
+    requests: list[Request],
+    accepted: Iterable[str],
+    commands: str,
+    stats: str,
+) -> Outcome:
     arrivals: dict[tuple[str, int], deque[int]] = defaultdict(deque)
     for line in accepted:
         match line.split():
@@ -88,7 +97,7 @@ def _read(settings: Settings, accepted: Iterable[str], commands: str, stats: str
     time = {key: int(value) for key, value in settings.items() if key.startswith("t")}
     read = time["tCAS"] + time["tBURST"]
     write = time["tCWD"] + max(time["tBURST"], time["tCCD"]) + time["tWP"]
-    end, latencies, bank_writes = 0, [], [0] * BANKS
+    end, latencies, bank_writes = 0, [], [0] * int(settings["BANKS"])
     for command in COMMAND.finditer(commands):
         cycle, kind, address = int(command[1]), int(command[2]), int(command[3], 16)
         if kind == READ:
@@ -98,7 +107,7 @@ def _read(settings: Settings, accepted: Iterable[str], commands: str, stats: str
             end = max(end, cycle + write)
             bank_writes[int(command[4])] += 1
     hits = sum(int(found) for found in HITS.findall(stats))
-    return of_requests(end, latencies, row_hits=hits, bank_writes=tuple(bank_writes))
+    return of_requests(requests, end, latencies, row_hits=hits, bank_writes=tuple(bank_writes))
 
 
 class NVMain(MemoryPeer):
@@ -107,17 +116,28 @@ class NVMain(MemoryPeer):
     name = "nvmain"
     columns = ("machine", "scheduler", "trace")
     quantities = ("cycles", "read_mean", "read_p99", "row_hits")
-    also = ("bank_writes",)
+    also = ("bank_writes", "drawn")
 
     def runs(self) -> Iterator[str]:
         """Yields all runs, in the order of the tables."""
         for machine in self.document["machines"]:
             for scheduler in self.document["schedulers"]:
-                yield from (f"{machine}/{scheduler}/{trace.name}" for trace in TRACES)
+                yield from filter(self.serves, (f"{machine}/{scheduler}/{name}" for name in TRACES))
 
-    def machine(self, name: str) -> Settings:
+    def title(self, run: str) -> str:
+        """Counts all machines and schedulers together."""
+        del run
+        return str(self.document["peer"]["name"])
+
+    def geometry(self, machine: str) -> Geometry:
+        """Returns the banks and rows of a machine."""
+        settings = self.machine(machine)
+        return Geometry(banks=int(settings["BANKS"]), lines=int(settings["COLS"]))
+
+    def machine(self, name: str, channels: int = 1) -> Settings:
         """Returns NVMain's configuration of a machine."""
-        return {**self.document["common"], **self.document["machines"][name]}
+        common = {**self.document["common"], "CHANNELS": channels}
+        return {**common, **self.document["machines"][name]}
 
     def measure(self, program: Path, run: str, folder: Path) -> Outcome:
         """Runs NVMain on a trace.
@@ -127,16 +147,23 @@ class NVMain(MemoryPeer):
         """
         machine, scheduler, _ = run.split("/")
         control = self.document["schedulers"][scheduler]["nvmain"]
-        settings = {**self.machine(machine), "MEM_CTL": control}
+        of_trace, geometry = self.trace(run)
+        settings = {**self.machine(machine, of_trace.channels), "MEM_CTL": control}
         trace, config, accepted = (folder / name for name in ("t.nvt", "t.config", "accepted.nvt"))
-        requests = draw(run)
-        write_nvmain(requests, trace)
+        requests = self.draw(run)
+        write_nvmain(requests, geometry, trace)
         config.write_text(configuration(settings, accepted), encoding="ascii")
         arguments = [str(program.resolve()), str(config.resolve()), str(trace.resolve()), "0"]
-        ran = subprocess.run(arguments, capture_output=True, text=True, cwd=folder, check=False)
+        try:
+            ran = subprocess.run(
+                arguments, capture_output=True, text=True, cwd=folder, check=False, timeout=LONGEST
+            )
+        except subprocess.TimeoutExpired as error:
+            raise RuntimeError(f"{program} did not end") from error
         if ran.returncode != 0:
             raise RuntimeError(f"{program} ended with {ran.returncode}: {ran.stderr[-500:]}")
-        found = _read(settings, accepted.read_text().splitlines(), ran.stderr, ran.stdout)
+        lines = accepted.read_text().splitlines()
+        found = _read(settings, requests, lines, ran.stderr, ran.stdout)
         if sum(found["bank_writes"]) != sum(request.write for request in requests):
             raise RuntimeError(f"{program} served {sum(found['bank_writes'])} writes")
         return found
@@ -144,10 +171,12 @@ class NVMain(MemoryPeer):
     def simulate(self, run: str, folder: Path, changed: Mapping[str, object]) -> Outcome:
         """Runs Graven on the machine `silo`, with these settings beside NVMain's."""
         machine, scheduler, name = run.split("/")
+        of_trace, geometry = self.trace(run)
         trace = folder / f"{name}.nvt"
         if not trace.exists():
-            write_nvmain(draw(run), trace)
-        times = graven_settings(self.machine(machine))
+            write_nvmain(self.draw(run), geometry, trace)
+        times = graven_settings(self.machine(machine, of_trace.channels))
         own = self.document["schedulers"][scheduler]["graven"]
         settings = {**self.document["graven"], **times, **own, **changed}
-        return of_graven(graven.memory(trace, machine="silo", settings=settings).stats)
+        stats = graven.memory(trace, machine="silo", settings=settings).stats
+        return of_graven(stats, ("row_hits", "write_row_hits"))

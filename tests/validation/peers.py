@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .ratio import Ratio, band, differences
-from .traces import TRACES, Request
+from .traces import TRACES, Geometry, Request, Trace, digest
 
 FOLDER = Path(__file__).with_name("peers")
 
@@ -115,7 +115,7 @@ class Peer(ABC):
             if one is not None and other is not None:
                 tolerance, few, is_number = self.limits(quantity, one)
                 low, high, reason = band(self.differences, run, quantity, tolerance)
-                if is_number:
+                if is_number and reason is None:
                     low, high = 1.0, 1.0
                 yield Ratio(run, quantity, one, other, few, low, high, reason)
 
@@ -132,8 +132,8 @@ def _text(value: Any) -> Any:  # noqa: ANN401
 
 # ---- request traces ----------------------------------------------------------------------------
 
-TOLERANCE = 0.05
-"""Share by which a ratio may differ from 1 without an accepted difference."""
+TOLERANCES = {"cycles": 0.05, "read_mean": 0.1, "read_p99": 0.25, "row_hits": 0.05}
+"""Share by which the ratio of a quantity may differ from 1 without an accepted difference."""
 FEW_HITS = 6
 """Number by which row hits may differ where there are fewer than a hundred, all by chance."""
 BURST = 4
@@ -141,25 +141,50 @@ BURST = 4
 
 
 class MemoryPeer(Peer):
-    """Simulator of memory, which is given request traces."""
+    """Simulator of memory, which is given request traces.
+
+    The first step of a run is a machine, the last one a trace.
+    """
+
+    also: tuple[str, ...] = ("drawn",)
+
+    @abstractmethod
+    def geometry(self, machine: str) -> Geometry:
+        """Returns the places of a machine's memory with one channel."""
+
+    def title(self, run: str) -> str:
+        """Returns the name under which a run is counted in the table of all references."""
+        return f"{self.document['peer']['name']}, {run.split('/')[0]}"
+
+    def serves(self, run: str) -> bool:
+        """Returns False if the peer fails in a run, or does not serve all its requests."""
+        return not any(fnmatchcase(run, each["runs"]) for each in self.document.get("unserved", ()))
+
+    def trace(self, run: str) -> tuple[Trace, Geometry]:
+        """Returns the trace of a run and the geometry that it is drawn for."""
+        machine, *_, name = run.split("/")
+        return TRACES[name], TRACES[name].of(self.geometry(machine))
+
+    def draw(self, run: str) -> list[Request]:
+        """Draws the requests of a run."""
+        trace, geometry = self.trace(run)
+        return trace.draw(geometry)
 
     def limits(self, quantity: str, value: float) -> tuple[float, float | None, bool]:
         """Returns what is accepted; of few row hits the number counts, not the ratio."""
+        tolerance = TOLERANCES[quantity]
         if quantity == "row_hits" and value < 100:
-            return TOLERANCE, FEW_HITS, True
-        return TOLERANCE, BURST if quantity.startswith("read_") else None, False
+            return tolerance, FEW_HITS, True
+        return tolerance, BURST if quantity.startswith("read_") else None, False
 
 
-def draw(run: str) -> list[Request]:
-    """Draws the requests of a run's trace."""
-    name = run.rpartition("/")[2]
-    return next(trace for trace in TRACES if trace.name == name).draw()
-
-
-def of_requests(cycles: int, latencies: Sequence[int], **others: object) -> Outcome:
+def of_requests(
+    requests: list[Request], cycles: int, latencies: Sequence[int], **others: object
+) -> Outcome:
     """Makes the outcome of a request trace from the latencies of all reads, or of none that count.
 
     Args:
+        requests: The requests.
         cycles: From the first cycle to the end of the last request.
         latencies: From acceptance of a read by the controller to the last data.
         **others: Other quantities.
@@ -167,15 +192,16 @@ def of_requests(cycles: int, latencies: Sequence[int], **others: object) -> Outc
     ordered = sorted(latencies)
     mean = round(sum(ordered) / len(ordered), 3) if ordered else None
     p99 = ordered[-(-99 * len(ordered) // 100) - 1] if ordered else None
-    return {"cycles": cycles, "read_mean": mean, "read_p99": p99, **others}
+    known = {"cycles": cycles, "read_mean": mean, "read_p99": p99, "drawn": digest(requests)}
+    return {**known, **others}
 
 
-def of_graven(stats: Mapping[str, Any]) -> Outcome:
-    """Makes the outcome of a request trace from Graven's statistics."""
+def of_graven(stats: Mapping[str, Any], row_hits: Sequence[str]) -> Outcome:
+    """Makes the outcome of a request trace from Graven's statistics, some of them row hits."""
     reads = stats["reads"] > 0
     return {
         "cycles": stats["cycles"],
         "read_mean": stats["read_latency_cycles_mean"] if reads else None,
         "read_p99": stats["read_latency_cycles_p99"] if reads else None,
-        "row_hits": stats["row_hits"] + stats["write_row_hits"],
+        "row_hits": sum(stats[each] for each in row_hits),
     }

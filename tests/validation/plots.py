@@ -14,7 +14,7 @@ from graven.drawing.figures.picture import Picture
 from graven.drawing.figures.rows import Strip
 from graven.drawing.figures.style import Look
 
-from .peers import TOLERANCE
+from .peers import TOLERANCES
 from .ratio import Ratio
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00")
@@ -50,7 +50,8 @@ def _drawn(times: dict[str, dict[str, float]], look: Look) -> Picture:
     picture, axes = Strip(look, list(times), said, ends, legend).begin(
         [], "Graven's time over the peer's"
     )
-    axes.axvspan(1 - TOLERANCE, 1 + TOLERANCE, color=look.colours.rule, lw=0, zorder=0.5)
+    near = TOLERANCES["cycles"]
+    axes.axvspan(1 - near, 1 + near, color=look.colours.rule, lw=0, zorder=0.5)
     for row, found in enumerate(times.values()):
         for group, value in found.items():
             axes.plot([value], [row], **marks[group])

@@ -12,15 +12,15 @@ from typing import Any
 class Difference:
     """Runs in which more than the tolerance is accepted, and why."""
 
-    runs: str
-    quantities: tuple[str, ...]
-    low: float
-    high: float
+    runs: tuple[str, ...]
+    """Their names, or globs."""
+    bands: Mapping[str, tuple[float, float]]
+    """Least and largest ratio by quantity."""
     reason: str
 
     def covers(self, run: str, quantity: str) -> bool:
         """Returns True if it is about this quantity of a run."""
-        return quantity in self.quantities and fnmatchcase(run, self.runs)
+        return quantity in self.bands and any(fnmatchcase(run, each) for each in self.runs)
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,10 @@ class Ratio:
 def differences(document: Mapping[str, Any]) -> tuple[Difference, ...]:
     """The accepted differences of a peer's document."""
 
-    def difference(runs: str, quantities: list[str], band: list[float], reason: str) -> Difference:
-        low, high = band
-        return Difference(runs, tuple(quantities), low, high, reason)
+    def difference(runs: list[str], reason: str, **bands: list[float]) -> Difference:
+        return Difference(
+            tuple(runs), {name: (low, high) for name, (low, high) in bands.items()}, reason
+        )
 
     return tuple(difference(**each) for each in document.get("differences", []))
 
@@ -68,5 +69,5 @@ def band(
     """The band of a ratio, and the reason if it is not the usual one."""
     for each in accepted:
         if each.covers(run, quantity):
-            return each.low, each.high, each.reason
+            return *each.bands[quantity], each.reason
     return 1 - tolerance, 1 + tolerance, None

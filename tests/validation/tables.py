@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from .peers import TOLERANCES, MemoryPeer
 from .ratio import Ratio
 
 Rows: TypeAlias = dict[str, dict[str, Ratio]]
@@ -15,7 +16,13 @@ HEADINGS = {
     "read_mean": "mean latency of reads",
     "read_p99": "99th percentile",
 }
-"""Quantities of NVMain and DRAMsim3 in the tables. Row hits are not: they are equal, or few."""
+"""Quantities of memory in the tables of one peer."""
+
+QUANTITIES = {**HEADINGS, "row_hits": "row hits"}
+"""Quantities in the table of all references."""
+
+SHARES = (0.05, 0.1, 0.25)
+"""Shares by which ratios differ, in the table of all references."""
 
 COUNTS = {
     "l1_hits": "L1 hits",
@@ -29,6 +36,47 @@ COUNTS = {
 
 APART = 0.01
 """Share by which a count must differ to be in that table."""
+
+
+def references_markdown(compared: Sequence[tuple[MemoryPeer, Sequence[Ratio]]]) -> str:
+    """Counts the runs of each reference that are near, and lists the others with their reasons."""
+    counted: dict[tuple[str, str], list[Ratio]] = {}
+    apart = []
+    for peer, ratios in compared:
+        for each in ratios:
+            counted.setdefault((peer.title(each.run), each.quantity), []).append(each)
+            if not _is_near(each):
+                apart.append((peer.document["peer"]["name"], each))
+    within = [f"within {share:.0%}" for share in SHARES]
+    lines = [_line("reference", "quantity", "runs", *within), "|---" * 6 + "|"]
+    for (title, quantity), ratios in counted.items():
+        near = [sum(_differs(each) <= share for each in ratios) for share in SHARES]
+        cells = [f"{one} ({one / len(ratios):.0%})" for one in near]
+        lines.append(_line(title, QUANTITIES[quantity], len(ratios), *cells))
+    listed = [_line("reference", "run", "quantity", "value", "reason"), "|---" * 5 + "|"]
+    for name, each in apart:
+        heading, reason = QUANTITIES[each.quantity], each.reason or ""
+        listed.append(_line(name, each.run, heading, _cell(each), reason))
+    return "\n\n".join(["\n".join(lines), "\n".join(listed)])
+
+
+def _differs(ratio: Ratio) -> float:
+    """Returns the share by which a quantity differs; few row hits differ only by chance."""
+    by_chance = ratio.quantity == "row_hits" and _is_small(ratio)
+    return 0.0 if by_chance else abs(ratio.value - 1)
+
+
+def _is_near(ratio: Ratio) -> bool:
+    """Returns True if a ratio needs no reason."""
+    return _is_small(ratio) or abs(ratio.value - 1) <= TOLERANCES[ratio.quantity]
+
+
+def _is_small(ratio: Ratio) -> bool:
+    return ratio.few is not None and abs(ratio.ours - ratio.peer) <= ratio.few
+
+
+def _line(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def champsim_markdown(ratios: Sequence[Ratio]) -> str:
