@@ -4,9 +4,9 @@
 //! ([`crate::ranges`]) and the bytes of each version. An event takes constant time on average; versions that can no longer be
 //! left are forgotten, so that memory is in proportion to the lines stored to, and to stores that are not durable yet.
 //!
-//! The stores of one instruction have no order among themselves, nor have stores of an Arm thread to one line with no barrier
-//! between them: they make *one* version, of which a power failure may leave any part, if it need not leave the whole. Stores to
-//! one word keep their order.
+//! Most stores of a line are durable after all stores before them. The stores of one instruction have no order among themselves, nor
+//! have stores of an Arm thread to one line with no barrier between them; stores to one word keep theirs. Each store knows the
+//! number of the line's stores that it comes after, and a power failure leaves any set of stores that has, with each, those.
 //!
 //! Threads that are not synchronised might have acted in another order than the given one. A history says nothing about those
 //! orders; whoever explores them gives each to a history of its own.
@@ -22,13 +22,15 @@ use crate::model::Model;
 use crate::promise::{Broken, Judge, Words};
 use crate::ranges::{Given, Range, Ranges};
 
-/// A store to a word, and the version of the line that has it.
+/// A store to a word of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The event.
     pub at: Seq,
-    /// The first version of the line that has it.
-    pub version: u32,
+    /// Its number among the stores to the line, from 1: the first version of the line that has it.
+    pub number: u32,
+    /// The line's stores without which it cannot be left: those up to this number.
+    pub after: u32,
     /// Index of the word in its line.
     pub word: u8,
     /// The word afterwards.
@@ -42,23 +44,26 @@ pub struct Open<'a> {
     pub line: LineAddr,
     /// Its versions.
     pub range: Range,
-    /// The stores of the versions after the oldest, in order. Of those of one version any part may be left.
+    /// The stores after the oldest version, in order. A set of them may be left if it has, with each store, those up to its
+    /// `after` and the earlier ones to its word.
     pub stores: &'a VecDeque<Written>,
 }
 
 /// The events that made a word's durable content so.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Settled {
     store: Seq,
     fence: Seq,
 }
 
-/// The end of the newest version: a store joins it if it has no order with its other stores.
+/// The newest stores to a line, as long as they have no order among themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Joining {
+struct Run {
     thread: ThreadId,
     instruction: u64,
     barriers: u64,
+    /// Stores before the run.
+    after: u32,
 }
 
 /// The contents of a line.
@@ -72,7 +77,7 @@ struct Line {
     stored: u8,
     /// Stores of later versions.
     later: VecDeque<Written>,
-    joining: Option<Joining>,
+    run: Option<Run>,
     /// The place in the list of open lines.
     open_at: Option<usize>,
 }
@@ -148,7 +153,7 @@ impl History {
                 settled: [None; WORDS_PER_LINE],
                 stored: 0,
                 later: VecDeque::new(),
-                joining: None,
+                run: None,
                 open_at: None,
             });
         }
@@ -159,22 +164,30 @@ impl History {
         let is_weak = self.is_weak;
         let state = self.thread(thread);
         state.instruction += u64::from(!stored.continues);
-        state.barriers += u64::from(stored.path == Path::Release);
-        let end = Joining { thread, instruction: state.instruction, barriers: state.barriers };
+        let Thread { instruction, barriers, .. } = *state;
         let number = self.number(stored.addr.line());
+        let before = self.ranges.line(number).at_most;
         let line = &mut self.lines[number as usize];
-        let joins = line.joining.is_some_and(|last| {
-            let in_any_order = last.instruction == end.instruction || is_weak;
-            last.thread == thread && last.barriers == end.barriers && in_any_order
+        let goes_on = |run: &Run| {
+            let in_any_order = run.instruction == instruction || is_weak;
+            run.thread == thread && run.barriers == barriers && in_any_order
+        };
+        let run = line.run.filter(goes_on).unwrap_or(Run {
+            thread,
+            instruction,
+            barriers,
+            after: before,
         });
-        line.joining = Some(end);
-        self.ranges.store(thread, number, stored.path, !joins);
-        let (word, version) = (stored.addr.word_in_line(), self.ranges.line(number).at_most);
+        line.run = Some(Run { instruction, ..run });
+        let after = if stored.path == Path::Release { before } else { run.after };
+        let word = stored.addr.word_in_line();
         if line.stored & stored.addr.word_mask() == 0 {
             line.stored |= stored.addr.word_mask();
             line.oldest[word] = stored.old;
         }
-        line.later.push_back(Written { at, version, word: word as u8, value: stored.new });
+        let value = stored.new;
+        line.later.push_back(Written { at, number: before + 1, after, word: word as u8, value });
+        self.ranges.store(thread, number, stored.path);
         self.settle(number, at);
     }
 
@@ -182,7 +195,7 @@ impl History {
     fn settle(&mut self, number: u32, fence: Seq) {
         let range = self.ranges.line(number);
         let line = &mut self.lines[number as usize];
-        while let Some(first) = line.later.front().filter(|first| first.version <= range.at_least) {
+        while let Some(first) = line.later.front().filter(|first| first.number <= range.at_least) {
             let word = usize::from(first.word);
             line.oldest[word] = first.value;
             line.settled[word] = Some(Settled { store: first.at, fence });
@@ -210,7 +223,7 @@ impl History {
         let later = self.lines[number as usize].later.iter();
         later
             .take_while(|store| store.at < event)
-            .map(|store| store.version)
+            .map(|store| store.number)
             .last()
             .unwrap_or(range.at_least)
     }
@@ -232,12 +245,13 @@ impl History {
                     Some(fence) => self.version_before(number, fence),
                     None => self.ranges.line(number).at_least,
                 };
-                self.ranges.flush(thread, number, version, &mut |line| raised.push(line));
+                self.ranges.before_store(thread, &mut |line| raised.push(line));
+                self.ranges.flush(thread, number, version);
             }
             Persist::Clean(line, point) => {
                 let number = self.number(line);
                 // Later stores are after the clean, and so after the stores before it.
-                self.lines[number as usize].joining = None;
+                self.lines[number as usize].run = None;
                 self.ranges.clean(thread, number, point);
             }
             Persist::Fence(fence) => {
@@ -261,11 +275,20 @@ impl History {
         raised.iter().for_each(|&line| self.settle(line, at));
     }
 
-    /// The thread's last instruction is over.
-    fn goes_on(&mut self, at: Seq, thread: ThreadId) {
+    /// A store through the caches begins.
+    fn before_store(&mut self, at: Seq, thread: ThreadId) {
         let mut raised = Vec::new();
-        self.ranges.goes_on(thread, &mut |line| raised.push(line));
+        self.ranges.before_store(thread, &mut |line| raised.push(line));
         raised.iter().for_each(|&line| self.settle(line, at));
+    }
+
+    fn load(&mut self, at: Seq, thread: ThreadId, line: LineAddr) {
+        let Some(&number) = self.numbers.get(&line) else { return };
+        let mut is_raised = false;
+        self.ranges.seen(thread, number, &mut |_| is_raised = true);
+        if is_raised {
+            self.settle(number, at);
+        }
     }
 
     fn judge_line(&self, number: usize, found: &dyn Words) -> Result<(), Broken> {
@@ -293,24 +316,22 @@ impl Line {
         (0..WORDS_PER_LINE).filter(|word| self.stored >> word & 1 != 0)
     }
 
-    /// Tells if these words are one of the versions, or one of them and a part of the next.
+    /// Tells if a power failure may leave these words.
+    ///
+    /// Up to some number all stores are left, and of later ones those that come after no more than these.
     fn may_hold(&self, words: &[u64; WORDS_PER_LINE], range: Range) -> bool {
-        let mut version = self.oldest;
-        let mut later = self.later.iter().peekable();
-        for number in range.at_least..=range.at_most {
-            let next = later.clone().take_while(|store| store.version == number + 1);
-            let is_left = |word: usize| {
-                let mut parts = next.clone().filter(|store| usize::from(store.word) == word);
-                words[word] == version[word] || parts.any(|store| store.value == words[word])
-            };
-            if self.stored_words().all(is_left) {
-                return true;
+        let holds = |word: usize, whole: u32| {
+            let mut value = self.oldest[word];
+            let mut stores =
+                self.later.iter().filter(|store| usize::from(store.word) == word).peekable();
+            while let Some(store) = stores.next_if(|store| store.number <= whole) {
+                value = store.value;
             }
-            while let Some(store) = later.next_if(|store| store.version == number + 1) {
-                version[usize::from(store.word)] = store.value;
-            }
-        }
-        false
+            let more = stores.take_while(|store| store.after <= whole).map(|store| store.value);
+            std::iter::once(value).chain(more).any(|value| value == words[word])
+        };
+        (range.at_least..=range.at_most)
+            .any(|whole| self.stored_words().all(|word| holds(word, whole)))
     }
 
     /// The contradiction between these words and the versions.
@@ -349,20 +370,14 @@ impl Judge for History {
     fn saw(&mut self, at: Seq, happening: &Happening) {
         match *happening {
             Happening::Store { thread, addr, old, new, path, continues } => {
-                if !continues {
-                    self.goes_on(at, thread);
+                if !continues && path != Path::NonTemporal {
+                    self.before_store(at, thread);
                 }
                 self.store(at, thread, &Stored { addr, old, new, path, continues });
             }
-            Happening::Load { thread, .. } => self.goes_on(at, thread),
-            Happening::Persist { thread, op } => {
-                self.goes_on(at, thread);
-                self.persist(at, thread, op);
-            }
-            Happening::Told { thread } => {
-                self.goes_on(at, thread);
-                self.told(at, thread);
-            }
+            Happening::Load { thread, addr } => self.load(at, thread, addr.line()),
+            Happening::Persist { thread, op } => self.persist(at, thread, op),
+            Happening::Told { thread } => self.told(at, thread),
         }
     }
 
@@ -370,3 +385,6 @@ impl Judge for History {
         (0..self.lines.len()).try_for_each(|number| self.judge_line(number, found))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -252,7 +252,7 @@ impl<'a> Explorer<'a> {
             Action::WriteBack(line) => state.ranges.write_back(thread, u32::from(line)),
             Action::Flush(line) => {
                 let version = state.ranges.line(u32::from(line)).at_most;
-                state.ranges.flush(thread, u32::from(line), version, &mut |_| ());
+                state.ranges.flush(thread, u32::from(line), version);
             }
             Action::Clean(line, point) => state.ranges.clean(thread, u32::from(line), point),
             Action::Fence(fence) => state.ranges.fence(thread, fence, &mut |_| ()),
@@ -270,7 +270,7 @@ impl<'a> Explorer<'a> {
         let order = &mut state.orders[usize::from(line)];
         order.nodes[usize::from(order.count)] = number as u8;
         order.count += 1;
-        state.ranges.store(self.nodes[number].thread, u32::from(line), path, true);
+        state.ranges.store(self.nodes[number].thread, u32::from(line), path);
     }
 
     /// Tells if a condition is known to be false.

@@ -164,6 +164,10 @@ impl Program {
             Op::Lock(lock) | Op::Unlock(lock) => usize::from(*lock) + 1,
             _ => 0,
         });
+        let constants = ops().map(|op| match op {
+            Op::Store { value: Value::Constant(value), .. } | Op::Await { value, .. } => *value,
+            _ => 0,
+        });
         let stores = |line: usize| ops().map(|op| op.stores_to(&self.lines, line)).sum::<usize>();
         let counts = [
             ("words", self.lines.len(), WORDS_MAX),
@@ -172,6 +176,7 @@ impl Program {
             ("registers", registers.max().unwrap_or(0), REGISTERS_MAX),
             ("locks", locks.max().unwrap_or(0), LOCKS_MAX),
             ("steps", ops().map(Op::steps).sum(), STEPS_MAX),
+            ("in its largest value", constants.max().unwrap_or(0).into(), usize::from(UNSET) - 1),
             ("stores to one line", (0..line_count).map(stores).max().unwrap_or(0), STORES_MAX),
         ];
         match counts.into_iter().find(|&(_, found, most)| found > most) {

@@ -29,7 +29,8 @@ pub enum Given {
     /// Events are given when they act: stores when they become visible, fences when they are passed.
     Acting,
     /// Events of a thread are given in program order, as a trace has them; those of several threads in an order that is one of
-    /// visibility. A step that may act later than its place, as far as its own thread decides, counts as not yet done.
+    /// visibility. A step that may act after a later step of its thread counts when something acts that is ordered after it;
+    /// that it may act before an earlier one is left out.
     Program,
 }
 
@@ -52,15 +53,42 @@ impl Range {
 /// The line's version that becomes durable when something is drained.
 type Remembered = Vec<(u32, u32)>;
 
-/// The events of a thread that are not drained yet.
+/// A step that may not have acted yet, and the line's version that is durable when it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Late {
+    step: Step,
+    line: u32,
+    version: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    /// A store through the caches, where these survive.
+    Store,
+    NonTemporal,
+    /// A non-temporal store with a later store of its thread to its line: it acts before that, and so before all after that.
+    Followed,
+    Flush,
+}
+
+/// The events of a thread that do not count yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Waiting {
     /// Write-backs and cleans, drained by a fence.
     flushed: Remembered,
-    /// `clflush` that `mfence` alone completes.
-    by_full_fence: Remembered,
-    /// Stores that may be in the store buffer, where caches survive.
-    buffered: Remembered,
+    /// Steps before which later ones may act.
+    late: Vec<Late>,
+}
+
+/// An event that others of its thread are ordered before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ordered {
+    /// A store, `clflush`, or a write-back's own fence.
+    Store,
+    /// `sfence`, a locked instruction.
+    Fence,
+    /// `mfence`.
+    FullFence,
 }
 
 /// The versions of all lines, numbered from 0.
@@ -96,26 +124,47 @@ impl Ranges {
         self.told_drains
     }
 
-    /// A store. `is_new` is false for one more store of a version that has no order among its stores.
-    pub fn store(&mut self, thread: ThreadId, line: u32, path: Path, is_new: bool) {
+    /// A store.
+    pub fn store(&mut self, thread: ThreadId, line: u32, path: Path) {
         let range = self.line_mut(line);
-        range.at_most += u32::from(is_new);
+        range.at_most += 1;
         let version = range.at_most;
         let acts = self.given == Given::Acting;
         let survives = self.domain == Domain::Caches;
         match path {
             Path::NonTemporal if acts => self.raise(line, version),
-            Path::NonTemporal => remember(&mut self.waiting(thread).flushed, line, version),
+            Path::NonTemporal => self.late(thread, Step::NonTemporal, line, version),
             _ if survives && acts => self.raise(line, version),
-            _ if survives => remember(&mut self.waiting(thread).buffered, line, version),
-            _ => {}
+            _ if survives => self.late(thread, Step::Store, line, version),
+            _ => {
+                let late = self.waiting(thread).late.iter_mut();
+                let followed = late.filter(|l| l.line == line && l.step == Step::NonTemporal);
+                followed.for_each(|late| late.step = Step::Followed);
+            }
         }
     }
 
-    /// The thread goes on after its last instruction: whatever that stored is in the caches. Calls `raised` with each line.
-    pub fn goes_on(&mut self, thread: ThreadId, raised: &mut impl FnMut(u32)) {
-        let buffered = std::mem::take(&mut self.waiting(thread).buffered);
-        self.drain(buffered, raised);
+    /// A store through the caches, or `clflush`, begins: the thread's earlier ones have acted. Calls `raised` with each line.
+    pub fn before_store(&mut self, thread: ThreadId, raised: &mut impl FnMut(u32)) {
+        self.act(thread, Ordered::Store, raised);
+    }
+
+    /// A thread has seen the newest version of a line: the other threads' stores to it have acted. Calls `raised` with the line.
+    pub fn seen(&mut self, thread: ThreadId, line: u32, raised: &mut impl FnMut(u32)) {
+        let mut version = 0;
+        for (other, waiting) in self.threads.iter_mut().enumerate() {
+            if other != thread as usize {
+                waiting.late.retain(|late| {
+                    let is_seen = late.line == line && late.step != Step::Flush;
+                    version = if is_seen { version.max(late.version) } else { version };
+                    !is_seen
+                });
+            }
+        }
+        if version > 0 {
+            self.raise(line, version);
+            raised(line);
+        }
     }
 
     /// `clwb` or `clflushopt`.
@@ -124,18 +173,11 @@ impl Ranges {
         remember(&mut self.waiting(thread).flushed, line, version);
     }
 
-    /// `clflush` of a line up to a version. Calls `raised` with the line if that is durable now.
-    pub fn flush(
-        &mut self,
-        thread: ThreadId,
-        line: u32,
-        version: u32,
-        raised: &mut impl FnMut(u32),
-    ) {
-        if self.clflush_needs_full_fences() {
-            remember(&mut self.waiting(thread).by_full_fence, line, version);
-        } else {
-            self.drain(vec![(line, version)], raised);
+    /// `clflush` of a line up to a version.
+    pub fn flush(&mut self, thread: ThreadId, line: u32, version: u32) {
+        match self.given {
+            Given::Acting => self.raise(line, version),
+            Given::Program => self.late(thread, Step::Flush, line, version),
         }
     }
 
@@ -152,9 +194,11 @@ impl Ranges {
             let flushed = std::mem::take(&mut self.waiting(thread).flushed);
             self.drain(flushed, raised);
         }
-        if fence == Fence::Full {
-            let flushed = std::mem::take(&mut self.waiting(thread).by_full_fence);
-            self.drain(flushed, raised);
+        match fence {
+            Fence::Store | Fence::Locked => self.act(thread, Ordered::Fence, raised),
+            Fence::Full => self.act(thread, Ordered::FullFence, raised),
+            // Arm has no such steps.
+            _ => {}
         }
     }
 
@@ -165,7 +209,45 @@ impl Ranges {
         }
     }
 
-    fn drain(&mut self, remembered: Remembered, raised: &mut impl FnMut(u32)) {
+    /// Versions that are remembered for fences, of all threads.
+    #[cfg(test)]
+    pub fn remembered(&self) -> usize {
+        self.threads.iter().map(|thread| thread.flushed.len()).sum()
+    }
+
+    fn late(&mut self, thread: ThreadId, step: Step, line: u32, version: u32) {
+        let late = &mut self.waiting(thread).late;
+        // Of a line's steps of one kind the last says all: versions become durable in order.
+        if let Some(last) = late.last_mut().filter(|last| last.step == step && last.line == line) {
+            last.version = version;
+        } else {
+            late.push(Late { step, line, version });
+        }
+    }
+
+    /// Something acts that late steps of its thread are ordered before.
+    fn act(&mut self, thread: ThreadId, ordered: Ordered, raised: &mut impl FnMut(u32)) {
+        let clflush = self.clflush;
+        let has_acted = |late: &Late| match late.step {
+            Step::Store | Step::Followed => true,
+            Step::NonTemporal => ordered != Ordered::Store,
+            Step::Flush => clflush == Clflush::OrdersStores || ordered == Ordered::FullFence,
+        };
+        let waiting = self.waiting(thread);
+        if waiting.late.is_empty() {
+            return;
+        }
+        let (acted, late): (Vec<_>, _) =
+            std::mem::take(&mut waiting.late).into_iter().partition(has_acted);
+        waiting.late = late;
+        self.drain(acted.iter().map(|late| (late.line, late.version)), raised);
+    }
+
+    fn drain(
+        &mut self,
+        remembered: impl IntoIterator<Item = (u32, u32)>,
+        raised: &mut impl FnMut(u32),
+    ) {
         for (line, version) in remembered {
             self.raise(line, version);
             raised(line);

@@ -115,7 +115,7 @@ pub const AMD: &[Rule] = &[
     INTEL[1],
     Rule {
         name: "full fences",
-        sentence: "mfence acts after every earlier step and before every later one; so does a locked instruction, but for clflush.",
+        sentence: "mfence acts after every earlier step and before every later one; so does a locked instruction, but that an earlier clflush may act after it.",
         source: "APM 3, MFENCE and CLFLUSH",
         orders: full_fences_amd,
     },
@@ -233,10 +233,9 @@ fn full_fences(first: &Act, second: &Act) -> bool {
 }
 
 fn full_fences_amd(first: &Act, second: &Act) -> bool {
+    // A locked instruction loads: what is later in the program is executed after that.
     let is_full = |act: &Act| matches!(act.kind, Kind::Fence(Fence::Full) | Kind::Told);
-    let is_flush = |act: &Act| act.kind == Kind::Flush;
-    let of_pair = |fence: &Act, other: &Act| is_full(fence) || is_fence(fence) && !is_flush(other);
-    of_pair(first, second) || of_pair(second, first)
+    is_fence(first) || is_full(second) || is_fence(second) && first.kind != Kind::Flush
 }
 
 fn store_fences(first: &Act, second: &Act) -> bool {

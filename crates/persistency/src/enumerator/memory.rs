@@ -2,18 +2,24 @@
 
 use super::super::program::{Outcome, Program, REGISTERS_MAX, WORDS_MAX};
 
-/// An entry of a persist queue.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Entry {
-    Nothing,
-    Write {
-        word: u8,
-        value: u8,
-    },
-    /// A flush that a thread waits for.
-    Marker {
-        thread: u8,
-    },
+/// An entry of a persist queue, as a number: states are compared and hashed more often than anything else is done.
+type Entry = u16;
+
+const NOTHING: Entry = 0;
+
+/// A store of a value, less than 256, to a word, less than 64.
+const fn write_entry(word: u8, value: u8) -> Entry {
+    1 << 15 | (word as u16) << 8 | value as u16
+}
+
+/// A flush that a thread waits for.
+const fn marker(thread: u8) -> Entry {
+    1 << 14 | thread as u16
+}
+
+/// The word and the value of a store.
+const fn written(entry: Entry) -> Option<(u8, u8)> {
+    if entry >> 15 == 0 { None } else { Some(((entry >> 8) as u8 & 63, entry as u8)) }
 }
 
 /// Memory of up to `WORDS` words in `LINES` lines, with queues of up to `DEPTH` entries.
@@ -32,7 +38,7 @@ impl<const WORDS: usize, const LINES: usize, const DEPTH: usize> Memory<WORDS, L
         Memory {
             caches: words,
             medium: words,
-            queues: [[Entry::Nothing; DEPTH]; LINES],
+            queues: [[NOTHING; DEPTH]; LINES],
             counts: [0; LINES],
         }
     }
@@ -50,7 +56,7 @@ impl<const WORDS: usize, const LINES: usize, const DEPTH: usize> Memory<WORDS, L
     /// A store reaches the caches, and will reach the medium some time.
     pub fn write(&mut self, line: u8, word: u8, value: u8) {
         self.caches[usize::from(word)] = value;
-        self.push(line, Entry::Write { word, value });
+        self.push(line, write_entry(word, value));
     }
 
     /// A store reaches caches and medium at once; only a line whose queue is empty takes it.
@@ -60,7 +66,7 @@ impl<const WORDS: usize, const LINES: usize, const DEPTH: usize> Memory<WORDS, L
     }
 
     pub fn mark(&mut self, line: u8, thread: u8) {
-        self.push(line, Entry::Marker { thread });
+        self.push(line, marker(thread));
     }
 
     pub fn is_drained(&self, line: u8) -> bool {
@@ -69,7 +75,7 @@ impl<const WORDS: usize, const LINES: usize, const DEPTH: usize> Memory<WORDS, L
 
     /// Tells if a thread waits for no flush.
     pub fn has_no_marker_of(&self, thread: u8) -> bool {
-        !self.queues.iter().flatten().any(|entry| *entry == Entry::Marker { thread })
+        !self.queues.iter().flatten().any(|entry| *entry == marker(thread))
     }
 
     /// The memory after the oldest entry of a line's queue has left it.
@@ -78,11 +84,11 @@ impl<const WORDS: usize, const LINES: usize, const DEPTH: usize> Memory<WORDS, L
             return None;
         }
         let mut next = *self;
-        if let Entry::Write { word, value } = next.queues[line][0] {
+        if let Some((word, value)) = written(next.queues[line][0]) {
             next.medium[usize::from(word)] = value;
         }
         next.queues[line].copy_within(1.., 0);
-        next.queues[line][DEPTH - 1] = Entry::Nothing;
+        next.queues[line][DEPTH - 1] = NOTHING;
         next.counts[line] -= 1;
         Some(next)
     }

@@ -38,7 +38,7 @@ pub fn enumerate(model: &Model, program: &Program) -> Result<FxHashSet<Outcome>,
         arm::enumerate(model, program)
     } else if is_small {
         // Smaller states are faster to compare: most of a campaign's time.
-        x86::enumerate::<4, 2, 16, 2, 4>(model, program)
+        x86::enumerate::<4, 2, 8, 2, 4>(model, program)
     } else {
         x86::enumerate::<WORDS_MAX, LINES_MAX, 40, THREADS_MAX, STORES_MAX>(model, program)
     })

@@ -16,9 +16,8 @@ pub fn has_one_part(op: &Op) -> bool {
     !matches!(op.action(), Op::Store { words, .. } if words.len() > 1)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Nothing,
     Store,
     NonTemporal,
     /// A store to a word that is not persistent: it releases a lock.
@@ -29,7 +28,7 @@ enum Kind {
 }
 
 /// An entry of a store buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy)]
 struct Entry {
     kind: Kind,
     /// The number of its instruction.
@@ -40,7 +39,37 @@ struct Entry {
     value: u8,
 }
 
-const NOTHING: Entry = Entry { kind: Kind::Nothing, at: 0, word: 0, line: 0, value: 0 };
+/// An entry as a number, in which states are compared and hashed faster.
+type Packed = u32;
+
+const NOTHING: Packed = 0;
+
+impl Entry {
+    const fn new(kind: Kind, at: u8) -> Entry {
+        Entry { kind, at, word: 0, line: 0, value: 0 }
+    }
+
+    fn packed(self) -> Packed {
+        let fields = [(self.at, 6), (self.word, 5), (self.line, 3), (self.value, 8)];
+        fields
+            .iter()
+            .fold(self.kind as u32 + 1, |packed, &(field, bits)| packed << bits | u32::from(field))
+    }
+
+    fn unpacked(packed: Packed) -> Entry {
+        let field = |shift: u32, bits: u32| (packed >> shift & ((1 << bits) - 1)) as u8;
+        let kind = match packed >> 22 {
+            1 => Kind::Store,
+            2 => Kind::NonTemporal,
+            3 => Kind::Unlock,
+            4 => Kind::WriteBack,
+            5 => Kind::Flush,
+            6 => Kind::Sfence,
+            _ => unreachable!("a place of the buffer that is taken"),
+        };
+        Entry { kind, at: field(16, 6), word: field(11, 5), line: field(8, 3), value: field(0, 8) }
+    }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct State<
@@ -53,7 +82,7 @@ struct State<
     memory: Memory<WORDS, LINES, DEPTH>,
     /// The instruction that each thread executes next.
     next: [u8; THREADS],
-    buffers: [[Entry; BUFFER]; THREADS],
+    buffers: [[Packed; BUFFER]; THREADS],
     counts: [u8; THREADS],
     registers: [u8; REGISTERS_MAX],
     locks: u8,
@@ -135,16 +164,17 @@ impl Machine<'_> {
             Op::If { then, .. } => then,
             op => op,
         };
-        let buffer = &state.buffers[thread][..usize::from(state.counts[thread])];
+        let packed = &state.buffers[thread][..usize::from(state.counts[thread])];
+        let buffer = packed.iter().map(|&entry| Entry::unpacked(entry));
         let has_waited = state.memory.has_no_marker_of(thread as u8);
-        let is_past = |entry: &Entry| self.is_amd && entry.kind == Kind::Flush;
-        let may_lock = has_waited && buffer.iter().all(is_past);
-        let is_empty = has_waited && buffer.is_empty();
+        let is_past = |entry: Entry| self.is_amd && entry.kind == Kind::Flush;
+        let may_lock = has_waited && buffer.clone().all(is_past);
+        let is_empty = has_waited && packed.is_empty();
         let read = |word: u8| {
-            let stores = |entry: &&Entry| {
+            let stores = |entry: &Entry| {
                 matches!(entry.kind, Kind::Store | Kind::NonTemporal) && entry.word == word
             };
-            let own = buffer.iter().rev().find(stores);
+            let own = buffer.clone().rev().find(stores);
             own.map_or_else(|| state.memory.load(word), |entry| entry.value)
         };
         match *op {
@@ -173,12 +203,10 @@ impl Machine<'_> {
                 }
             }
             Op::WriteBack(line) => {
-                next.push(thread, Entry { kind: Kind::WriteBack, at, line, ..NOTHING })
+                next.push(thread, Entry { line, ..Entry::new(Kind::WriteBack, at) })
             }
-            Op::Flush(line) => next.push(thread, Entry { kind: Kind::Flush, at, line, ..NOTHING }),
-            Op::Fence(Fence::Store) => {
-                next.push(thread, Entry { kind: Kind::Sfence, at, ..NOTHING })
-            }
+            Op::Flush(line) => next.push(thread, Entry { line, ..Entry::new(Kind::Flush, at) }),
+            Op::Fence(Fence::Store) => next.push(thread, Entry::new(Kind::Sfence, at)),
             Op::Fence(Fence::Full) if !is_empty => return None,
             Op::Fence(Fence::Locked) if !may_lock => return None,
             Op::Told if self.told_drains && !is_empty => return None,
@@ -190,7 +218,7 @@ impl Machine<'_> {
                 next.locks |= 1 << lock;
             }
             Op::Unlock(lock) => {
-                next.push(thread, Entry { kind: Kind::Unlock, at, word: lock, ..NOTHING })
+                next.push(thread, Entry { word: lock, ..Entry::new(Kind::Unlock, at) })
             }
             Op::Clean(..) | Op::If { .. } => unreachable!("no instruction of x86"),
         }
@@ -204,9 +232,9 @@ impl Machine<'_> {
         thread: usize,
         place: usize,
     ) -> Option<State<W, L, D, T, B>> {
-        let entry = state.buffers[thread][place];
+        let entry = Entry::unpacked(state.buffers[thread][place]);
         let before = &state.buffers[thread][..place];
-        if !before.iter().all(|earlier| self.passes(&entry, earlier)) {
+        if !before.iter().all(|&earlier| self.passes(&entry, &Entry::unpacked(earlier))) {
             return None;
         }
         let mut next = *state;
@@ -224,7 +252,6 @@ impl Machine<'_> {
             Kind::Flush if !memory.is_drained(entry.line) => return None,
             Kind::Sfence if !memory.has_no_marker_of(thread as u8) => return None,
             Kind::Flush | Kind::Sfence => {}
-            Kind::Nothing => unreachable!("a place of the buffer that is taken"),
         }
         Some(next)
     }
@@ -245,11 +272,10 @@ impl Machine<'_> {
 
     /// Tells if an entry may leave the buffer before an earlier one: the table of reorderings of Px86.
     fn passes(&self, later: &Entry, earlier: &Entry) -> bool {
-        use Kind::{Flush, NonTemporal, Nothing, Sfence, Store, Unlock, WriteBack};
+        use Kind::{Flush, NonTemporal, Sfence, Store, Unlock, WriteBack};
         let elsewhere = later.line != earlier.line;
         let in_one_instruction = later.at == earlier.at;
         match (later.kind, earlier.kind) {
-            (Nothing, _) | (_, Nothing) => unreachable!("only entries are compared"),
             (Flush, _) | (_, Flush) if self.is_amd => true,
             (Sfence, _) | (_, Sfence) => false,
             (_, WriteBack) if later.kind != Flush => true,
@@ -268,7 +294,7 @@ impl<const W: usize, const L: usize, const D: usize, const T: usize, const B: us
 {
     fn push(&mut self, thread: usize, entry: Entry) {
         let count = &mut self.counts[thread];
-        self.buffers[thread][usize::from(*count)] = entry;
+        self.buffers[thread][usize::from(*count)] = entry.packed();
         *count += 1;
     }
 }
