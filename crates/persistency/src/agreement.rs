@@ -282,7 +282,7 @@ mod tests {
                     return compared;
                 }
                 for second in first..programs.sequences() {
-                    let is_left = (first + second) % one_of == 0
+                    let is_left = (first + second).is_multiple_of(one_of)
                         && programs.is_first(first, second)
                         && programs.has_no_idle_step(first, second);
                     if is_left {

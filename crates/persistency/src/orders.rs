@@ -9,8 +9,8 @@ use rustc_hash::FxHashSet;
 use crate::happening::{Fence, Path};
 use crate::model::Model;
 use crate::program::{
-    How, LINES_MAX, LOCKS_MAX, Op, Outcome, Program, REGISTERS_MAX, STORES_MAX, THREADS_MAX,
-    TooLarge, UNSET, Value, WORDS_MAX,
+    How, LINES_MAX, LOCKS_MAX, Op, Outcome, Program, REGISTERS_MAX, STATES_MAX, STORES_MAX,
+    THREADS_MAX, TooLarge, UNSET, Value, WORDS_MAX,
 };
 use crate::ranges::{Given, Ranges};
 use crate::rules::{Act, Kind, ordered};
@@ -22,7 +22,7 @@ use crate::rules::{Act, Kind, ordered};
 pub fn explore(model: &Model, program: &Program) -> Result<FxHashSet<Outcome>, TooLarge> {
     program.check()?;
     let explorer = Explorer::new(model, program);
-    Ok(explorer.run(State::new(model)))
+    explorer.run(State::new(model))
 }
 
 /// A step that acts at one instant: a step of the program, or one store of an instruction that makes several.
@@ -194,7 +194,7 @@ impl<'a> Explorer<'a> {
         (first..self.nodes.len()).filter(|&at| stores(&self.nodes[at])).collect()
     }
 
-    fn run(&self, start: State) -> FxHashSet<Outcome> {
+    fn run(&self, start: State) -> Result<FxHashSet<Outcome>, TooLarge> {
         let mut outcomes = FxHashSet::default();
         let mut seen = FxHashSet::default();
         let mut open = vec![start.clone()];
@@ -209,8 +209,15 @@ impl<'a> Explorer<'a> {
                     open.push(next);
                 }
             }
+            if seen.len() > STATES_MAX {
+                return Err(TooLarge {
+                    what: "states or more",
+                    found: seen.len(),
+                    most: STATES_MAX,
+                });
+            }
         }
-        outcomes
+        Ok(outcomes)
     }
 
     /// The state after a step, if it may act now.

@@ -25,6 +25,12 @@ pub const STORES_MAX: usize = 16;
 /// The most steps of a program, each store of an instruction counted.
 pub const STEPS_MAX: usize = 48;
 
+/// The most words to which one instruction stores: its stores have no order, and all orders are explored.
+pub const PARTS_MAX: usize = 6;
+
+/// The most states of a program that are visited.
+pub const STATES_MAX: usize = 2_000_000;
+
 /// The most locks of a program.
 pub const LOCKS_MAX: usize = 4;
 
@@ -176,6 +182,7 @@ impl Program {
             ("registers", registers.max().unwrap_or(0), REGISTERS_MAX),
             ("locks", locks.max().unwrap_or(0), LOCKS_MAX),
             ("steps", ops().map(Op::steps).sum(), STEPS_MAX),
+            ("words in one instruction", ops().map(Op::steps).max().unwrap_or(0), PARTS_MAX),
             ("in its largest value", constants.max().unwrap_or(0).into(), usize::from(UNSET) - 1),
             ("stores to one line", (0..line_count).map(stores).max().unwrap_or(0), STORES_MAX),
         ];
