@@ -101,7 +101,7 @@ impl Programs {
     }
 
     /// Tells if no step of a program is idle: a program with an idle step leaves what the shorter one without it leaves. Idle are a
-    /// fence with nothing before it or right after another that is as strong, a flush of a line that nobody stores to, and a
+    /// fence with nothing before it or right after another that is as strong, a flush of a line that no thread stores to, and a
     /// load of a line that the other thread does not store to.
     pub fn has_no_idle_step(&self, first: usize, second: usize) -> bool {
         let threads = [first, second].map(|number| self.sequences[number].as_slice());
@@ -132,11 +132,13 @@ impl Programs {
         })
     }
 
-    /// The number of programs that are compared.
+    /// The number of programs, each counted once with those that are the same with threads or lines swapped.
     pub fn count(&self) -> u64 {
-        let count = self.sequences.len();
-        let of = |first| (first..count).filter(move |&second| self.is_first(first, second)).count();
-        (0..count).map(|first| of(first) as u64).sum()
+        // Burnside's lemma: the mean number of pairs that a symmetry leaves as they are.
+        let all = self.sequences.len() as u64;
+        let Some(swapped) = &self.swapped else { return (all * all + all) / 2 };
+        let same = (0..).zip(swapped).filter(|&(number, &other)| number == other).count() as u64;
+        (all * all + all + same * same + all) / 4
     }
 
     /// The program of a pair of sequences.
@@ -270,7 +272,7 @@ mod tests {
     use crate::model::MODELS;
     use crate::rules::Rule;
 
-    /// Compares all programs, or one of so many, without idle steps, on two host threads.
+    /// Compares programs without idle steps, all or one of `one_of`, on two host threads.
     fn agrees(model: &Model, steps: usize, one_of: usize) -> u64 {
         let programs = Programs::new(model, steps);
         let next = AtomicUsize::new(0);

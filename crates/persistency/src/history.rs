@@ -27,7 +27,7 @@ use crate::ranges::{Given, Range, Ranges};
 pub struct Written {
     /// The event.
     pub at: Seq,
-    /// Its number among the stores to the line, from 1: the first version of the line that has it.
+    /// Number among the stores to the line, from 1: the first version of the line that has it.
     pub number: u32,
     /// The line's stores without which it cannot be left: those up to this number.
     pub after: u32,
@@ -42,7 +42,7 @@ pub struct Written {
 pub struct Open<'a> {
     /// The line.
     pub line: LineAddr,
-    /// Its versions.
+    /// Versions.
     pub range: Range,
     /// The stores after the oldest version, in order. A set of them may be left if it has, with each store, those up to its
     /// `after` and the earlier ones to its word.

@@ -47,7 +47,7 @@ pub enum Domain {
 /// The instructions that order `clflush`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clflush {
-    /// It is durable before later stores are visible.
+    /// Intel's order: the flushed line is durable before later stores are visible.
     OrdersStores,
     /// Nothing but `mfence` before it and after it.
     ByFullFence,

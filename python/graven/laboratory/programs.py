@@ -60,17 +60,35 @@ class Program:
         named = re.findall(r"^design\s+(.*)$", self.text, re.MULTILINE)
         return [name for line in named for name in line.split()]
 
-    def asked(self, designs: Sequence[str] = ()) -> Asked:
-        """Hands it to the engine, which checks it; `designs` instead of those that it names.
+    def said(self, word: str) -> str:
+        """The text of a statement: what is in its quotes, or what stands after the word."""
+        found = re.search(rf'^[ \t]*{word}[ \t]+"?(.*?)"?[ \t]*$', self.text, re.MULTILINE)
+        return found[1] if found is not None else ""
+
+    @property
+    def models(self) -> list[str]:
+        """The persistency models that it is for; none if it is for designs."""
+        named = re.search(r"^[ \t]*model[ \t]+([^=\n#]*)", self.text, re.MULTILINE)
+        return named[1].split() if named is not None else []
+
+    def asked(self, designs: Sequence[str] = (), models: Sequence[str] = ()) -> Asked:
+        """Hands it to the engine, which checks it.
 
         Where its file is makes no difference to its result.
+
+        Args:
+            designs: Designs instead of those that it names.
+            models: Persistency models instead of those that it names.
 
         Raises:
             ConfigError: the engine refuses it; a syntax error begins with FILE:LINE:COLUMN.
         """
         spec = {"file": self.file, "text": self.text, "designs": list(designs)}
+        spec |= {"models": list(models)} if models else {}
         task = _engine.Campaign("litmus", json.dumps(spec))
         asked = {"workload": Path(self.file).name, "text": self.text, "designs": list(designs)}
+        if models:
+            asked["models"] = list(models)
         return Asked("litmus", self.file, task, asked)
 
 
@@ -106,6 +124,18 @@ def program_files(paths: Iterable[Path]) -> list[Path]:
             raise ConfigError(f"{path}: there is no *.litmus in this folder")
         found += inside
     return list(dict.fromkeys(found))
+
+
+def of_kind(programs: Sequence[Program], models: Sequence[str]) -> list[Program]:
+    """The programs for these persistency models, or for designs if there are none.
+
+    A model takes programs for all models of its architecture, since these have its instructions.
+    All programs are returned if none is of that kind, so that the engine says why.
+    """
+    asked = {model.partition("-")[0] for model in models}
+    kinds = [{model.partition("-")[0] for model in program.models} for program in programs]
+    found = [p for p, kind in zip(programs, kinds, strict=True) if kind & asked or kind == asked]
+    return found or list(programs)
 
 
 def run_programs(programs: Sequence[Asked], how: How) -> CampaignResult[LitmusReport]:

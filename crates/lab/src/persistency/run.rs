@@ -32,16 +32,17 @@ impl Answer {
 /// A program that is too large.
 pub fn answers(litmus: &ModelLitmus, models: &[&'static Model]) -> Result<Vec<Answer>, TooLarge> {
     let models = if models.is_empty() { &litmus.models } else { models };
-    let mut answers = Vec::new();
-    for &model in models {
-        let outcomes = explore(model, &litmus.program)?;
-        let mut images: Vec<&Asked> = Vec::new();
-        for claim in &litmus.claims {
-            if !images.contains(&&claim.image) {
-                images.push(&claim.image);
-            }
+    let of_model = |&model| Ok((model, explore(model, &litmus.program)?));
+    let outcomes = models.iter().map(of_model).collect::<Result<Vec<_>, TooLarge>>()?;
+    let mut images: Vec<&Asked> = Vec::new();
+    for claim in &litmus.claims {
+        if !images.contains(&&claim.image) {
+            images.push(&claim.image);
         }
-        for image in images {
+    }
+    let mut answers = Vec::new();
+    for image in images {
+        for (model, outcomes) in &outcomes {
             let says = litmus.claims.iter().find(|claim| {
                 claim.image == *image && claim.models.iter().any(|other| other.name == model.name)
             });

@@ -306,7 +306,7 @@ fn acknowledgement_is_declared() {
     assert!(history.range(LineAddr(0)).is_open());
 }
 
-/// Bug class: memory, or time, in proportion to flushes that nobody waits for.
+/// Bug class: memory, or time, in proportion to flushes that no fence drains.
 #[test]
 fn endless_flushes_without_a_fence_are_forgotten() {
     let mut history = History::new(&MODELS[0]);
