@@ -88,7 +88,7 @@ pub enum Fence {
     Store,
     /// `mfence`.
     Full,
-    /// A locked instruction of x86, or `xchg` with memory.
+    /// A locked instruction of x86, or `xchg` with memory. One that stores to persistent memory is told as fence, store, fence.
     Locked,
     /// `DMB`.
     Dmb,

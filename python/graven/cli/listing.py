@@ -206,6 +206,7 @@ def _litmus_programs() -> list[dict[str, Any]]:
 
     return [
         {"name": program.name, "title": program.title, "designs": program.designs}
+        | ({"models": program.models} if program.models else {})
         for program in own_programs()
     ]
 

@@ -69,17 +69,13 @@ def litmus(
     """Reads everything, runs, prints."""
     names = design_names(designs) if designs else []
     asked_models = split_names(models) if models else []
-    programs: list[Program] = []
     checked, refusals = [], []
-    for path in program_files(files):
+    for program in of_kind(
+        list(map(Program.read_or_why, program_files(files))), names, asked_models
+    ):
         try:
-            programs.append(Program.read(path))
-        except _engine.ConfigError as error:
-            refusals.append(str(error))
-    if names or asked_models:
-        programs = of_kind(programs, asked_models)
-    for program in programs:
-        try:
+            if isinstance(program, _engine.ConfigError):
+                raise program
             checked.append(program.asked(names, asked_models))
         except _engine.ConfigError as error:
             refusals.append(str(error))

@@ -43,6 +43,14 @@ class Program:
         except UnicodeDecodeError:
             raise ConfigError(f"{name} is not UTF-8 text") from None
 
+    @staticmethod
+    def read_or_why(path: Path) -> Program | ConfigError:
+        """The program in a file, or the error that says why it cannot be read."""
+        try:
+            return Program.read(path)
+        except ConfigError as error:
+            return error
+
     @property
     def name(self) -> str:
         """Name without its ending."""
@@ -126,16 +134,26 @@ def program_files(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def of_kind(programs: Sequence[Program], models: Sequence[str]) -> list[Program]:
-    """The programs for these persistency models, or for designs if there are none.
+def of_kind(
+    programs: Sequence[Program | ConfigError], designs: Sequence[str], models: Sequence[str]
+) -> Sequence[Program | ConfigError]:
+    """The programs for these designs or persistency models; all if none of either are given.
 
     A model takes programs for all models of its architecture, since these have its instructions.
     All programs are returned if none is of that kind, so that the engine says why.
     """
+    if not designs and not models:
+        return programs
     asked = {model.partition("-")[0] for model in models}
-    kinds = [{model.partition("-")[0] for model in program.models} for program in programs]
-    found = [p for p, kind in zip(programs, kinds, strict=True) if kind & asked or kind == asked]
-    return found or list(programs)
+
+    def fits(program: Program | ConfigError) -> bool:
+        if isinstance(program, ConfigError):
+            return True
+        kind = {model.partition("-")[0] for model in program.models}
+        return bool(kind & asked) or kind == asked
+
+    found = list(filter(fits, programs))
+    return found if any(isinstance(program, Program) for program in found) else programs
 
 
 def run_programs(programs: Sequence[Asked], how: How) -> CampaignResult[LitmusReport]:
