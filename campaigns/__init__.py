@@ -10,6 +10,6 @@
 
 ALL = (
     "mutants", "properties", "explained", "checked", "soaked", "faults", "real_programs", "kills",
-    "fuzz", "corners", "scale", "rates", "steady", "clusters", "reproduced",
+    "fuzz", "corners", "persistency", "scale", "rates", "steady", "clusters", "reproduced",
 )  # fmt: skip
 OTHERS = ("gallery", "notebooks", "paces", "stores")

@@ -12,8 +12,18 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// Folders of the crates that the engine is made of.
-const CRATES: [&str; 9] =
-    ["base", "capture", "designs", "graven", "lab", "machine", "python", "trace", "workloads"];
+const CRATES: [&str; 10] = [
+    "base",
+    "capture",
+    "designs",
+    "graven",
+    "lab",
+    "machine",
+    "persistency",
+    "python",
+    "trace",
+    "workloads",
+];
 
 /// Machines that ship with the simulator.
 const MACHINES: [&str; 2] = ["../graven/papers", "../graven/machines"];

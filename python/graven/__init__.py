@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         Event,
         LitmusReport,
         LitmusResult,
+        ModelAnswer,
         Report,
         Violation,
     )
@@ -121,6 +122,7 @@ _MODULES = {
         "Event",
         "LitmusReport",
         "LitmusResult",
+        "ModelAnswer",
         "Report",
         "Violation",
     ),
@@ -167,6 +169,7 @@ __all__ = [
     "LitmusResult",
     "MemoryRecord",
     "Metric",
+    "ModelAnswer",
     "Moved",
     "Normalised",
     "OutputError",

@@ -116,7 +116,16 @@ class MemoryReplay(Task):
     def __init__(self, spec_json: str, file: BinaryIO | None = None) -> None: ...
 
 CampaignKind = Literal[
-    "run", "trial", "adversary", "litmus", "mutants", "mutant", "programs", "check", "faults"
+    "run",
+    "trial",
+    "adversary",
+    "litmus",
+    "mutants",
+    "mutant",
+    "programs",
+    "check",
+    "faults",
+    "agreement",
 ]
 
 class Campaign(Task):

@@ -13,6 +13,7 @@ use graven_machine::design::{self, DesignInfo};
 use graven_machine::registry::{Alias, PARTS, Preset, Registry};
 use graven_machine::stats;
 use graven_machine::workload::WorkloadInfo;
+use graven_persistency::model::{MODELS, Model};
 
 /// Everything that can be named. What several have in common is described once, and they name it or are named with it.
 #[derive(Serialize)]
@@ -28,6 +29,7 @@ pub struct Catalogue {
     /// States of any design that a campaign should reach.
     states: Vec<Named>,
     draws: Vec<Draw>,
+    models: Vec<PersistencyModel>,
 }
 
 #[derive(Serialize)]
@@ -124,6 +126,34 @@ struct Named {
     summary: &'static str,
 }
 
+/// A persistency model of a processor.
+#[derive(Serialize)]
+struct PersistencyModel {
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+    /// Rules of the order in which a thread's steps act.
+    rules: Vec<Rule>,
+}
+
+#[derive(Serialize)]
+struct Rule {
+    name: &'static str,
+    sentence: &'static str,
+    source: &'static str,
+}
+
+impl PersistencyModel {
+    fn of(model: &Model) -> Self {
+        let rule = |rule: &graven_persistency::rules::Rule| {
+            let graven_persistency::rules::Rule { name, sentence, source, .. } = *rule;
+            Rule { name, sentence, source }
+        };
+        let rules = model.order.iter().map(rule).collect();
+        Self { name: model.name, summary: model.summary, source: model.source, rules }
+    }
+}
+
 /// A bound of what the adversary draws.
 #[derive(Serialize)]
 struct Draw {
@@ -158,6 +188,7 @@ impl Catalogue {
             sections: defaults.sections().map(Section::of).collect(),
             states: named(STATES),
             draws: DRAW_RANGES.iter().map(Draw::of).collect(),
+            models: MODELS.iter().map(PersistencyModel::of).collect(),
         }
     }
 }

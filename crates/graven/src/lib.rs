@@ -26,6 +26,7 @@ pub use graven_machine::{
     caches, clock, controller, cores, cover_points, design, device, machine, media, mutants,
     program, quantities, recovery, registry, request, sim, trace_event, workload,
 };
+pub use graven_persistency as persistency;
 pub use graven_trace as trace;
 pub use graven_workloads as workloads;
 

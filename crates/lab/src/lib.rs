@@ -13,6 +13,7 @@
 //! | `mutants` | which of a design's mutants the adversary kills: the measure of the laboratory |
 //! | `enumeration` | all small programs, all their schedules, all power failures |
 //! | `minimise` | the least program that still breaks the guarantee |
+//! | `persistency` | litmus programs for persistency models of processors |
 //! | `timeline` | the events that led to a violation, in rows |
 //! | `campaign` | a run crashed everywhere, or schedules of the adversary on several host threads, and what is reported |
 
@@ -26,6 +27,7 @@ pub mod faults;
 pub mod litmus;
 pub mod minimise;
 pub mod mutants;
+pub mod persistency;
 mod recording;
 pub mod timeline;
 

@@ -17,6 +17,7 @@ use graven::lab::explorer::{Deadlock, Thoroughness};
 use graven::lab::faults::{FaultKind, survey};
 use graven::lab::litmus::{self, Circle, CrashAt, Failure as Failed, Litmus, ParseError, Places};
 use graven::lab::mutants::{Mutant, TrialError, mutants_of, try_mutant};
+use graven::lab::persistency::is_for_models;
 use graven::memory::Image;
 use graven::sim::{Others, SimError, Simulation, Spec};
 use graven::stats::region::RegionConfig;
@@ -24,6 +25,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::facade::memory_bytes;
+use crate::persistency;
 use crate::program_trace::{knows_lengths, spec_of, verified};
 use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
 use crate::verification::{Asked, Verdict, Verification};
@@ -97,6 +99,9 @@ struct LitmusSpec {
     text: String,
     /// Instead of the designs that the program names.
     designs: Vec<String>,
+    /// Instead of the persistency models that the program names.
+    #[serde(default)]
+    models: Vec<String>,
 }
 
 /// Returns the fields that all reports have.
@@ -345,6 +350,19 @@ impl LitmusTask {
 pub fn litmus_program(spec_json: &str) -> Result<Task, Failure> {
     let given: LitmusSpec = parse(spec_json)?;
     let named = |error: &dyn std::fmt::Display| Failure::Config(format!("{}: {error}", given.file));
+    if is_for_models(&given.text) {
+        if let Some(name) = given.designs.first() {
+            return Err(named(&format!(
+                "the program is for persistency models, {name} is a design"
+            )));
+        }
+        return persistency::litmus(&given.file, &given.text, &given.models);
+    }
+    if let Some(name) = given.models.first() {
+        return Err(named(&format!(
+            "the program is for designs, {name} is a persistency model; a program for models has the statement `model`"
+        )));
+    }
     let (litmus, places) =
         litmus::parse_placed(&given.text).map_err(|e| misread(&given.file, &e))?;
     let designs = if given.designs.is_empty() {

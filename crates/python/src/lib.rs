@@ -23,6 +23,7 @@ mod checker_command;
 mod facade;
 mod laboratory;
 mod paper_files;
+mod persistency;
 mod program_trace;
 mod request_trace;
 mod seam;
@@ -91,7 +92,7 @@ impl MemoryReplay {
 }
 
 /// A campaign of the crash laboratory on one host thread: `Campaign(KIND, spec_json)`, KIND being run, trial, adversary,
-/// litmus, mutants, mutant, programs, check or faults. Its progress is in transactions, schedules, designs or programs, its result a report.
+/// litmus, mutants, mutant, programs, check, faults or agreement. Its progress is in transactions, schedules, designs or programs, its result a report.
 #[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
 struct Campaign;
 
@@ -109,9 +110,10 @@ impl Campaign {
             "programs" => laboratory::programs(spec_json)?,
             "check" => laboratory::check(spec_json)?,
             "faults" => laboratory::faults(spec_json)?,
+            "agreement" => persistency::agreement(spec_json)?,
             other => {
                 let message = format!(
-                    "`{other}` is no campaign; run, trial, adversary, litmus, mutants, mutant, programs, check and faults are"
+                    "`{other}` is no campaign; run, trial, adversary, litmus, mutants, mutant, programs, check, faults and agreement are"
                 );
                 return Err(ConfigError::new_err(message));
             }

@@ -15,6 +15,7 @@ from graven.api.options import (
     keeper_of,
     observer,
     setting_texts,
+    split_names,
     workload_text,
 )
 from graven.basics import arguments
@@ -217,6 +218,7 @@ def litmus(
     program: str | PathLike[str],
     design: Names = None,
     *,
+    model: Names = None,
     observe: Observer | None = None,
     store: Folder = ...,
     fresh: bool = False,
@@ -227,6 +229,7 @@ def litmus(
         program: Path of a file; or the program itself, as a text of several lines; or the name of
             one that comes with Graven, `silo/undo-order` (`graven list litmus`).
         design: Names of designs, instead of those that the program names.
+        model: Names of persistency models, instead of those that the program names.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
         fresh: True to run even if the store has the result.
@@ -263,6 +266,24 @@ def litmus(
         ...     print(result)
         <LitmusResult: silo: kept, 14 power failures>
         <LitmusResult: fwb: kept, 17 power failures>
+
+        A program for persistency models, under two of them: is `x` durable before `y`?
+
+        >>> program = '''graven litmus 1
+        ... title "a write-back without a fence"
+        ... model x86-adr
+        ... x = 0
+        ... y = 0
+        ... thread
+        ...   x = 1
+        ...   clwb x
+        ...   y = 1
+        ... allows: y = 1, x = 0
+        ... '''
+        >>> for answer in graven.litmus(program, model="x86-adr,x86-eadr").answers:
+        ...     print(answer.model, answer.answer)
+        x86-adr allowed
+        x86-eadr forbidden
     """
     from graven.laboratory.programs import Program, program_file, run_programs
 
@@ -273,7 +294,8 @@ def litmus(
         found = Program.read(program_file(arguments.path("program", program)))
     names = arguments.names("design", design)
     designs = [] if names is None else design_names(names)
-    asked = found.asked(designs)
+    models = arguments.names("model", model)
+    asked = found.asked(designs, [] if models is None else split_names(models))
     keep = keeper_of(store, fresh=fresh)
     return _only(run_programs([asked], How(keep, Local(1), shown_by)))
 

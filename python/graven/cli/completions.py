@@ -97,6 +97,10 @@ def _litmus() -> Named:
     yield from ((program.name, program.title) for program in own_programs())
 
 
+def _models() -> Named:
+    yield from ((model.name, model.summary) for model in catalogue().models)
+
+
 def _statistics() -> Named:
     yield from ((item.name, item.description) for item in catalogue().stats)
 
@@ -123,4 +127,5 @@ key = _one(_keys)
 paper = _one(_papers)
 claim = _one(_claims)
 litmus = _one(_litmus)
+models = _several(_models)
 statistics = _several(_statistics)

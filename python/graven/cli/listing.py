@@ -31,6 +31,7 @@ Examples:
   graven list states                  what a campaign of `graven crash` should reach
   graven list draws                   bounds of what `graven adversary` draws
   graven list litmus                  litmus programs that come with Graven
+  graven list models --verbose        persistency models of processors, with their rules
   graven list stats --format json     for a script
 """
 
@@ -191,11 +192,25 @@ def _draws(console: Console, *, verbose: bool) -> None:
     console.print(table)
 
 
+def _models(console: Console, *, verbose: bool) -> None:
+    table = plain_table(whole("model"), "platform", "source")
+    for model in catalogue().models:
+        table.add_row(model.name, Text(model.summary), Text(model.source))
+    console.print(table)
+    for model in catalogue().models if verbose else ():
+        console.print(f"Order of a thread's steps under {model.name}", style="bold")
+        rules = plain_table(whole("rule"), "in a sentence", "source")
+        for rule in model.rules:
+            rules.add_row(rule.name, Text(rule.sentence), Text(rule.source))
+        console.print(rules)
+
+
 def _litmus_programs() -> list[dict[str, Any]]:
     from graven.laboratory.programs import own_programs
 
     return [
         {"name": program.name, "title": program.title, "designs": program.designs}
+        | ({"models": program.models} if program.models else {})
         for program in own_programs()
     ]
 
@@ -220,6 +235,7 @@ _LISTS: dict[str, Callable[..., None]] = {
     "states": _states,
     "draws": _draws,
     "litmus": _litmus,
+    "models": _models,
 }
 
 

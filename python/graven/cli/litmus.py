@@ -8,18 +8,18 @@ from pathlib import Path
 import click
 
 from graven import _engine
-from graven.api.options import design_names
+from graven.api.options import design_names, split_names
 from graven.cli import completions, options
 from graven.cli.storing import conclude, say_found, show, watched
 from graven.cli.terminal import REFUSED, complain, results_console
 from graven.cli.verdicts import print_litmus
-from graven.laboratory.programs import Program, program_files, run_programs
+from graven.laboratory.programs import Program, of_kind, program_files, run_programs
 from graven.running.work import How, Local
 
 HELP = """Run litmus programs: what they do, where power fails, and what may be there afterwards.
 
 A program names the designs that must keep their guarantee in it, and those that
-must violate it.
+must violate it; or persistency models, and the images that they allow and forbid.
 docs/explanation/laboratory.md describes the format by example; `graven crash` writes such programs.
 What is no file or folder is the name of programs that come with Graven: `graven list litmus`.
 
@@ -29,6 +29,8 @@ Examples:
   graven litmus silo/undo-order --design silo-literal
   graven litmus mine                         all *.litmus in a folder and the folders in it
   graven litmus graven-results/silo-literal-btree.litmus --timeline
+  graven litmus persistency                  the programs for persistency models
+  graven litmus mine/log.litmus --model x86-adr,x86-eadr
   graven litmus all --format json | jq '.[].results[] | [.design, .as_expected]'
 
 The exit code is 0 if everything came out as expected, 1 if not, 2 if a program cannot be read.
@@ -45,6 +47,7 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
     shell_complete=completions.litmus,
 )
 @options.designs("those that a program names; one that it does not is to keep its guarantee")
+@options.models
 @click.option(
     "--timeline/--no-timeline",
     default=None,
@@ -57,6 +60,7 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
 def litmus(
     files: Sequence[Path],
     designs: str | None,
+    models: str | None,
     timeline: bool | None,
     keeping: options.Keeping,
     jobs: int | None,
@@ -64,10 +68,15 @@ def litmus(
 ) -> int:
     """Reads everything, runs, prints."""
     names = design_names(designs) if designs else []
+    asked_models = split_names(models) if models else []
     checked, refusals = [], []
-    for path in program_files(files):
+    for program in of_kind(
+        list(map(Program.read_or_why, program_files(files))), names, asked_models
+    ):
         try:
-            checked.append(Program.read(path).asked(names))
+            if isinstance(program, _engine.ConfigError):
+                raise program
+            checked.append(program.asked(names, asked_models))
         except _engine.ConfigError as error:
             refusals.append(str(error))
     if refusals:

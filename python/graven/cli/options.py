@@ -210,6 +210,12 @@ def designs(default: str) -> Callable[[F], F]:
     return _names("design", completions.designs, text)
 
 
+def models(command: F) -> F:
+    """`--model` or `--models`: several."""
+    text = "Persistency models instead of those that a program names (`graven list models`)."
+    return _names("model", completions.models, text)(command)
+
+
 def workloads(default: str) -> Callable[[F], F]:
     """`--workload` or `--workloads`: several."""
     text = "Names, groups (micro, macro, all) or program traces (.gvt).  "

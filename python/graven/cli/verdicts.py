@@ -19,6 +19,7 @@ from graven.laboratory.reports import (
     Campaign,
     CrashReport,
     LitmusReport,
+    ModelAnswer,
     Report,
     Violation,
 )
@@ -220,7 +221,52 @@ def _count(count: int | None) -> Text:
 def print_litmus(
     console: Console, reports: Sequence[LitmusReport], *, timelines: bool | None
 ) -> None:
-    """A row for each program and design, then timelines: all, none, or of what was not expected."""
+    """A row for each program and design, then timelines: all, none, or of what was not expected.
+
+    Programs for persistency models follow, with a row for each image.
+    """
+    of_designs = [report for report in reports if not report.answers]
+    if of_designs or not reports:
+        _print_results(console, of_designs, timelines=timelines)
+    if of_models := [report for report in reports if report.answers]:
+        _print_answers(console, of_models)
+
+
+def _print_answers(console: Console, reports: Sequence[LitmusReport]) -> None:
+    """A row for each image of a program and each model."""
+    table = plain_table(
+        *folded("program"), "image", whole("model"), whole("answer"), whole("as expected")
+    )
+    for report in reports:
+        last = None
+        for number, answer in enumerate(report.answers):
+            table.add_row(
+                Text(report.file if number == 0 else ""),
+                Text(answer.image if answer.image != last else ""),
+                answer.model,
+                Text(answer.answer, style="green" if answer.answer == "forbidden" else "yellow"),
+                _as_expected(answer),
+                end_section=number == len(report.answers) - 1,
+            )
+            last = answer.image
+    console.print(table)
+    answers = [answer for report in reports for answer in report.answers]
+    wrong = sum(not answer.as_expected for answer in answers)
+    said = f"{counted(len(answers), 'answer')} of {counted(len(reports), 'program')}"
+    console.print(f"{said}, all as expected." if not wrong else f"{said}, {wrong} not as expected.")
+
+
+def _as_expected(answer: ModelAnswer) -> Text:
+    if answer.expected is None:
+        return Text("not said", style="dim")
+    if answer.as_expected:
+        return Text("yes", style="green")
+    return Text(f"NO: must be {answer.expected}", style="bold red")
+
+
+def _print_results(
+    console: Console, reports: Sequence[LitmusReport], *, timelines: bool | None
+) -> None:
     table = plain_table(
         *(*folded("program"), whole("design")),
         *numbers("crash points", "power failures"),

@@ -61,6 +61,38 @@ class Draw:
 
 
 @dataclass(frozen=True)
+class Rule:
+    """A rule of a persistency model: a pair of steps of one thread that act in program order.
+
+    Attributes:
+        name: Name of the rule.
+        sentence: The rule in a sentence.
+        source: Publication or manual.
+    """
+
+    name: str
+    sentence: str
+    source: str
+
+
+@dataclass(frozen=True)
+class PersistencyModel:
+    """A persistency model of a processor.
+
+    Attributes:
+        name: Name that `--model` takes.
+        summary: The platform in a sentence.
+        source: Publications and manuals.
+        rules: Rules of the order in which a thread's steps act.
+    """
+
+    name: str
+    summary: str
+    source: str
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True)
 class Design:
     """A persistence design.
 
@@ -299,6 +331,10 @@ class Catalogue:
         ['crash-while-ending', 'crash-while-open']
         >>> [draw.name for draw in catalogue.draws][:2]
         ['threads', 'locks']
+        >>> [model.name for model in catalogue.models]
+        ['x86-adr', 'x86-adr-amd', 'x86-eadr', 'arm-pop', 'arm-podp']
+        >>> catalogue.models[0].rules[1].sentence
+        'Stores become visible in program order.'
         >>> sorted(catalogue.raw)[:3]
         ['aliases', 'designs', 'draws']
     """
@@ -376,6 +412,14 @@ class Catalogue:
     def draws(self) -> tuple[Draw, ...]:
         """Bounds of what the adversary draws."""
         return tuple(Draw(**item) for item in self.raw["draws"])
+
+    @cached_property
+    def models(self) -> tuple[PersistencyModel, ...]:
+        """Persistency models of processors."""
+        return tuple(
+            PersistencyModel(**item | {"rules": tuple(Rule(**rule) for rule in item["rules"])})
+            for item in self.raw["models"]
+        )
 
     def __repr__(self) -> str:
         return (

@@ -43,6 +43,14 @@ class Program:
         except UnicodeDecodeError:
             raise ConfigError(f"{name} is not UTF-8 text") from None
 
+    @staticmethod
+    def read_or_why(path: Path) -> Program | ConfigError:
+        """The program in a file, or the error that says why it cannot be read."""
+        try:
+            return Program.read(path)
+        except ConfigError as error:
+            return error
+
     @property
     def name(self) -> str:
         """Name without its ending."""
@@ -60,17 +68,35 @@ class Program:
         named = re.findall(r"^design\s+(.*)$", self.text, re.MULTILINE)
         return [name for line in named for name in line.split()]
 
-    def asked(self, designs: Sequence[str] = ()) -> Asked:
-        """Hands it to the engine, which checks it; `designs` instead of those that it names.
+    def said(self, word: str) -> str:
+        """The text of a statement: what is in its quotes, or what stands after the word."""
+        found = re.search(rf'^[ \t]*{word}[ \t]+"?(.*?)"?[ \t]*$', self.text, re.MULTILINE)
+        return found[1] if found is not None else ""
+
+    @property
+    def models(self) -> list[str]:
+        """The persistency models that it is for; none if it is for designs."""
+        named = re.search(r"^[ \t]*model[ \t]+([^=\n#]*)", self.text, re.MULTILINE)
+        return named[1].split() if named is not None else []
+
+    def asked(self, designs: Sequence[str] = (), models: Sequence[str] = ()) -> Asked:
+        """Hands it to the engine, which checks it.
 
         Where its file is makes no difference to its result.
+
+        Args:
+            designs: Designs instead of those that it names.
+            models: Persistency models instead of those that it names.
 
         Raises:
             ConfigError: the engine refuses it; a syntax error begins with FILE:LINE:COLUMN.
         """
         spec = {"file": self.file, "text": self.text, "designs": list(designs)}
+        spec |= {"models": list(models)} if models else {}
         task = _engine.Campaign("litmus", json.dumps(spec))
         asked = {"workload": Path(self.file).name, "text": self.text, "designs": list(designs)}
+        if models:
+            asked["models"] = list(models)
         return Asked("litmus", self.file, task, asked)
 
 
@@ -106,6 +132,28 @@ def program_files(paths: Iterable[Path]) -> list[Path]:
             raise ConfigError(f"{path}: there is no *.litmus in this folder")
         found += inside
     return list(dict.fromkeys(found))
+
+
+def of_kind(
+    programs: Sequence[Program | ConfigError], designs: Sequence[str], models: Sequence[str]
+) -> Sequence[Program | ConfigError]:
+    """The programs for these designs or persistency models; all if none of either are given.
+
+    A model takes programs for all models of its architecture, since these have its instructions.
+    All programs are returned if none is of that kind, so that the engine says why.
+    """
+    if not designs and not models:
+        return programs
+    asked = {model.partition("-")[0] for model in models}
+
+    def fits(program: Program | ConfigError) -> bool:
+        if isinstance(program, ConfigError):
+            return True
+        kind = {model.partition("-")[0] for model in program.models}
+        return bool(kind & asked) or kind == asked
+
+    found = list(filter(fits, programs))
+    return found if any(isinstance(program, Program) for program in found) else programs
 
 
 def run_programs(programs: Sequence[Asked], how: How) -> CampaignResult[LitmusReport]:

@@ -352,8 +352,43 @@ class LitmusResult(Report):
 
 
 @dataclass(frozen=True)
+class ModelAnswer:
+    """The answer of a persistency model to one image of a litmus program.
+
+    Attributes:
+        model: Name of the model.
+        image: The image, as the program has it.
+        answer: `allowed` if some execution leaves the image, else `forbidden`.
+        expected: The answer that the program says, if it says one for this model.
+        as_expected: True if the answer is that, or the program says none.
+
+    Examples:
+        >>> report = graven.litmus("persistency/04-clflush-before-store")
+        >>> for answer in report.answers:
+        ...     print(answer.model, answer.image, answer.answer, sep=": ")
+        x86-adr: y = 1, x = 0: forbidden
+        x86-adr-amd: y = 1, x = 0: allowed
+        x86-eadr: y = 1, x = 0: forbidden
+        >>> report.answers[0].expected, report.answers[0].as_expected
+        ('forbidden', True)
+    """
+
+    model: str
+    image: str
+    answer: Literal["allowed", "forbidden"]
+    expected: Literal["allowed", "forbidden"] | None
+    as_expected: bool
+
+
+@dataclass(frozen=True)
 class LitmusReport:
-    """A litmus program on its designs.
+    """A litmus program on its designs, or under its persistency models.
+
+    Attributes:
+        file: Name of the program.
+        title: The subject.
+        results: Results on designs.
+        answers: Answers of persistency models.
 
     Examples:
         >>> report = graven.litmus("any/atomic", "silo,fwb,ideal")
@@ -373,16 +408,20 @@ class LitmusReport:
     file: str
     title: str
     results: tuple[LitmusResult, ...] = field(repr=False)
+    answers: tuple[ModelAnswer, ...] = field(repr=False, default=())
 
     @property
     def as_expected(self) -> bool:
-        """True if all designs did what the program says."""
-        return all(result.as_expected for result in self.results)
+        """True if all designs did, and all models answered, what the program says."""
+        designs = all(result.as_expected for result in self.results)
+        return designs and all(answer.as_expected for answer in self.answers)
 
     def to_dict(self) -> dict[str, Any]:
-        """As a document."""
-        results = [result.to_dict() for result in self.results]
-        return {"file": self.file, "title": self.title, "results": results}
+        """As a document; of a program for persistency models it has `answers`, not `results`."""
+        document: dict[str, Any] = {"file": self.file, "title": self.title}
+        if self.answers:
+            return document | {"answers": [asdict(answer) for answer in self.answers]}
+        return document | {"results": [result.to_dict() for result in self.results]}
 
 
 def _violation(raw: Mapping[str, Any]) -> Violation:
@@ -415,5 +454,8 @@ def parse_adversary_report(raw: Mapping[str, Any]) -> AdversaryReport:
 def parse_litmus_report(text: str, file: str) -> LitmusReport:
     """Reads the engine's JSON of a litmus program."""
     raw = json.loads(text)
+    if raw["results"] and "model" in raw["results"][0]:
+        answers = tuple(ModelAnswer(**item) for item in raw["results"])
+        return LitmusReport(file, raw["title"], (), answers)
     results = (LitmusResult(**_known(LitmusResult, item)) for item in raw["results"])
     return LitmusReport(file, raw["title"], tuple(results))

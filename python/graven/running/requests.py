@@ -36,7 +36,7 @@ class Asked:
 
 
 def campaign(
-    kind: Literal["check", "mutant", "faults"], label: str, spec: Mapping[str, Any]
+    kind: Literal["check", "mutant", "faults", "agreement"], label: str, spec: Mapping[str, Any]
 ) -> Asked:
     """Asks something of the laboratory that its specification says whole.
 

@@ -14,8 +14,11 @@ use graven::lab::litmus::{Litmus, parse};
 fn library() -> Vec<(PathBuf, Litmus)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus");
     let folders = std::fs::read_dir(&root).expect("the repository has a folder litmus");
+    // Programs for persistency models are no programs for designs.
+    let folders = folders.map(|folder| folder.expect("readable").path());
     let mut files: Vec<PathBuf> = folders
-        .flat_map(|folder| std::fs::read_dir(folder.expect("readable").path()).expect("a folder"))
+        .filter(|folder| !folder.ends_with("persistency"))
+        .flat_map(|folder| std::fs::read_dir(folder).expect("a folder"))
         .map(|file| file.expect("readable").path())
         .collect();
     files.sort();

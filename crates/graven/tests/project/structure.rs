@@ -7,16 +7,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and those that it may depend on.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("base", &[]),
     ("machine", &["base"]),
     ("designs", &["base", "machine"]),
     ("workloads", &["base", "machine"]),
-    ("lab", &["base", "machine"]),
+    ("persistency", &["base"]),
+    ("lab", &["base", "machine", "persistency"]),
     ("capture", &[]),
     ("qemu-plugin", &["capture"]),
     ("trace", &["base", "machine", "capture"]),
-    ("graven", &["base", "machine", "designs", "workloads", "lab", "trace"]),
+    ("graven", &["base", "machine", "designs", "workloads", "lab", "persistency", "trace"]),
     // It depends on `graven` alone.
     ("python", &[]),
 ];

@@ -125,7 +125,7 @@ mod standstill;
 mod steps;
 #[cfg(test)]
 mod tests;
-mod tokens;
+pub(crate) mod tokens;
 
 pub use graven_machine::controller::adversary::{Choices, Departure};
 pub use parse::{ParseError, parse, parse_placed};

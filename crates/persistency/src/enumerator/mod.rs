@@ -1,0 +1,61 @@
+//! An independent machine that executes small programs in every way: the check of the models.
+//!
+//! Nothing here uses the rules of the models ([`crate::rules`], [`crate::ranges`]); it is written from the publications as a
+//! machine, where those are predicates. It shares the program, the outcome, and the name of the platform.
+//!
+//! | module | content |
+//! |---|---|
+//! | `memory` | the coherent caches, a persist queue for each line, the medium |
+//! | `x86` | threads with store buffers that entries leave with the published reorderings |
+//! | `arm` | threads whose instructions are executed out of order |
+//!
+//! Flushes are asynchronous here, as in Px86: a write-back puts a marker into its line's queue and a fence waits until the queues
+//! have no marker of its thread. Models have synchronous flushes, which give the same images (Khyzha and Lahav, POPL 2021).
+
+mod arm;
+mod memory;
+mod x86;
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashSet;
+
+use crate::model::Model;
+use crate::program::{LINES_MAX, Outcome, Program, STORES_MAX, THREADS_MAX, TooLarge, WORDS_MAX};
+
+/// Returns everything that a power failure at any instant may leave of a program.
+///
+/// # Errors
+/// A program that is too large.
+pub fn enumerate(model: &Model, program: &Program) -> Result<FxHashSet<Outcome>, TooLarge> {
+    program.check()?;
+    let is_small = program.lines.len() <= 4
+        && program.lines.iter().all(|&line| line < 2)
+        && program.threads.len() <= 2
+        && program.threads.iter().all(|ops| ops.len() <= 4)
+        && program.threads.iter().flatten().all(x86::has_one_part);
+    Ok(if model.is_arm() {
+        arm::enumerate(model, program)
+    } else if is_small {
+        // Smaller states are faster to compare: most of a campaign's time.
+        x86::enumerate::<4, 2, 8, 2, 4>(model, program)
+    } else {
+        x86::enumerate::<WORDS_MAX, LINES_MAX, 40, THREADS_MAX, STORES_MAX>(model, program)
+    })
+}
+
+/// Visits all states that steps reach, each once.
+fn reach<S: Copy + Eq + Hash>(start: S, mut visit: impl FnMut(&S, &mut Vec<S>)) {
+    let mut seen = FxHashSet::default();
+    let mut open = vec![start];
+    let mut next = Vec::new();
+    seen.insert(start);
+    while let Some(state) = open.pop() {
+        visit(&state, &mut next);
+        for state in next.drain(..) {
+            if seen.insert(state) {
+                open.push(state);
+            }
+        }
+    }
+}
