@@ -23,7 +23,7 @@
 //! *position* is a region of persistent memory and an offset in it ([`position`]).
 //!
 //! *Sites* are numbers of instructions. The plugin gives each instruction one when QEMU translates it, and writes its address
-//! to the file `sites`: 8 bytes for each site, in their order, with [`SITE_REPEATED`] where it is a repeated string instruction. An instruction that is translated again has another site. The file
+//! to the file `sites`: 8 bytes for each site, in their order, with [`SITE_REPEATED`] or [`SITE_ATOMIC`] where it is such an instruction. An instruction that is translated again has another site. The file
 //! `modules` has a line for each file that is mapped as code: the number of sites before it, the first address, the one behind the
 //! last, the offset in the file, and its path.
 //!
@@ -61,6 +61,9 @@ pub const PIECE_BYTES_MAX: usize = 1024;
 
 /// The bit of a site's address that says that it is a repeated string instruction's.
 pub const SITE_REPEATED: u64 = 1 << 63;
+
+/// The bit of a site's address that says that it is an atomic instruction's.
+pub const SITE_ATOMIC: u64 = 1 << 62;
 
 /// A place in a region of persistent memory.
 ///

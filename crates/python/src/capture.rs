@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-use graven::trace::capture::{Capture, CaptureError, Function, Limits, Module, Role, Rules, Sources};
+use graven::trace::capture::{
+    Capture, CaptureError, Function, Limits, Module, Role, Rules, Sources,
+};
 use serde::Deserialize;
 use serde_json::Value;
 

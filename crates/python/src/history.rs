@@ -1,8 +1,10 @@
-//! Histories of captured programs: the seam's side of `graven trace info` and `graven trace print`.
+//! Histories of captured programs: the seam's side of `graven trace info`, `graven trace print` and `graven hygiene`.
 
 use std::collections::BTreeMap;
 
+use graven::control::Control;
 use graven::program::Op;
+use graven::trace::hygiene::judge;
 use graven::trace::program::{Call, Happened, Happening, How, Place, Stack, TraceError};
 use serde_json::{Map, Value, json};
 
@@ -41,12 +43,7 @@ pub fn counts(path: &str) -> Result<String, Failure> {
 ///
 /// # Errors
 /// The trace cannot be read, or is broken.
-pub fn entries(
-    path: &str,
-    first: u64,
-    most: u64,
-    with_accesses: bool,
-) -> Result<String, Failure> {
+pub fn entries(path: &str, first: u64, most: u64, with_accesses: bool) -> Result<String, Failure> {
     let reader = open(path)?;
     let read = || -> Result<Value, TraceError> {
         let stacks = reader.stacks()?;
@@ -65,6 +62,15 @@ pub fn entries(
         Ok(json!({ "sites": reader.sites()?, "entries": entries, "all": seen }))
     };
     read().map(|found| found.to_string()).map_err(|e| failure(path, e))
+}
+
+/// Returns the findings of hygiene in a trace's history, and its counts, as JSON.
+///
+/// # Errors
+/// The trace cannot be read, is broken, or has no history.
+pub fn hygiene(path: &str) -> Result<String, Failure> {
+    let found = judge(&open(path)?, &Control::default()).map_err(|e| failure(path, e))?;
+    Ok(json!(found).to_string())
 }
 
 fn described(happening: &Happening, op: Option<Op>, stacks: &[Stack]) -> Value {

@@ -218,6 +218,12 @@ fn trace_history(
     Ok(py.detach(|| history::entries(path, first, most, with_accesses))?)
 }
 
+/// Returns what is careless in a captured program's history, and counts, as JSON. Reads all of the trace.
+#[pyfunction]
+fn trace_hygiene(py: Python<'_>, path: &str) -> PyResult<String> {
+    Ok(py.detach(|| history::hygiene(path))?)
+}
+
 /// Everything that can be named: designs, workloads, machines, statistics, parameters; as JSON.
 #[pyfunction]
 fn catalogue() -> String {
@@ -273,6 +279,7 @@ pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> Py
     module.add_function(wrap_pyfunction!(trace_properties, module)?)?;
     module.add_function(wrap_pyfunction!(trace_history_counts, module)?)?;
     module.add_function(wrap_pyfunction!(trace_history, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_hygiene, module)?)?;
     module.add_function(wrap_pyfunction!(comparison, module)?)?;
     module.add_function(wrap_pyfunction!(papers, module)?)?;
     module.add_function(wrap_pyfunction!(build, module)?)?;

@@ -69,12 +69,7 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
     accessed::<false>(thread(vcpu), (address, size), is_store, is_both, data as u64);
 }
 
-extern "C" fn accesses_before_flush(
-    vcpu: c_uint,
-    info: u32,
-    address: u64,
-    data: *mut c_void,
-) {
+extern "C" fn accesses_before_flush(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     accesses(vcpu, info, address, data);
     let (size, is_store) = size_and_direction(info);
     let number = data as u64 & (NON_TEMPORAL - 1);

@@ -148,16 +148,12 @@ extern "C" fn translates(_id: u64, block: *mut qemu::Block) {
             if let Some(before) = before.take() {
                 execute(instruction, before.with_next());
             }
-            let is_repeated = (of_guest().kind)(bytes_of(instruction)) == Kind::Repeated;
-            last = tracer().sites.add(qemu::qemu_plugin_insn_vaddr(instruction), is_repeated);
+            let kind = (of_guest().kind)(bytes_of(instruction));
+            last = tracer().sites.add(qemu::qemu_plugin_insn_vaddr(instruction), kind);
             let is_before_flush = flushes.is_some_and(|flush| at < flush);
             let number = at as u64 + 1;
-            before = translates_instruction(
-                instruction,
-                (number, last),
-                is_before_flush,
-                &mut reading,
-            );
+            before =
+                translates_instruction(instruction, (number, last), is_before_flush, &mut reading);
             if at + 1 == count {
                 ending = (of_guest().ending)(bytes_of(instruction));
             }

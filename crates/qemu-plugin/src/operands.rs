@@ -147,8 +147,8 @@ impl Known {
             Mnemonic::And => both(|a, b| a & b)?,
             Mnemonic::Or => both(|a, b| a | b)?,
             Mnemonic::Xor => both(|a, b| a ^ b).or_else(|| {
-                let is_zero = instruction.op_kind(1) == OpKind::Register
-                    && instruction.op_register(1) == to;
+                let is_zero =
+                    instruction.op_kind(1) == OpKind::Register && instruction.op_register(1) == to;
                 is_zero.then_some(0)
             })?,
             Mnemonic::Shl if to.is_gpr64() => both(|a, b| a << (b & 63))?,
@@ -180,8 +180,7 @@ impl Known {
 
     fn register(&self, register: Register) -> Option<u64> {
         // The second byte of a register is in none of these.
-        let is_high =
-            matches!(register, Register::AH | Register::BH | Register::CH | Register::DH);
+        let is_high = matches!(register, Register::AH | Register::BH | Register::CH | Register::DH);
         let whole = self.registers[number_of(register).filter(|_| !is_high)?]?;
         Some(match register.size() {
             8 => whole,

@@ -5,7 +5,9 @@
 use std::fs;
 use std::os::fd::RawFd;
 
-use graven_capture::{Asked, Call as Said, Fence, Flush, PIECE_BYTES_MAX, Persistence, Place, position};
+use graven_capture::{
+    Asked, Call as Said, Fence, Flush, PIECE_BYTES_MAX, Persistence, Place, position,
+};
 
 use crate::anonymous::page_from;
 use crate::calls::Call;
@@ -22,7 +24,9 @@ pub fn flushes(thread: &mut Thread, site: u32, flush: Flush, address: Option<u64
     }
     let place = match address {
         None => Place::Unknown,
-        Some(address) => regions.find(address, 1).map_or(Place::Volatile(address), Place::Persistent),
+        Some(address) => {
+            regions.find(address, 1).map_or(Place::Volatile(address), Place::Persistent)
+        }
     };
     thread.persists(site, &Persistence::Flush(flush, place));
 }

@@ -13,8 +13,9 @@ use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use graven_capture::SITE_REPEATED;
+use graven_capture::{SITE_ATOMIC, SITE_REPEATED};
 
+use crate::instruction::Kind;
 use crate::regions::high;
 use crate::thread::IS_UNTRACED;
 use crate::tracer::tracer;
@@ -45,8 +46,13 @@ unsafe impl Send for Window {}
 
 impl Sites {
     /// Gives the next instruction a site.
-    pub fn add(&self, address: u64, is_repeated: bool) -> u32 {
-        let address = address | if is_repeated { SITE_REPEATED } else { 0 };
+    pub fn add(&self, address: u64, kind: Kind) -> u32 {
+        let address = address
+            | match kind {
+                Kind::Repeated => SITE_REPEATED,
+                Kind::Atomic | Kind::LoadsExclusively | Kind::StoresExclusively => SITE_ATOMIC,
+                _ => 0,
+            };
         let mut written = self.0.lock().expect("nobody panics with it");
         let number = written.count;
         // A process that the program has made writes nothing to its parent's file.

@@ -461,7 +461,8 @@ impl<W: Write> Assembly<'_, W> {
                 self.push(thread, Op::Store { at: Ptr { addr, origin }, value: 0 });
             }
         } else {
-            self.report.volatile_loads += u64::from(self.loads(thread, access.origin, places, None));
+            self.report.volatile_loads +=
+                u64::from(self.loads(thread, access.origin, places, None));
         }
         self.frames = frames;
     }

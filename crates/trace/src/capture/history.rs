@@ -35,6 +35,8 @@ pub(super) struct Recording {
     /// The same by module and address, which several sites may have, in the order of their numbers.
     addresses: FxHashMap<(Option<usize>, u64), u32>,
     in_order: Vec<(Option<usize>, u64)>,
+    /// Those of them that are atomic instructions.
+    atomic: Vec<u32>,
     stacks: FxHashMap<Stack, u32>,
 }
 
@@ -57,6 +59,7 @@ impl Recording {
             sites: FxHashMap::default(),
             addresses: FxHashMap::default(),
             in_order: Vec::new(),
+            atomic: Vec::new(),
             stacks: FxHashMap::default(),
         }
     }
@@ -148,6 +151,7 @@ impl Recording {
         let number = *self.addresses.entry(at).or_insert(next);
         if number == next {
             self.in_order.push(at);
+            self.atomic.extend(self.instructions.is_atomic(site).then_some(number));
         }
         self.sites.insert(site, number);
         number
@@ -182,6 +186,9 @@ impl Recording {
     ) -> History {
         let modules: &[Module] = &self.instructions.modules;
         self.history.sites = places(modules, &self.in_order, read, debug);
+        for &site in &self.atomic {
+            self.history.sites[site as usize].is_atomic = true;
+        }
         self.history
     }
 }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use addr2line::Context;
 use gimli::{EndianSlice, RunTimeEndian, SectionId};
+use graven_capture::{SITE_ATOMIC, SITE_REPEATED};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
-use graven_capture::SITE_REPEATED;
 use rustc_hash::FxHashMap;
 
 use crate::program::{Line, Site};
@@ -37,12 +37,19 @@ pub(super) struct Instructions {
 impl Instructions {
     /// The address of a site.
     pub fn address(&self, site: u32) -> u64 {
-        self.addresses.get(site as usize).map_or(0, |address| address & !SITE_REPEATED)
+        self.addresses
+            .get(site as usize)
+            .map_or(0, |address| address & !(SITE_REPEATED | SITE_ATOMIC))
     }
 
     /// Tells whether a site's instruction is a repeated string instruction.
     pub fn is_repeated(&self, site: u32) -> bool {
         self.addresses.get(site as usize).is_some_and(|address| address & SITE_REPEATED != 0)
+    }
+
+    /// Tells whether a site's instruction is an atomic one.
+    pub fn is_atomic(&self, site: u32) -> bool {
+        self.addresses.get(site as usize).is_some_and(|address| address & SITE_ATOMIC != 0)
     }
 
     /// The module of a site, by its number.
@@ -73,6 +80,7 @@ pub(super) fn places(
         .map(|&(module, address)| Site {
             module: module.map(|module| modules[module].path.clone()),
             address: module.map_or(address, |module| file_offset(&modules[module], address)),
+            is_atomic: false,
             lines: Vec::new(),
         })
         .collect();
@@ -166,7 +174,8 @@ impl Symbols {
         let mut all = Vec::new();
         let both = [file, debug].into_iter();
         for symbol in both.flat_map(|file| file.symbols().chain(file.dynamic_symbols())) {
-            if symbol.kind() == SymbolKind::Text && !symbol.is_undefined()
+            if symbol.kind() == SymbolKind::Text
+                && !symbol.is_undefined()
                 && let Ok(name) = symbol.name()
             {
                 let name = name.split_once('@').map_or(name, |(name, _)| name);
@@ -212,19 +221,24 @@ mod tests {
         assert!(found[1].module.is_none() && found[0].lines.is_empty());
     }
 
+    #[inline(never)]
+    fn a_function_that_is_not_inlined() -> u64 {
+        std::hint::black_box(7)
+    }
+
     /// The test's own executable has debugging information of lines.
     #[test]
     fn lines_come_from_debugging_information() {
         let path = std::env::current_exe().expect("a test is a file");
         let bytes = std::fs::read(&path).expect("it can be read");
         let file = object::File::parse(&*bytes).expect("it is an executable");
-        let name = "lines_come_from_debugging_information";
+        let name = "a_function_that_is_not_inlined";
+        assert_eq!(a_function_that_is_not_inlined(), 7);
         let symbols = || file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text);
         let symbol = symbols().find(|symbol| symbol.name().is_ok_and(|n| n.contains(name)));
         let address = symbol.expect("the test is a function").address();
-        let segment = file.segments().find(|s| {
-            (s.address()..s.address() + s.size()).contains(&address)
-        });
+        let segment =
+            file.segments().find(|s| (s.address()..s.address() + s.size()).contains(&address));
         let segment = segment.expect("functions are in a segment");
         let offset = address - segment.address() + segment.file_range().0;
         let module = Module {

@@ -130,9 +130,17 @@ pub struct Site {
     pub module: Option<String>,
     /// Address of the instruction, as the module counts addresses; without a module, in the program.
     pub address: u64,
+    /// It loads and stores atomically.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_atomic: bool,
     /// The functions that it is part of, the innermost first: all but the last are inlined into the one behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<Line>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_false(is: &bool) -> bool {
+    !is
 }
 
 /// A stack of calls: a call, and the stack of the function that makes it.
@@ -190,9 +198,7 @@ impl History {
         let last = std::mem::replace(self.before.operation(thread), operation);
         let distance = operation.wrapping_sub(last);
         let mut tag = match what {
-            Happened::Store { how, is_joined } => {
-                *how as u8 | if *is_joined { JOINED } else { 0 }
-            }
+            Happened::Store { how, is_joined } => *how as u8 | if *is_joined { JOINED } else { 0 },
             Happened::Load => LOAD,
             Happened::Flush(..) => FLUSH,
             Happened::Fence(_) => FENCE,

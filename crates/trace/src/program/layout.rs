@@ -60,14 +60,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 6] = [
-        Kind::Picture,
-        Kind::Operations,
-        Kind::Lengths,
-        Kind::Sites,
-        Kind::Stacks,
-        Kind::History,
-    ];
+    const ALL: [Kind; 6] =
+        [Kind::Picture, Kind::Operations, Kind::Lengths, Kind::Sites, Kind::Stacks, Kind::History];
 
     fn find(magic: &[u8]) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.magic() == magic)
@@ -155,7 +149,11 @@ impl Head {
     pub fn parse(bytes: &[u8; HEAD_BYTES], offset: u64) -> Result<(Head, u32), TraceError> {
         let magic = &bytes[..4];
         let kind = Kind::find(magic).ok_or_else(|| {
-            TraceError::malformed(offset, "a block: `PICT`, `OPER`, `LENG`, `SITE`, `STAC` or `HIST`", shown(magic))
+            TraceError::malformed(
+                offset,
+                "a block: `PICT`, `OPER`, `LENG`, `SITE`, `STAC` or `HIST`",
+                shown(magic),
+            )
         })?;
         let mut numbers = Numbers(&bytes[4..]);
         let [thread, count, stored_bytes, raw_bytes, zero] = std::array::from_fn(|_| numbers.u32());
@@ -227,7 +225,11 @@ impl Entry {
     pub fn parse(bytes: &[u8], offset: u64) -> Result<Entry, TraceError> {
         let magic = &bytes[..4];
         let kind = Kind::find(magic).ok_or_else(|| {
-            TraceError::malformed(offset, "`PICT`, `OPER`, `LENG`, `SITE`, `STAC` or `HIST`", shown(magic))
+            TraceError::malformed(
+                offset,
+                "`PICT`, `OPER`, `LENG`, `SITE`, `STAC` or `HIST`",
+                shown(magic),
+            )
         })?;
         let mut numbers = Numbers(&bytes[4..]);
         let thread = numbers.u32();

@@ -13,11 +13,11 @@ use serde::Serialize;
 use super::decoder::{BATCH_OPERATIONS, Decoder};
 use super::error::TraceError;
 use super::header::Header;
+use super::history::BLOCK_ENTRIES;
 use super::layout::{
     BEGINNING_BYTES, BLOCK_OPERATIONS_MAX, BLOCK_WORDS, END, ENTRY_BYTES, Entry, FIRST_VERSION,
     FORMAT_VERSION, HEAD_BYTES, HEADER_BYTES_MAX, Head, Kind, MAGIC, TRAILER_BYTES, summary_bytes,
 };
-use super::history::BLOCK_ENTRIES;
 use super::lengths::BLOCK_LENGTHS;
 use super::picture;
 use super::volatile::volatile_offset;
