@@ -87,6 +87,11 @@ CALLS_SHOWN = 6
     help="Leave out findings by lines of FILE: CLASS FUNCTION, where * fits anything. FUNCTION is "
     "that of the line, or one that led to it.",
 )
+@click.option(
+    "--libraries",
+    is_flag=True,
+    help="Findings in libraries of the system, too: they are counted otherwise, and not listed.",
+)
 @options.optional_machine("silo")
 @click.option(
     "--fail-on",
@@ -102,6 +107,7 @@ CALLS_SHOWN = 6
 def hygiene(
     kept: Path | None,
     suppressions: tuple[Path, ...],
+    libraries: bool,
     machine: str | None,
     fail_on: str,
     report: Path | None,
@@ -123,14 +129,14 @@ def hygiene(
             with refusing("--report, --sarif: "):
                 output.check([written], 0)
     if is_given:
-        found = judge(program[0], machine=on, suppressions=chosen)
+        found = judge(program[0], machine=on, suppressions=chosen, libraries=libraries)
     else:
         try:
             with tempfile.TemporaryDirectory(prefix="graven-hygiene-") as folder:
                 trace = kept or Path(folder) / "program.gvt"
                 with refusing("--to: "), Display("captures") as display:
                     captures.capture(program, trace, observe=display, only_pm=True, **how)
-                found = judge(trace, machine=on, suppressions=chosen)
+                found = judge(trace, machine=on, suppressions=chosen, libraries=libraries)
         except CaptureError as error:
             complain(str(error))
             return REFUSED
@@ -172,6 +178,10 @@ def _print(console: Console, found: Hygiene) -> None:
     console.print(counts, markup=False)
     bugs, waste = len(found.of("bug")), len(found.of("waste"))
     said = f"{_counted(bugs, 'bug')} and {_counted(waste, 'line')} of waste"
+    if found.in_libraries:
+        names = {finding["where"].partition(" ")[0] for finding in found.in_libraries}
+        count = _counted(len(found.in_libraries), "finding")
+        said += f"; {count} in {', '.join(sorted(names))} (--libraries)"
     if found.suppressed:
         said += f"; {_counted(len(found.suppressed), 'finding')} suppressed"
     console.print(f"[bold]{said}[/]")

@@ -32,6 +32,14 @@ RELOADING = ("clflush", "clflushopt", "dc civac")
 """Flushes that take the line out of the caches: its next use reads memory."""
 
 
+KNOWN = (
+    ("never-flushed", "libpmemobj.so*"),
+    ("sync-misses", "libpmemobj.so*"),
+)
+"""Classes that are no findings in libraries: libpmemobj keeps the state of a run in its pool, and
+footers of chunks, which it makes anew whenever a pool is opened."""
+
+
 @dataclass(frozen=True)
 class Suppression:
     """Findings that are not reported: of a class, in or below a function.
@@ -87,6 +95,7 @@ class Hygiene:
         findings: Findings, bugs first: `class`, `severity`, `place`, `count`, `problem`,
             `repair`, `calls` and so on; `where` in words, `cost_ns` where the machine has one.
         suppressed: Findings that a suppression fits.
+        in_libraries: Findings in libraries of the system, if they were not asked for.
         totals: Counts of stores, flushes, fences and calls.
         notes: Sentences about what was not judged, and why.
     """
@@ -95,6 +104,7 @@ class Hygiene:
     machine: str
     findings: tuple[Mapping[str, Any], ...]
     suppressed: tuple[Mapping[str, Any], ...]
+    in_libraries: tuple[Mapping[str, Any], ...]
     totals: Mapping[str, int]
     notes: tuple[str, ...]
 
@@ -109,6 +119,7 @@ class Hygiene:
             "program": list(self.program),
             "findings": list(self.findings),
             "suppressed": list(self.suppressed),
+            "in_libraries": list(self.in_libraries),
             "notes": list(self.notes),
         }
 
@@ -118,7 +129,9 @@ def where(frame: Mapping[str, Any]) -> str:
     function = f" ({frame['function']})" if frame.get("function") else ""
     if frame.get("line"):
         return f"{PurePath(frame['file']).name}:{frame['line']}{function}"
-    module = PurePath(frame["module"]).name if frame.get("module") else "code without a file"
+    if not frame.get("module"):
+        return f"code without a file at {frame.get('address', 0):#x}{function}"
+    module = PurePath(frame["module"]).name
     offset = f"+{frame['address']:#x}" if frame.get("address") else ""
     return f"{module}{offset}{function}"
 
@@ -128,6 +141,7 @@ def judge(
     *,
     machine: str | PathLike[str] = "silo",
     suppressions: Iterable[Suppression] = (),
+    libraries: bool = False,
 ) -> Hygiene:
     """Looks through the history of a captured program.
 
@@ -135,6 +149,7 @@ def judge(
         trace: The trace of `graven capture`.
         machine: The machine on which waste costs time.
         suppressions: Findings that are not reported.
+        libraries: Findings in libraries of the system, too.
 
     Raises:
         ConfigError: the machine is refused.
@@ -148,20 +163,32 @@ def judge(
     chosen = list(suppressions)
     kept: list[Mapping[str, Any]] = []
     suppressed: list[Mapping[str, Any]] = []
+    in_libraries: list[Mapping[str, Any]] = []
     for finding in found["findings"]:
         whole = {**finding, "where": where(finding["place"]), "at": _at(finding, header)}
         whole["cost_ns"] = costs.of(finding)
-        is_out = any(suppression.fits(whole) for suppression in chosen)
-        (suppressed if is_out else kept).append(whole)
+        if _is_known(finding) or any(suppression.fits(whole) for suppression in chosen):
+            suppressed.append(whole)
+        elif finding["is_library"] and not libraries:
+            in_libraries.append(whole)
+        else:
+            kept.append(whole)
     capture = header["capture"]
     return Hygiene(
         program=tuple(capture["arguments"]),
         machine=on.name,
         findings=tuple(kept),
         suppressed=tuple(suppressed),
+        in_libraries=tuple(in_libraries),
         totals=found["totals"],
         notes=tuple(_notes(found["totals"], kept, capture)),
     )
+
+
+def _is_known(finding: Mapping[str, Any]) -> bool:
+    """True for what a library does by design."""
+    module = PurePath(finding["place"].get("module") or "").name
+    return any(finding["class"] == name and fnmatchcase(module, of) for name, of in KNOWN)
 
 
 def _at(finding: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
@@ -228,7 +255,8 @@ def _notes(
             "The trace begins with a transaction: what the program stored before it counts as "
             "durable."
         )
-    lineless = sum(1 for finding in findings if not finding["place"].get("line"))
+    places = [finding["place"] for finding in findings]
+    lineless = sum(1 for place in places if place.get("module") and not place.get("line"))
     if lineless:
         yield (
             f"{exact(lineless)} findings have no source line, because their code has no debugging "

@@ -197,17 +197,34 @@ static void own_locks(void) {
 }
 
 // Locked instructions in place of fences: those of a mutex.
-static void locks_fence(void) {
+static void *locks(void *unused) {
     for (int i = 0; i < 3; i++) {
         *LINE(i) = 1;
         clwb(LINE(i));
         pthread_mutex_lock(&lock);
         pthread_mutex_unlock(&lock);
     }
+    return unused;
+}
+
+// With one thread, the C library locks without locked instructions.
+static void locks_fence(void) {
+    run_threads(1, locks);
 }
 
 static void nothing(void) {
     *LINE(1) = 1;
+}
+
+// The heap is persistent; what the C library keeps there is its own.
+static void heaped(void) {
+    for (int i = 0; i < 3; i++) {
+        uint64_t *node = aligned_alloc(64, 64);
+        node[0] = i + 1; // never-flushed
+        if (i < 2)
+            persist(node);
+    }
+    printf("done\n");
 }
 
 static void reads_only(void) {
@@ -235,7 +252,8 @@ static const struct program PROGRAMS[] = {
     {"acknowledged", acknowledged},   {"dirty_read", dirty_read},
     {"own_locks", own_locks},         {"locks_fence", locks_fence},
     {"nothing", nothing},             {"reads_only", reads_only},
-    {"compiled", compiled},           {NULL, NULL},
+    {"compiled", compiled},           {"heaped", heaped},
+    {NULL, NULL},
 };
 
 int main(int count, char **arguments) {

@@ -41,6 +41,8 @@ pub struct Finding {
     pub severity: Severity,
     /// The line.
     pub place: Frame,
+    /// The line is a library's of the system, not the program's.
+    pub is_library: bool,
     /// Number of occurrences.
     pub count: u64,
     /// The problem in one sentence.
@@ -153,6 +155,7 @@ impl Findings {
         Finding {
             class,
             severity: class.severity(),
+            is_library: place.is_library(),
             place,
             count: of.count,
             problem: class.problem(),

@@ -609,8 +609,10 @@ impl Judge {
         } else if line.is_async & bit != 0 {
             add(Class::NeverFlushed, of.store, &[], Some("only msync with MS_ASYNC covers them"));
         } else {
+            // Who flushes does not need calls.
             let behind = self.syncs.partition_point(|sync| sync.number < of.store.number);
-            match self.syncs.get(behind).copied() {
+            let sync = self.syncs.get(behind).filter(|_| self.totals.flushes == 0).copied();
+            match sync {
                 Some(sync) => add(Class::SyncMisses, of.store, &[("call", sync)], None),
                 None => add(Class::NeverFlushed, of.store, &[], None),
             }

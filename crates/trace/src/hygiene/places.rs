@@ -66,6 +66,11 @@ fn is_of_system(path: &str) -> bool {
 }
 
 impl Frame {
+    /// Tells whether the code is a library's of the system.
+    pub(super) fn is_library(&self) -> bool {
+        matches!(self.role(), Role::Library | Role::Runtime)
+    }
+
     fn role(&self) -> Role {
         let Some(module) = &self.module else { return Role::Program };
         let module_name = name(module);
@@ -210,7 +215,9 @@ impl Places {
         while let Some(frame) = frames.get(at) {
             match frame.role() {
                 Role::Servant => at += 1,
-                Role::Runtime if copies(&frames[behind(at) - 1]) => at = behind(at),
+                Role::Runtime if deed == Deed::Order || copies(&frames[behind(at) - 1]) => {
+                    at = behind(at);
+                }
                 Role::Runtime => return (Blamed::Runtime, None),
                 // The function through which the library was entered.
                 Role::Library => {
