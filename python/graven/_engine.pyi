@@ -203,3 +203,12 @@ def trace_info(path: str) -> str:
 
 def trace_properties(path: str) -> str:
     """What the programs of a trace are like, as papers describe theirs; all of it is read."""
+
+def trace_history_counts(path: str) -> str:
+    """How often each kind of entry is in a trace's history; all of it is read."""
+
+def trace_hygiene(path: str) -> str:
+    """Findings of hygiene in a captured program's history, and counts; all of it is read."""
+
+def trace_history(path: str, first: int, most: int, with_accesses: bool) -> str:
+    """Sites, and entries of a trace's history from one on; stores and loads are left out or in."""

@@ -11,22 +11,40 @@
 //! | 0 and 1 | 0: an access to volatile memory; 1: a load; 2: a store; 3: an event |
 //! | 2 to 4 | of an access, the logarithm of its bytes, or 7: their number follows, a byte; to volatile memory, one more |
 //! | 5 | of a store, whether it is non-temporal; of a load, whether it is an atomic instruction's; to volatile memory, whether it stores |
+//! | 2 to 5 | of an access to volatile memory without a size: 8, a record that is no access, of which the next byte says the kind |
 //! | 2 to 5 | of an event, which ([`Event`]) |
 //! | 6 and 7 | instructions since the record before: 0 to 2; 3: their number follows |
 //!
 //! Numbers are in LEB128. An access continues with the distance from the position of the access before, in bytes, zigzag, and with
-//! how many loads ago, recorded ones of the thread, its address was loaded ([`ORIGIN_MAX`]); then
-//! a load with a check of what it found ([`check`]), but for that of an atomic instruction, of which QEMU shows only what it
+//! how many loads ago, recorded ones of the thread, its address was loaded ([`ORIGIN_MAX`]), and with the distance of its
+//! instruction's *site* from that of the record before, zigzag; then a load with a check of what it found ([`check`]), but for that of an atomic instruction, of which QEMU shows only what it
 //! leaves; a store with its bytes. An access to volatile memory has the distance from the address of the one before, the load of
 //! its address, and nothing else. An event continues with its place in the order of all events of all threads, and its fields. A
 //! *position* is a region of persistent memory and an offset in it ([`position`]).
+//!
+//! *Sites* are numbers of instructions. The plugin gives each instruction one when QEMU translates it, and writes its address
+//! to the file `sites`: 8 bytes for each site, in their order, with [`SITE_REPEATED`] or [`SITE_ATOMIC`] where it is such an instruction. An instruction that is translated again has another site. The file
+//! `modules` has a line for each file that is mapped as code: the number of sites before it, the first address, the one behind the
+//! last, the offset in the file, and its path.
+//!
+//! | kind | record that is no access | content |
+//! |---|---|---|
+//! | 0 | [`Record::Stack`] | how many calls are left, how many are entered, the distance of the site of each |
+//! | 1 | a flush | distance of its site; its number in bits 0 to 3, and in bits 4 and 5 whether the place is persistent (1), volatile (2) or unknown (0); distance of the position from that of the access before, or the address |
+//! | 2 | a fence | distance of its site; its number |
+//! | 3 | a call | distance of its site; its number, and in bit 7 whether it is over; place (as of a flush, its kind in a byte), bytes, flags, result (zigzag), length and bytes of the path |
+//! | 4 | [`Record::At`] | distance of its site |
 
 mod event;
 pub mod numbers;
+mod persistence;
 mod record;
 
 pub use event::{Event, Left, Mark};
-pub use record::{Access, Accessed, Broken, Encoder, RECORD_BYTES_MAX, Record, Records, Volatile};
+pub use persistence::{Asked, Call, Fence, Flush, Persistence, Place};
+pub use record::{
+    Access, Accessed, Broken, CALLS_MAX, Encoder, RECORD_BYTES_MAX, Record, Records, Volatile,
+};
 
 /// Bits of an offset in a position.
 pub const OFFSET_BITS: u32 = 48;
@@ -40,6 +58,12 @@ pub const ORIGIN_MAX: u16 = 1023;
 
 /// Most bytes of a piece of what the kernel wrote.
 pub const PIECE_BYTES_MAX: usize = 1024;
+
+/// The bit of a site's address that says that it is a repeated string instruction's.
+pub const SITE_REPEATED: u64 = 1 << 63;
+
+/// The bit of a site's address that says that it is an atomic instruction's.
+pub const SITE_ATOMIC: u64 = 1 << 62;
 
 /// A place in a region of persistent memory.
 ///

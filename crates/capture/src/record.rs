@@ -4,10 +4,14 @@ use std::io::{self, Read};
 
 use crate::event::{Event, Left, Mark, code};
 use crate::numbers::{leb128, read_leb128, unzigzag, zigzag};
+use crate::persistence::{Asked, Call, Fence, Flush, Persistence, Place};
 use crate::{ACCESS_BYTES_MAX, ORIGIN_MAX, PIECE_BYTES_MAX, check};
 
 /// Most bytes of a record.
-pub const RECORD_BYTES_MAX: usize = PIECE_BYTES_MAX + 64;
+pub const RECORD_BYTES_MAX: usize = PIECE_BYTES_MAX + 96;
+
+/// Most calls that are entered with one [`Record::Stack`].
+pub const CALLS_MAX: usize = 128;
 
 const VOLATILE: u8 = 0;
 const LOAD: u8 = 1;
@@ -20,6 +24,27 @@ const SPECIAL: u8 = 1 << 5;
 const MANY: u8 = 3;
 /// In the place of the logarithm of an access's bytes, that their number follows.
 const ANY_SIZE: u8 = 7;
+/// The tag of a record that is no access: one of volatile memory without a size.
+const NO_ACCESS: u8 = VOLATILE | SPECIAL;
+
+/// Kinds of records that are no access.
+mod kind {
+    pub const STACK: u8 = 0;
+    pub const FLUSH: u8 = 1;
+    pub const FENCE: u8 = 2;
+    pub const CALL: u8 = 3;
+    pub const AT: u8 = 4;
+}
+
+/// Kinds of places.
+mod of_place {
+    pub const UNKNOWN: u8 = 0;
+    pub const PERSISTENT: u8 = 1;
+    pub const VOLATILE: u8 = 2;
+}
+
+/// The bit of a call's number that says that it is over.
+const OVER: u8 = 1 << 7;
 
 /// A load or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +56,8 @@ pub struct Access {
     pub size: u8,
     /// Number of loads since that of the address, 1 for the newest; 0: no load gave the address.
     pub origin: u16,
+    /// The instruction's site: its number in the order in which instructions were translated.
+    pub site: u32,
     /// Bytes that a store stored.
     pub bytes: [u8; ACCESS_BYTES_MAX],
     /// Check of the bytes that a load found; none for an atomic instruction's.
@@ -84,6 +111,17 @@ pub enum Record {
     Volatile(Volatile),
     /// Something else, and its place in the order of all events.
     Event(u64, Event),
+    /// Something that the thread does for persistence, and the site of its instruction.
+    Persistence(u32, Persistence),
+    /// The thread's stack of calls is another than when it was last told.
+    Stack {
+        /// Calls that are left, the innermost first.
+        left: u64,
+        /// The sites of calls that are entered then, the outermost first; at most [`CALLS_MAX`].
+        entered: Vec<u32>,
+    },
+    /// The site of a system call, whose events follow.
+    At(u32),
 }
 
 /// Writes records, each into bytes that have room for [`RECORD_BYTES_MAX`].
@@ -93,6 +131,8 @@ pub struct Encoder {
     position: u64,
     /// Address of the access before to volatile memory.
     address: u64,
+    /// Site of the record before that has one.
+    site: u64,
     /// Instructions up to the record before.
     instructions: u64,
 }
@@ -110,7 +150,7 @@ impl Encoder {
     }
 
     /// Records a load or store of a thread that has executed `instructions` instructions. `bytes` are those loaded or stored,
-    /// up to [`ACCESS_BYTES_MAX`]; `origin` counts the loads since that of its address. Returns the size of the record in bytes.
+    /// up to [`ACCESS_BYTES_MAX`]; `origin` counts the loads since that of its address; `site` is its instruction's. Returns the size of the record in bytes.
     #[inline]
     pub fn access(
         &mut self,
@@ -119,7 +159,7 @@ impl Encoder {
         position: u64,
         bytes: &[u8],
         how: Accessed,
-        origin: u16,
+        (origin, site): (u16, u32),
     ) -> usize {
         let size = match bytes.len().is_power_of_two() {
             true => bytes.len().trailing_zeros() as u8,
@@ -139,6 +179,7 @@ impl Encoder {
         }
         out.distance(position, &mut self.position);
         out.number(origin.into());
+        out.distance(site.into(), &mut self.site);
         match how {
             Accessed::Loaded => out.push(check(bytes)),
             Accessed::LoadedBefore => {}
@@ -197,6 +238,81 @@ impl Encoder {
         out.at
     }
 
+    /// Records what a thread does for persistence. Returns the size of the record in bytes.
+    ///
+    /// # Panics
+    /// A path of more than [`PIECE_BYTES_MAX`] bytes.
+    pub fn persistence(
+        &mut self,
+        out: &mut [u8],
+        instructions: u64,
+        site: u32,
+        what: &Persistence,
+    ) -> usize {
+        let mut out = Window { bytes: out, at: 0 };
+        self.tag(&mut out, NO_ACCESS, instructions);
+        match what {
+            Persistence::Flush(flush, place) => {
+                out.push(kind::FLUSH);
+                out.distance(site.into(), &mut self.site);
+                out.push(*flush as u8 | kind_of(*place) << 4);
+                out.place(*place, &mut self.position);
+            }
+            Persistence::Fence(fence) => {
+                out.push(kind::FENCE);
+                out.distance(site.into(), &mut self.site);
+                out.push(*fence as u8);
+            }
+            Persistence::Call(call) => {
+                assert!(call.path.len() <= PIECE_BYTES_MAX, "a path that was shortened");
+                out.push(kind::CALL);
+                out.distance(site.into(), &mut self.site);
+                out.push(call.asked as u8 | if call.is_over { OVER } else { 0 });
+                out.push(kind_of(call.place));
+                out.place(call.place, &mut self.position);
+                out.number(call.bytes);
+                out.number(call.flags);
+                out.number(zigzag(call.result));
+                out.number(call.path.len() as u64);
+                out.extend(call.path.as_bytes());
+            }
+        }
+        out.at
+    }
+
+    /// Records that a thread has left `left` calls, and then entered others, at these sites. Returns the size of the record in
+    /// bytes.
+    ///
+    /// # Panics
+    /// More than [`CALLS_MAX`] sites.
+    pub fn stack(
+        &mut self,
+        out: &mut [u8],
+        instructions: u64,
+        left: u64,
+        entered: impl ExactSizeIterator<Item = u32>,
+    ) -> usize {
+        assert!(entered.len() <= CALLS_MAX, "a stack in pieces");
+        let mut out = Window { bytes: out, at: 0 };
+        self.tag(&mut out, NO_ACCESS, instructions);
+        out.push(kind::STACK);
+        out.number(left);
+        out.number(entered.len() as u64);
+        for site in entered {
+            out.distance(site.into(), &mut self.site);
+        }
+        out.at
+    }
+
+    /// Records the site of a system call. Returns the size of the record in bytes.
+    pub fn at(&mut self, out: &mut [u8], instructions: u64, site: u32) -> usize {
+        let mut out = Window { bytes: out, at: 0 };
+        self.tag(&mut out, NO_ACCESS, instructions);
+        out.push(kind::AT);
+        out.distance(site.into(), &mut self.site);
+        out.at
+    }
+
     #[inline]
     fn tag(&mut self, out: &mut Window<'_>, tag: u8, instructions: u64) {
         let since = instructions.saturating_sub(self.instructions);
@@ -207,6 +323,15 @@ impl Encoder {
             out.push(tag | MANY << 6);
             out.number(since);
         }
+    }
+}
+
+/// The kind of a place, for its record.
+fn kind_of(place: Place) -> u8 {
+    match place {
+        Place::Unknown => of_place::UNKNOWN,
+        Place::Persistent(_) => of_place::PERSISTENT,
+        Place::Volatile(_) => of_place::VOLATILE,
     }
 }
 
@@ -239,6 +364,15 @@ impl Window<'_> {
     fn distance(&mut self, place: u64, before: &mut u64) {
         self.number(zigzag(place.wrapping_sub(*before) as i64));
         *before = place;
+    }
+
+    /// Writes a place, whose kind is written already.
+    fn place(&mut self, place: Place, position: &mut u64) {
+        match place {
+            Place::Persistent(at) => self.distance(at, position),
+            Place::Volatile(address) => self.number(address),
+            Place::Unknown => {}
+        }
     }
 }
 
@@ -285,6 +419,7 @@ pub struct Records<R> {
 struct Places {
     position: u64,
     address: u64,
+    site: u64,
 }
 
 /// Bytes that are read at a time.
@@ -350,8 +485,9 @@ fn read(bytes: &[u8], places: &mut Places) -> Option<((u64, Record), usize)> {
             let number = read_leb128(&mut rest)?;
             Record::Event(number, read_event(tag >> 2 & 0xf, &mut rest)?)
         }
+        _ if tag & !(MANY << 6) == NO_ACCESS => read_no_access(&mut rest, places)?,
         VOLATILE => Record::Volatile(read_volatile(tag, &mut rest, &mut places.address)?),
-        _ => Record::Access(read_access(tag, &mut rest, &mut places.position)?),
+        _ => Record::Access(read_access(tag, &mut rest, places)?),
     };
     Some(((since, record), bytes.len() - rest.len()))
 }
@@ -373,7 +509,68 @@ fn read_origin(rest: &mut &[u8]) -> Option<u16> {
     read_leb128(rest)?.try_into().ok().filter(|&origin| origin <= ORIGIN_MAX)
 }
 
-fn read_access(tag: u8, rest: &mut &[u8], position: &mut u64) -> Option<Access> {
+fn read_site(rest: &mut &[u8], places: &mut Places) -> Option<u32> {
+    read_distance(rest, &mut places.site)?;
+    places.site.try_into().ok()
+}
+
+fn read_byte(rest: &mut &[u8]) -> Option<u8> {
+    let (&byte, behind) = rest.split_first()?;
+    *rest = behind;
+    Some(byte)
+}
+
+fn read_place(kind: u8, rest: &mut &[u8], places: &mut Places) -> Option<Place> {
+    Some(match kind {
+        of_place::UNKNOWN => Place::Unknown,
+        of_place::PERSISTENT => {
+            read_distance(rest, &mut places.position)?;
+            Place::Persistent(places.position)
+        }
+        of_place::VOLATILE => Place::Volatile(read_leb128(rest)?),
+        _ => return None,
+    })
+}
+
+/// Reads a record that is no access, behind its tag.
+fn read_no_access(rest: &mut &[u8], places: &mut Places) -> Option<Record> {
+    let kind = read_byte(rest)?;
+    if kind == kind::STACK {
+        let (left, count) = (read_leb128(rest)?, read_leb128(rest)?);
+        let count = usize::try_from(count).ok().filter(|&count| count <= CALLS_MAX)?;
+        let entered = (0..count).map(|_| read_site(rest, places)).collect::<Option<_>>()?;
+        return Some(Record::Stack { left, entered });
+    }
+    let site = read_site(rest, places)?;
+    let what = match kind {
+        kind::AT => return Some(Record::At(site)),
+        kind::FLUSH => {
+            let byte = read_byte(rest)?;
+            let flush = *Flush::ALL.get(usize::from(byte & 0xf))?;
+            Persistence::Flush(flush, read_place(byte >> 4, rest, places)?)
+        }
+        kind::FENCE => Persistence::Fence(*Fence::ALL.get(usize::from(read_byte(rest)?))?),
+        kind::CALL => Persistence::Call(read_call(rest, places)?),
+        _ => return None,
+    };
+    Some(Record::Persistence(site, what))
+}
+
+fn read_call(rest: &mut &[u8], places: &mut Places) -> Option<Call> {
+    let byte = read_byte(rest)?;
+    let asked = *Asked::ALL.get(usize::from(byte & !OVER))?;
+    let kind = read_byte(rest)?;
+    let place = read_place(kind, rest, places)?;
+    let (bytes, flags) = (read_leb128(rest)?, read_leb128(rest)?);
+    let result = unzigzag(read_leb128(rest)?);
+    let length = usize::try_from(read_leb128(rest)?).ok().filter(|&n| n <= PIECE_BYTES_MAX)?;
+    let (path, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    let path = String::from_utf8_lossy(path).into_owned();
+    Some(Call { asked, is_over: byte & OVER != 0, place, bytes, flags, result, path })
+}
+
+fn read_access(tag: u8, rest: &mut &[u8], places: &mut Places) -> Option<Access> {
     let size = match tag >> 2 & 7 {
         ANY_SIZE => {
             let (&size, behind) = rest.split_first()?;
@@ -385,11 +582,12 @@ fn read_access(tag: u8, rest: &mut &[u8], position: &mut u64) -> Option<Access> 
     if size == 0 || usize::from(size) > ACCESS_BYTES_MAX {
         return None;
     }
-    read_distance(rest, position)?;
+    read_distance(rest, &mut places.position)?;
     let mut access = Access {
-        position: *position,
+        position: places.position,
         size,
         origin: read_origin(rest)?,
+        site: read_site(rest, places)?,
         bytes: [0; ACCESS_BYTES_MAX],
         check: None,
         is_store: tag & 3 == STORE,
@@ -469,9 +667,9 @@ mod tests {
             1..=ACCESS_BYTES_MAX as u8,
             any::<[u8; 32]>(),
             any::<[bool; 2]>(),
-            origins.clone(),
+            (origins.clone(), any::<u32>()),
         )
-            .prop_map(|(position, size, content, [is_store, special], origin)| {
+            .prop_map(|(position, size, content, [is_store, special], (origin, site))| {
                 let mut bytes = [0; ACCESS_BYTES_MAX];
                 bytes[..32].copy_from_slice(&content);
                 bytes[size.into()..].fill(0);
@@ -485,6 +683,7 @@ mod tests {
                     position,
                     size,
                     origin,
+                    site,
                     bytes,
                     check,
                     is_store,
@@ -524,7 +723,36 @@ mod tests {
         let volatile = volatile.prop_map(|(address, log, origin, is_store)| {
             Record::Volatile(Volatile { address, size: 1u8 << log, origin, is_store })
         });
-        (since, prop_oneof![4 => access, 2 => volatile, 1 => event])
+        let stack = (any::<u64>(), prop::collection::vec(any::<u32>(), 0..CALLS_MAX));
+        let stack = stack.prop_map(|(left, entered)| Record::Stack { left, entered });
+        let said = (any::<u32>(), any_persistence());
+        let said = said.prop_map(|(site, what)| Record::Persistence(site, what));
+        let at = any::<u32>().prop_map(Record::At);
+        (since, prop_oneof![4 => access, 2 => volatile, 1 => event, 1 => stack, 2 => said, 1 => at])
+    }
+
+    fn any_persistence() -> impl Strategy<Value = Persistence> {
+        let place = || {
+            prop_oneof![
+                Just(Place::Unknown),
+                any::<u64>().prop_map(Place::Persistent),
+                any::<u64>().prop_map(Place::Volatile),
+            ]
+        };
+        let flush = (0..Flush::ALL.len(), place());
+        let call = (
+            (0..Asked::ALL.len(), any::<bool>(), place()),
+            (any::<u64>(), any::<u64>(), any::<i64>()),
+            "[a-zé/]{0,200}",
+        );
+        prop_oneof![
+            flush.prop_map(|(number, place)| Persistence::Flush(Flush::ALL[number], place)),
+            (0..Fence::ALL.len()).prop_map(|number| Persistence::Fence(Fence::ALL[number])),
+            call.prop_map(|((number, is_over, place), (bytes, flags, result), path)| {
+                let asked = Asked::ALL[number];
+                Persistence::Call(Call { asked, is_over, place, bytes, flags, result, path })
+            }),
+        ]
     }
 
     fn written(records: &[(u64, Record)]) -> Vec<u8> {
@@ -537,12 +765,20 @@ mod tests {
                     encoder.event(&mut window, instructions, *number, event)
                 }
                 Record::Volatile(access) => encoder.volatile(&mut window, instructions, *access),
+                Record::Persistence(site, what) => {
+                    encoder.persistence(&mut window, instructions, *site, what)
+                }
+                Record::Stack { left, entered } => {
+                    encoder.stack(&mut window, instructions, *left, entered.iter().copied())
+                }
+                Record::At(site) => encoder.at(&mut window, instructions, *site),
                 Record::Access(a) if a.is_store => {
                     let how = match a.is_non_temporal {
                         true => Accessed::StoredNonTemporally,
                         false => Accessed::Stored,
                     };
-                    encoder.access(&mut window, instructions, a.position, a.stored(), how, a.origin)
+                    let from = (a.origin, a.site);
+                    encoder.access(&mut window, instructions, a.position, a.stored(), how, from)
                 }
                 // Of a load there are only bytes with that check.
                 Record::Access(a) => {
@@ -559,7 +795,8 @@ mod tests {
                         Some(_) => Accessed::Loaded,
                         None => Accessed::LoadedBefore,
                     };
-                    encoder.access(&mut window, instructions, a.position, bytes, how, a.origin)
+                    let from = (a.origin, a.site);
+                    encoder.access(&mut window, instructions, a.position, bytes, how, from)
                 }
             };
             all.extend(&window[..length]);

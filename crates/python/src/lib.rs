@@ -11,6 +11,7 @@
 //! | `facade` | simulations, comparisons, cost sheets, the catalogue: what the engine is asked, how answers are written |
 //! | `laboratory` | the same for the crash laboratory |
 //! | `program_trace`, `request_trace` | the same for traces |
+//! | `history` | what is in the histories of such traces |
 //! | `capture` | the same for programs that were captured |
 //! | `verification`, `checker_command` | recovered files of such programs, held against the user's own checker; its command |
 //! | `paper_files` | the files of the papers |
@@ -21,6 +22,7 @@ mod adversary;
 mod capture;
 mod checker_command;
 mod facade;
+mod history;
 mod laboratory;
 mod paper_files;
 mod persistency;
@@ -200,6 +202,30 @@ fn trace_properties(py: Python<'_>, path: &str) -> PyResult<String> {
     Ok(py.detach(|| program_trace::properties(path))?)
 }
 
+/// Returns how often each kind of entry is in a trace's history, as JSON. Reads all of the history.
+#[pyfunction]
+fn trace_history_counts(py: Python<'_>, path: &str) -> PyResult<String> {
+    Ok(py.detach(|| history::counts(path))?)
+}
+
+/// Returns entries of a trace's history, as JSON: `most` from the one of number `first` on, stores and loads only `with_accesses`.
+#[pyfunction]
+fn trace_history(
+    py: Python<'_>,
+    path: &str,
+    first: u64,
+    most: u64,
+    with_accesses: bool,
+) -> PyResult<String> {
+    Ok(py.detach(|| history::entries(path, first, most, with_accesses))?)
+}
+
+/// Returns what is careless in a captured program's history, and counts, as JSON. Reads all of the trace.
+#[pyfunction]
+fn trace_hygiene(py: Python<'_>, path: &str) -> PyResult<String> {
+    Ok(py.detach(|| history::hygiene(path))?)
+}
+
 /// Everything that can be named: designs, workloads, machines, statistics, parameters; as JSON.
 #[pyfunction]
 fn catalogue() -> String {
@@ -253,6 +279,9 @@ pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> Py
     module.add_class::<CaptureAssembly>()?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(trace_properties, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_history_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_history, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_hygiene, module)?)?;
     module.add_function(wrap_pyfunction!(comparison, module)?)?;
     module.add_function(wrap_pyfunction!(papers, module)?)?;
     module.add_function(wrap_pyfunction!(build, module)?)?;

@@ -23,7 +23,7 @@ use crate::verification::{Asked, Verification};
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// Returns the failure for an error of the trace at a path.
-fn failure(path: &str, error: TraceError) -> Failure {
+pub fn failure(path: &str, error: TraceError) -> Failure {
     match error {
         TraceError::Cancelled => Failure::Cancelled,
         TraceError::Config(error) => error.into(),
@@ -57,7 +57,11 @@ pub fn keep(path: &str, file: BufWriter<File>) -> Result<(), Failure> {
     file.sync_all().map_err(|e| unwritten(path, e))
 }
 
-fn open(path: &str) -> Result<Reader<File>, Failure> {
+/// Opens a trace.
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub fn open(path: &str) -> Result<Reader<File>, Failure> {
     let file = File::open(path).map_err(|e| Failure::Trace(format!("{path}: {e}")))?;
     // Without a buffer: blocks are read whole.
     Reader::open(file).map_err(|e| failure(path, e))

@@ -23,27 +23,44 @@ const ATOMIC: u64 = 2 << NUMBER_BITS;
 /// The bit that says that threads synchronise by it.
 const ORDERED: u64 = 4 << NUMBER_BITS;
 
+/// The bits below those of the instruction's site.
+const SITE_BITS: u32 = 32;
+
 /// The datum of a repeated instruction's hook. Lives as long as the process, like the code that QEMU makes of it.
 struct Repeated {
     /// The instruction's number in its block.
     number: u64,
     address: u64,
+    site: u32,
 }
 
-/// The hook, and its datum, for each access of an instruction, the one of this number in its block, at this address.
-pub fn hook(kind: Kind, number: u64, address: u64) -> (qemu::AccessHook, u64) {
+/// The hook, and its datum, for each access of an instruction, the one of this number in its block, at this address and with this
+/// site. `is_before_flush`: a flush follows in its block, whose address may come from what it loads.
+pub fn hook(
+    kind: Kind,
+    number: u64,
+    (address, site): (u64, u32),
+    is_before_flush: bool,
+) -> (qemu::AccessHook, u64) {
+    let data = datum(number, site);
+    let ordinary = if is_before_flush { accesses_before_flush } else { accesses };
     match kind {
         Kind::Repeated => {
-            let data = Box::leak(Box::new(Repeated { number, address }));
+            let data = Box::leak(Box::new(Repeated { number, address, site }));
             (repeats, std::ptr::from_mut(data) as u64)
         }
-        Kind::NonTemporal => (accesses, number | NON_TEMPORAL),
-        Kind::Atomic => (accesses, number | ATOMIC),
-        Kind::Ordered => (accesses, number | ORDERED),
-        Kind::LoadsExclusively => (loads_exclusively, number | ORDERED),
-        Kind::StoresExclusively => (stores_exclusively, number | ORDERED),
-        _ => (accesses, number),
+        Kind::NonTemporal => (ordinary, data | NON_TEMPORAL),
+        Kind::Atomic => (ordinary, data | ATOMIC),
+        Kind::Ordered => (ordinary, data | ORDERED),
+        Kind::LoadsExclusively => (loads_exclusively, data | ORDERED),
+        Kind::StoresExclusively => (stores_exclusively, data | ORDERED),
+        _ => (ordinary, data),
     }
+}
+
+/// The datum of an ordinary access.
+fn datum(number: u64, site: u32) -> u64 {
+    number | u64::from(site) << SITE_BITS
 }
 
 extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
@@ -52,13 +69,21 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
     accessed::<false>(thread(vcpu), (address, size), is_store, is_both, data as u64);
 }
 
+extern "C" fn accesses_before_flush(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    accesses(vcpu, info, address, data);
+    let (size, is_store) = size_and_direction(info);
+    let number = data as u64 & (NON_TEMPORAL - 1);
+    thread(vcpu).before_flush(number, (address, size), is_store);
+}
+
 extern "C" fn repeats(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     // SAFETY: it was leaked when the instruction was translated.
     let repeated = unsafe { &*data.cast::<Repeated>() };
     let (size, is_store) = size_and_direction(info);
     let thread = thread(vcpu);
     thread.repeats(repeated.address);
-    accessed::<true>(thread, (address, size), is_store, false, repeated.number);
+    let data = datum(repeated.number, repeated.site);
+    accessed::<true>(thread, (address, size), is_store, false, data);
 }
 
 /// The number of bytes of an access, and whether the access stores.
@@ -105,10 +130,10 @@ unsafe extern "C" fn will_store_exclusively(vcpu: c_uint, _data: *mut c_void) {
     exclusive.is_stored = now == Some(loaded);
 }
 
-/// An instruction, the one of this number in its block, has stored `bytes`: a power of two of them, and no more than
+/// An instruction, the one of this number in its block and of this site, has stored `bytes`: a power of two of them, and no more than
 /// [`ACCESS_BYTES_MAX`].
-pub fn stored(thread: &mut Thread, address: u64, size: usize, number: u64) {
-    accessed::<false>(thread, (address, size), true, false, number);
+pub fn stored(thread: &mut Thread, address: u64, size: usize, number: u64, site: u32) {
+    accessed::<false>(thread, (address, size), true, false, datum(number, site));
 }
 
 /// An access, of a repeated instruction or of another.
@@ -123,14 +148,15 @@ fn accessed<const IS_REPEATED: bool>(
     *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
     let tracer = tracer();
     let (regions, instruction) = (&tracer.regions, data & (NON_TEMPORAL - 1));
+    let by = (instruction, (data >> SITE_BITS) as u32);
     if size > ACCESS_BYTES_MAX {
         return;
     }
     let volatile = |thread: &mut Thread| {
         if is_both {
-            volatile_memory::<IS_REPEATED>(thread, instruction, (address, size), false);
+            volatile_memory::<IS_REPEATED>(thread, by, (address, size), false);
         }
-        volatile_memory::<IS_REPEATED>(thread, instruction, (address, size), is_store);
+        volatile_memory::<IS_REPEATED>(thread, by, (address, size), is_store);
     };
     if !regions.are_looked_at(address, size as u64) {
         volatile(thread);
@@ -154,9 +180,9 @@ fn accessed<const IS_REPEATED: bool>(
             synchronises(thread, data, is_store, shared_place(position), size as u64);
         }
         if is_both {
-            thread.access(instruction, position, bytes, Accessed::LoadedBefore);
+            thread.access(by, position, bytes, Accessed::LoadedBefore);
         }
-        persistent_memory::<IS_REPEATED>(thread, instruction, position, bytes, how);
+        persistent_memory::<IS_REPEATED>(thread, by, position, bytes, how);
         if has_threads {
             thread.closes_access();
         }
@@ -174,7 +200,7 @@ fn accessed<const IS_REPEATED: bool>(
         for byte in 0..bytes {
             // SAFETY: as before.
             let bytes = unsafe { bytes_at(address + byte, 1) };
-            persistent_memory::<IS_REPEATED>(thread, instruction, position + byte, bytes, how);
+            persistent_memory::<IS_REPEATED>(thread, by, position + byte, bytes, how);
         }
     }
     if has_threads {
@@ -182,20 +208,20 @@ fn accessed<const IS_REPEATED: bool>(
     }
 }
 
-/// An access to persistent memory.
+/// An access to persistent memory, by the instruction of a number in its block and of a site.
 #[inline(always)]
 fn persistent_memory<const IS_REPEATED: bool>(
     thread: &mut Thread,
-    instruction: u64,
+    by: (u64, u32),
     position: u64,
     bytes: &[u8],
     how: Accessed,
 ) {
     if IS_REPEATED {
         let place = Place::Persistent(position);
-        thread.repeated(instruction, place, bytes, how == Accessed::Stored);
+        thread.repeated(by, place, bytes, how == Accessed::Stored);
     } else {
-        thread.access(instruction, position, bytes, how);
+        thread.access(by, position, bytes, how);
     }
 }
 
@@ -203,13 +229,13 @@ fn persistent_memory<const IS_REPEATED: bool>(
 #[inline(always)]
 fn volatile_memory<const IS_REPEATED: bool>(
     thread: &mut Thread,
-    instruction: u64,
+    (instruction, site): (u64, u32),
     (address, size): (u64, usize),
     is_store: bool,
 ) {
     if IS_REPEATED {
         let bytes = &[0; ACCESS_BYTES_MAX][..size];
-        thread.repeated(instruction, Place::Volatile(address), bytes, is_store);
+        thread.repeated((instruction, site), Place::Volatile(address), bytes, is_store);
     } else {
         thread.volatile(instruction, address, size as u8, is_store);
     }

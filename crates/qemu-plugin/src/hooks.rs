@@ -6,6 +6,8 @@ use std::fs;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, Once};
 
+use graven_capture::{Fence, Flush};
+
 use crate::accesses;
 use crate::afterwards::Afterwards;
 use crate::architecture::{AARCH64, X86_64, of_guest};
@@ -16,17 +18,24 @@ use crate::guest::{Readable, readable};
 use crate::instruction::Kind;
 use crate::kernel_writes;
 use crate::markers;
+use crate::operands::Steps;
 use crate::qemu;
 use crate::registers::Registers;
+use crate::stack::Ending;
 use crate::thread::{self, Counts, IS_UNTRACED};
 use crate::tracer::tracer;
-use crate::{mappings, system_calls};
+use crate::{mappings, persistence, system_calls};
 
 /// The datum of a block's hook. Lives as long as the process, like the code that QEMU makes of the block.
 struct Block {
     address: u64,
     instructions: u64,
     flow: Flow,
+    /// The manner in which it ends, and the site of its last instruction.
+    ending: Ending,
+    last: u32,
+    /// The instructions, if one of them is a flush whose address must be computed.
+    steps: Option<Steps>,
 }
 
 /// The bits of a function's hook's datum that say which function it is; above them is its address.
@@ -111,6 +120,9 @@ fn look_into_what_is_mapped() {
     let mut seen = HashSet::new();
     // QEMU maps the program's code without the right to execute it: the first part of each file says where all lie.
     for Readable { addresses, offset, path } in readable() {
+        if let Some(path) = &path {
+            tracer().sites.module(path, addresses.start, addresses.end, offset);
+        }
         if let Some(path) = path.filter(|path| seen.insert(path.clone())) {
             mappings::look_into(thread, &path, addresses.start, offset, Part::First);
         }
@@ -129,12 +141,22 @@ extern "C" fn translates(_id: u64, block: *mut qemu::Block) {
         let address = qemu::qemu_plugin_tb_vaddr(block);
         let mut reading = Reading::default();
         let mut before: Option<Afterwards> = None;
+        let (flushes, steps) = flushes_of(block, count);
+        let (mut last, mut ending) = (0, Ending::Other);
         for at in 0..count {
             let instruction = qemu::qemu_plugin_tb_get_insn(block, at);
             if let Some(before) = before.take() {
                 execute(instruction, before.with_next());
             }
-            before = translates_instruction(instruction, at as u64 + 1, &mut reading);
+            let kind = (of_guest().kind)(bytes_of(instruction));
+            last = tracer().sites.add(qemu::qemu_plugin_insn_vaddr(instruction), kind);
+            let is_before_flush = flushes.is_some_and(|flush| at < flush);
+            let number = at as u64 + 1;
+            before =
+                translates_instruction(instruction, (number, last), is_before_flush, &mut reading);
+            if at + 1 == count {
+                ending = (of_guest().ending)(bytes_of(instruction));
+            }
             if at + 1 == count
                 && let Some(last) = before.take()
             {
@@ -143,10 +165,42 @@ extern "C" fn translates(_id: u64, block: *mut qemu::Block) {
                 execute(instruction, last.with_last(behind));
             }
         }
-        let data = Box::new(Block { address, instructions: count as u64, flow: reading.end() });
+        let (instructions, flow) = (count as u64, reading.end());
+        let data = Box::new(Block { address, instructions, flow, ending, last, steps });
         let data = std::ptr::from_mut(Box::leak(data)).cast();
         qemu::qemu_plugin_register_vcpu_tb_exec_cb(block, block_hook(), qemu::NO_REGISTERS, data);
     }
+}
+
+/// The bytes of an instruction.
+///
+/// # Safety
+/// The instruction is valid as long as the bytes are used.
+unsafe fn bytes_of<'a>(instruction: *mut qemu::Instruction) -> &'a [u8] {
+    // SAFETY: it has so many bytes.
+    unsafe {
+        let length = qemu::qemu_plugin_insn_size(instruction);
+        std::slice::from_raw_parts(qemu::qemu_plugin_insn_data(instruction), length)
+    }
+}
+
+/// The index of a block's last flush that names no register, if there is one, and the block's instructions then.
+///
+/// # Safety
+/// The block is valid, and has so many instructions.
+unsafe fn flushes_of(block: *mut qemu::Block, count: usize) -> (Option<usize>, Option<Steps>) {
+    let instruction = |at| {
+        // SAFETY: the caller's.
+        unsafe {
+            let instruction = qemu::qemu_plugin_tb_get_insn(block, at);
+            (qemu::qemu_plugin_insn_vaddr(instruction), bytes_of(instruction))
+        }
+    };
+    let is_flush =
+        |&at: &usize| matches!((of_guest().kind)(instruction(at).1), Kind::Flush(_, None));
+    let last = (0..count).rev().find(is_flush);
+    let steps = last.map(|last| Steps::new((0..=last).map(instruction)));
+    (last, steps)
 }
 
 /// Has QEMU call a hook before it executes an instruction.
@@ -161,21 +215,19 @@ unsafe fn execute(instruction: *mut qemu::Instruction, (hook, data): (qemu::Exec
     }
 }
 
-/// Returns what is to be done when the instruction is.
+/// Returns what is to be done when the instruction is, the one of this number in its block and of this site.
 ///
 /// # Safety
 /// The instruction is valid.
 unsafe fn translates_instruction(
     instruction: *mut qemu::Instruction,
-    number: u64,
+    (number, site): (u64, u32),
+    is_before_flush: bool,
     reading: &mut Reading,
 ) -> Option<Afterwards> {
-    // SAFETY: it has so many bytes.
-    let (bytes, address) = unsafe {
-        let length = qemu::qemu_plugin_insn_size(instruction);
-        let bytes = std::slice::from_raw_parts(qemu::qemu_plugin_insn_data(instruction), length);
-        (bytes, qemu::qemu_plugin_insn_vaddr(instruction))
-    };
+    // SAFETY: the caller's.
+    let (bytes, address) =
+        unsafe { (bytes_of(instruction), qemu::qemu_plugin_insn_vaddr(instruction)) };
     (of_guest().follow)(reading, bytes);
     let kind = (of_guest().kind)(bytes);
     let execute = |hook, data: u64| {
@@ -183,8 +235,11 @@ unsafe fn translates_instruction(
         unsafe { execute(instruction, (hook, data)) }
     };
     match kind {
-        Kind::Flush => execute(flushes, 0),
-        Kind::Fence => execute(fences, 0),
+        Kind::Flush(flush, None) => execute(flushes, flush_datum(number, flush, site)),
+        Kind::Fence(fence) => execute(fences, fence_datum(fence, site)),
+        Kind::Atomic if of_guest().atomics_fence => {
+            execute(fences, fence_datum(Fence::Locked, site));
+        }
         Kind::Marker(number) => execute(marks, number.into()),
         Kind::Pause => execute(pauses, 0),
         _ => {}
@@ -195,7 +250,7 @@ unsafe fn translates_instruction(
     if let Some(hook) = accesses::hook_before(kind) {
         execute(hook, 0);
     }
-    let (hook, data) = accesses::hook(kind, number, address);
+    let (hook, data) = accesses::hook(kind, number, (address, site), is_before_flush);
     // SAFETY: as before.
     unsafe {
         qemu::qemu_plugin_register_vcpu_mem_cb(
@@ -206,7 +261,7 @@ unsafe fn translates_instruction(
             data as *mut c_void,
         );
     }
-    Afterwards::of(kind, number)
+    Afterwards::of(kind, number, site)
 }
 
 /// The hook of a block, by where the state of the guest's processor has the stack pointer.
@@ -248,8 +303,13 @@ unsafe extern "C" fn block_begins<const STACK: usize>(_vcpu: c_uint, _data: *mut
 
 extern "C" fn begins(vcpu: c_uint, data: *const Block, state: *const u64, stack: u64) {
     // SAFETY: it was leaked when the block was translated.
-    let &Block { address, instructions, ref flow } = unsafe { &*data };
-    thread::thread(vcpu).block(instructions, address, flow, Registers::at(state), stack);
+    let &Block { address, instructions, ref flow, ending, last, ref steps } = unsafe { &*data };
+    let (thread, registers) = (thread::thread(vcpu), Registers::at(state));
+    thread.block(instructions, address, flow, registers, stack);
+    thread.calls.block(stack, ending, last);
+    if let Some(steps) = steps {
+        thread.operands.begin(steps, registers);
+    }
 }
 
 unsafe extern "C" fn enters(vcpu: c_uint, data: *mut c_void) {
@@ -266,12 +326,28 @@ unsafe extern "C" fn marks(vcpu: c_uint, number: *mut c_void) {
     markers::executed(thread::thread(vcpu), number as usize as u8);
 }
 
-unsafe extern "C" fn flushes(vcpu: c_uint, _data: *mut c_void) {
-    thread::thread(vcpu).counts.flushes += 1;
+/// The bits of a flush's number in its datum, above those of its instruction's number; above them, from bit 32 on, is its site.
+const FLUSH_BITS: u32 = 16;
+
+fn flush_datum(number: u64, flush: Flush, site: u32) -> u64 {
+    number | (flush as u64) << FLUSH_BITS | u64::from(site) << 32
 }
 
-unsafe extern "C" fn fences(vcpu: c_uint, _data: *mut c_void) {
-    thread::thread(vcpu).counts.fences += 1;
+unsafe extern "C" fn flushes(vcpu: c_uint, data: *mut c_void) {
+    let (thread, data) = (thread::thread(vcpu), data as u64);
+    let number = data & ((1 << FLUSH_BITS) - 1);
+    let flush = Flush::ALL[(data >> FLUSH_BITS & 0xffff) as usize];
+    let address = thread.has_registers().then(|| thread.operands.address(number)).flatten();
+    persistence::flushes(thread, (data >> 32) as u32, flush, address);
+}
+
+fn fence_datum(fence: Fence, site: u32) -> u64 {
+    fence as u64 | u64::from(site) << 32
+}
+
+unsafe extern "C" fn fences(vcpu: c_uint, data: *mut c_void) {
+    let (number, site) = (data as u64 & 0xffff, data as u64 >> 32);
+    persistence::fences(thread::thread(vcpu), site as u32, Fence::ALL[number as usize]);
 }
 
 unsafe extern "C" fn pauses(vcpu: c_uint, _data: *mut c_void) {

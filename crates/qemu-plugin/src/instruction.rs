@@ -1,15 +1,17 @@
 //! The kind of an instruction: whether it stores past the caches or atomically, whether it is one of
 //! those that make stores durable, or waits for other threads, and whether it is a marker.
 
+use graven_capture::{Fence, Flush};
+
 /// The kind of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Stores with the hint that the line will not be used again soon.
     NonTemporal,
-    /// Writes a line back.
-    Flush,
+    /// Writes a line back: the one of its operand, or of the address in this register.
+    Flush(Flush, Option<u8>),
     /// Orders stores.
-    Fence,
+    Fence(Fence),
     /// Is the marker of this number.
     Marker(u8),
     /// Loads and stores atomically.

@@ -97,6 +97,7 @@ pub fn of_call(thread: &mut Thread, call: Option<Call>, result: u64) {
     if tracer().regions.is_empty() {
         return;
     }
+    thread.may_write_for_call();
     writes(thread, call, result);
     if may_resize(call) {
         for position in tracer().regions.resized() {

@@ -18,6 +18,10 @@
 //! | `instruction` | what an instruction is, as far as that matters here |
 //! | `calls` | system calls, and their numbers |
 //! | `markers` | what a program says by instructions that do nothing |
+//! | `persistence` | flushes, fences, and system calls that make something durable or tell of it |
+//! | `operands` | the addresses of flushes |
+//! | `sites` | numbers of instructions, and where each is |
+//! | `stack` | the calls that a thread is in |
 //! | `registers` | the guest's registers, which QEMU 7.2 shows to no plugin |
 //! | `functions` | where the functions lie that are followed |
 //! | `regions` | which addresses are persistent memory now |
@@ -51,13 +55,17 @@ mod instruction;
 mod kernel_writes;
 mod mappings;
 mod markers;
+mod operands;
 mod origins;
+mod persistence;
 mod qemu;
 mod ranges;
 mod regions;
 mod registers;
 mod repeated;
 mod setup;
+mod sites;
+mod stack;
 mod stream;
 mod synchronised;
 mod system_calls;

@@ -58,6 +58,7 @@ fn file_mapped(
 ) {
     let tracer = tracer();
     if protection & libc::PROT_EXEC as u64 != 0 {
+        tracer.sites.module(path, start, start + bytes, offset);
         look_into(thread, path, start, offset, Part::Code);
     }
     // Of a file that has lost its name, the name is what it was.

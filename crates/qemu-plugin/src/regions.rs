@@ -93,6 +93,12 @@ impl Regions {
             && address.wrapping_add(bytes) > self.look_low.load(Ordering::Relaxed)
     }
 
+    /// Tells whether no memory was persistent so far.
+    #[inline]
+    pub fn are_none(&self) -> bool {
+        self.mappings.load(Ordering::Relaxed).is_null()
+    }
+
     /// Tells whether some of `bytes` from an address on could be persistent memory.
     #[inline]
     pub fn may_have(&self, address: u64, bytes: u64) -> bool {

@@ -6,11 +6,14 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr;
 
-use graven_capture::{ACCESS_BYTES_MAX, Accessed, Encoder, Event, RECORD_BYTES_MAX, Volatile};
+use graven_capture::{
+    ACCESS_BYTES_MAX, Accessed, Encoder, Event, Persistence, RECORD_BYTES_MAX, Volatile,
+};
 
 use crate::origins::distance;
 use crate::regions::high;
 use crate::repeated::{Place, Run, Runs};
+use crate::stack::Calls;
 
 /// Bytes by which the mapping moves on.
 const WINDOW_BYTES: usize = 4 << 20;
@@ -42,6 +45,8 @@ struct Tail {
     encoder: Encoder,
     /// Recorded loads before them.
     loads: u64,
+    /// The instruction's site.
+    site: u32,
     /// Instructions that are executed, those included that are part of the runs.
     reached: u64,
     runs: Runs,
@@ -59,7 +64,7 @@ impl Stream {
         Ok(Stream { file, window, before: 0, at: 0, encoder: Encoder::default(), tail: None })
     }
 
-    /// A load or store.
+    /// A load or store, by what its address comes from and its site.
     #[inline]
     pub fn access(
         &mut self,
@@ -67,9 +72,9 @@ impl Stream {
         position: u64,
         bytes: &[u8],
         how: Accessed,
-        origin: u16,
+        from: (u16, u32),
     ) {
-        self.write(|encoder, out| encoder.access(out, instructions, position, bytes, how, origin));
+        self.write(|encoder, out| encoder.access(out, instructions, position, bytes, how, from));
     }
 
     /// A load or store of volatile memory.
@@ -81,6 +86,23 @@ impl Stream {
     /// Something else.
     pub fn event(&mut self, instructions: u64, number: u64, event: &Event) {
         self.write(|encoder, out| encoder.event(out, instructions, number, event));
+    }
+
+    /// Something that the thread does for persistence.
+    pub fn persistence(&mut self, instructions: u64, site: u32, what: &Persistence) {
+        self.write(|encoder, out| encoder.persistence(out, instructions, site, what));
+    }
+
+    /// The stack of calls is another.
+    pub fn stack(&mut self, instructions: u64, calls: &mut Calls) {
+        calls.tell(|left, entered| {
+            self.write(|encoder, out| encoder.stack(out, instructions, left, entered));
+        });
+    }
+
+    /// The site of a system call, whose events follow.
+    pub fn at(&mut self, instructions: u64, site: u32) {
+        self.write(|encoder, out| encoder.at(out, instructions, site));
     }
 
     /// A record of as many bytes as `put` returns.
@@ -103,11 +125,17 @@ impl Stream {
 
     /// An element of a repeated instruction, within a word. `instructions` have been executed before it, and `loads` recorded.
     /// Returns whether a load or store of the trace begins with it.
-    pub fn repeated(&mut self, instructions: u64, loads: u64, mut element: Run) -> bool {
+    pub fn repeated(
+        &mut self,
+        instructions: u64,
+        (loads, site): (u64, u32),
+        mut element: Run,
+    ) -> bool {
         let mut tail = self.tail.take().unwrap_or_else(|| Tail {
             at: self.at,
             encoder: self.encoder,
             loads,
+            site,
             reached: self.encoder.instructions(),
             runs: Runs::default(),
         });
@@ -117,7 +145,7 @@ impl Stream {
         let written = self.before + self.at as u64;
         (self.at, self.encoder) = (tail.at, tail.encoder);
         for run in over.iter() {
-            tail.loads = self.run(run, tail.loads);
+            tail.loads = self.run(run, (tail.loads, tail.site));
         }
         if self.at >= WINDOW_BYTES {
             self.move_on();
@@ -125,7 +153,7 @@ impl Stream {
         (tail.at, tail.encoder) = (self.at, self.encoder);
         let mut loads = tail.loads;
         for run in tail.runs.pending().iter() {
-            loads = self.run(run, loads);
+            loads = self.run(run, (loads, tail.site));
         }
         // In another order they may be shorter, and zeros end a stream.
         let stale = written.saturating_sub(self.before + self.at as u64) as usize;
@@ -134,15 +162,16 @@ impl Stream {
         begins
     }
 
-    /// A run, behind `loads` recorded loads; returns the number of loads behind it.
-    fn run(&mut self, run: &Run, loads: u64) -> u64 {
+    /// A run of the instruction of a site, behind `loads` recorded loads; returns the number of loads behind it.
+    fn run(&mut self, run: &Run, (loads, site): (u64, u32)) -> u64 {
         let (instructions, origin) =
             (self.encoder.instructions() + run.since, distance(loads, run.load));
         let out = room(self.window, self.at);
         self.at += match run.place {
             Place::Persistent(position) => {
                 let how = if run.is_store { Accessed::Stored } else { Accessed::Loaded };
-                self.encoder.access(out, instructions, position, run.bytes(), how, origin)
+                let from = (origin, site);
+                self.encoder.access(out, instructions, position, run.bytes(), how, from)
             }
             // Of its bytes only the word matters.
             Place::Volatile(address) => {
@@ -263,7 +292,7 @@ mod tests {
         stream.event(3, 0, &Event::Ordered);
         for byte in 0..13u8 {
             let place = Place::Persistent(5 + u64::from(byte));
-            stream.repeated(10 + u64::from(byte), 0, Run::new(place, &[byte], true, 0));
+            stream.repeated(10 + u64::from(byte), (0, 7), Run::new(place, &[byte], true, 0));
             let all: Vec<u8> =
                 written.records().iter().filter_map(|(_, r)| stored(r)).flat_map(|s| s.1).collect();
             assert_eq!(all, (0..=byte).collect::<Vec<u8>>());
@@ -283,20 +312,20 @@ mod tests {
     #[test]
     fn origins_are_told_from_the_place_in_the_stream() {
         let (written, mut stream) = Written::new("origins");
-        stream.access(1, 64, &[1; 8], Accessed::Loaded, 0);
-        stream.access(2, 72, &[1; 8], Accessed::Loaded, 0);
+        stream.access(1, 64, &[1; 8], Accessed::Loaded, (0, 7));
+        stream.access(2, 72, &[1; 8], Accessed::Loaded, (0, 7));
         // From the first of them comes where to load, from the second where to store; 3 bytes of a word are loaded first.
         let mut loads = 2;
         for byte in 0..16 {
             let from = Run::new(Place::Persistent(1005 + byte), &[7], false, 1);
-            loads += u64::from(stream.repeated(3 + byte, loads, from));
+            loads += u64::from(stream.repeated(3 + byte, (loads, 7), from));
             stream.repeated(
                 3 + byte,
-                loads,
+                (loads, 7),
                 Run::new(Place::Persistent(2000 + byte), &[7], true, 2),
             );
         }
-        stream.access(40, 80, &[1; 8], Accessed::Stored, 3);
+        stream.access(40, 80, &[1; 8], Accessed::Stored, (3, 7));
         let accesses: Vec<_> = written
             .records()
             .into_iter()
@@ -326,13 +355,13 @@ mod tests {
         let bytes = [5; ACCESS_BYTES_MAX];
         let mut before = 0;
         while stream.at + 20_000 < WINDOW_BYTES {
-            stream.access(0, 0, &bytes, Accessed::Stored, 0);
+            stream.access(0, 0, &bytes, Accessed::Stored, (0, 7));
             before += 1;
         }
         let words = 10_000;
         for byte in 0..8 * words {
             let place = Place::Persistent(4096 + byte);
-            stream.repeated(byte, 0, Run::new(place, &[byte as u8], true, 0));
+            stream.repeated(byte, (0, 7), Run::new(place, &[byte as u8], true, 0));
         }
         assert!(stream.before > 0);
         drop(stream);

@@ -11,7 +11,7 @@ use crate::calls::Call;
 use crate::guest::path_at;
 use crate::thread::{CHILD, Child, IS_UNTRACED, Thread};
 use crate::tracer::tracer;
-use crate::{kernel_writes, mappings};
+use crate::{kernel_writes, mappings, persistence};
 
 /// The flag of a process that shares memory with the thread that has made it.
 const CLONE_VM: u64 = libc::CLONE_VM as u64;
@@ -26,6 +26,9 @@ pub fn begins(thread: &mut Thread, call: Option<Call>, arguments: [u64; 6]) {
     (thread.is_calling, thread.call, thread.arguments) = (true, call, arguments);
     thread.exclusive.clear();
     let [a, b, ..] = arguments;
+    if !IS_UNTRACED.load(Ordering::Relaxed) {
+        persistence::begins(thread, call, arguments);
+    }
     match call {
         // SAFETY: if the path is none, the kernel would refuse it, too.
         Some(Call::execve) if unsafe { path_at(arguments[0]) }.is_some_and(is_executable) => {
@@ -81,7 +84,11 @@ pub fn ends(thread: &mut Thread, call: Option<Call>, result: i64) {
     if call == Some(Call::mremap) {
         mappings::moved(thread, [a, b, c], u64::try_from(result).ok());
     }
-    let Ok(result) = u64::try_from(result) else { return };
+    let returned = result;
+    let Ok(result) = u64::try_from(result) else {
+        persistence::ends(thread, call, returned);
+        return;
+    };
     match call {
         Some(Call::mmap) => mappings::mapped(thread, result, b, c, d, (e as RawFd, f)),
         Some(Call::brk) => mappings::break_moved(thread, result),
@@ -93,6 +100,7 @@ pub fn ends(thread: &mut Thread, call: Option<Call>, result: i64) {
         _ => {}
     }
     kernel_writes::of_call(thread, call, result);
+    persistence::ends(thread, call, returned);
 }
 
 fn is_executable(path: &CStr) -> bool {

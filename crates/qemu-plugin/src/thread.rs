@@ -6,15 +6,17 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use graven_capture::{Accessed, Event, Left, Volatile};
+use graven_capture::{Accessed, Event, Left, Persistence, Volatile};
 
 use crate::calls::Call;
 use crate::exclusive::Exclusive;
 use crate::flow::Flow;
+use crate::operands::Operands;
 use crate::origins::Origins;
 use crate::registers::Registers;
 use crate::repeated::{Place, Run, parts};
 use crate::setup::Followed;
+use crate::stack::Calls;
 use crate::stream::Stream;
 use crate::tracer::tracer;
 use crate::turns::{BLOCKS, Seat};
@@ -120,6 +122,14 @@ pub struct Thread {
     pub number: u32,
     /// Accesses were recorded since the last event.
     is_behind: bool,
+    /// A store to persistent memory or a flush was recorded since the last fence.
+    is_unfenced: bool,
+    /// The kernel may write for the present system call, whose site is not recorded yet.
+    may_write: bool,
+    /// The calls that the thread is in.
+    pub calls: Calls,
+    /// The registers of the present block, if it has a flush.
+    pub operands: Operands,
     /// The place at which the thread waits for its turn.
     seat: Arc<Seat>,
     /// Blocks to the end of its turn; at 0 it is looked whether it has one.
@@ -191,6 +201,10 @@ pub fn begin(vcpu: c_uint) {
         stream,
         number,
         is_behind: false,
+        is_unfenced: false,
+        may_write: false,
+        calls: Calls::default(),
+        operands: Operands::default(),
         seat: Arc::default(),
         blocks_left: 1,
         has_turn: false,
@@ -330,11 +344,67 @@ impl Thread {
 
     /// A load or store of persistent memory by this instruction of the present block.
     #[inline]
-    pub fn access(&mut self, instruction: u64, position: u64, bytes: &[u8], how: Accessed) {
+    pub fn access(
+        &mut self,
+        (instruction, site): (u64, u32),
+        position: u64,
+        bytes: &[u8],
+        how: Accessed,
+    ) {
         let is_store = matches!(how, Accessed::Stored | Accessed::StoredNonTemporally);
+        self.is_unfenced |= is_store;
+        // What one thread loads of its own matters to nobody.
+        if self.calls.is_changed() && (is_store || tracer().turns.are_needed()) {
+            self.tells_calls();
+        }
         self.is_behind |= self.record(instruction, is_store, |stream, at, origin| {
-            stream.access(at, position, bytes, how, origin);
+            stream.access(at, position, bytes, how, (origin, site));
         });
+    }
+
+    /// The stream gets the stack of calls as it is.
+    #[cold]
+    fn tells_calls(&mut self) {
+        if let (Some(stream), false) = (&mut self.stream, IS_UNTRACED.load(Ordering::Relaxed)) {
+            stream.stack(self.instructions, &mut self.calls);
+        }
+    }
+
+    /// Something that the thread does for persistence, by the instruction of this site.
+    pub fn persists(&mut self, site: u32, what: &Persistence) {
+        if self.calls.is_changed() {
+            self.tells_calls();
+        }
+        if let (Some(stream), false) = (&mut self.stream, IS_UNTRACED.load(Ordering::Relaxed)) {
+            stream.persistence(self.instructions, site, what);
+            self.is_behind = true;
+        }
+        match what {
+            Persistence::Flush(..) => self.is_unfenced = true,
+            Persistence::Fence(_) => self.is_unfenced = false,
+            Persistence::Call(_) => {}
+        }
+    }
+
+    /// Tells whether a fence has something to order: a store to persistent memory, or a flush.
+    pub fn is_unfenced(&self) -> bool {
+        self.is_unfenced
+    }
+
+    /// Returns the site of the system call that the thread makes, which ends a block.
+    pub fn call_site(&self) -> u32 {
+        self.calls.last_site()
+    }
+
+    /// The kernel may have written for the system call that has just returned.
+    pub fn may_write_for_call(&mut self) {
+        self.may_write = true;
+    }
+
+    /// An instruction with a flush behind it in its block has accessed memory.
+    pub fn before_flush(&mut self, number: u64, at: (u64, usize), is_store: bool) {
+        let registers = self.registers;
+        self.operands.accessed(registers, number, at, is_store);
     }
 
     /// A load or store of volatile memory by this instruction of the present block, which is recorded or not.
@@ -364,11 +434,21 @@ impl Thread {
             && !IS_UNTRACED.load(Ordering::Relaxed)
         {
             stream.ends_repetition();
+            // Within the repetition it would cut the runs.
+            if self.calls.is_changed() && !tracer().regions.are_none() {
+                stream.stack(self.instructions, &mut self.calls);
+            }
         }
     }
 
     /// An element that a repeated instruction loads or stores; of volatile memory, any bytes will do.
-    pub fn repeated(&mut self, instruction: u64, place: Place, bytes: &[u8], is_store: bool) {
+    pub fn repeated(
+        &mut self,
+        (instruction, site): (u64, u32),
+        place: Place,
+        bytes: &[u8],
+        is_store: bool,
+    ) {
         let is_persistent = matches!(place, Place::Persistent(_));
         if !is_persistent && !tracer().records_volatile() {
             if !is_store {
@@ -383,11 +463,13 @@ impl Thread {
         let (now, origins) = (self.now(instruction), &mut self.origins);
         let mut stream = self.stream.as_mut().filter(|_| is_traced);
         self.is_behind |= is_persistent && stream.is_some();
+        self.is_unfenced |= is_persistent && is_store;
         let mut take = |(place, from, to): (Place, usize, usize)| {
             let load = origins.load_of_address(instruction, is_store);
             let element = Run::new(place, &bytes[from..to], is_store, load);
             let stream = stream.as_deref_mut();
-            let begins = stream.is_none_or(|stream| stream.repeated(now, origins.loads(), element));
+            let by = (origins.loads(), site);
+            let begins = stream.is_none_or(|stream| stream.repeated(now, by, element));
             match (is_store, begins) {
                 (true, _) => {}
                 (false, true) => origins.loaded(instruction),
@@ -503,6 +585,17 @@ impl Thread {
     pub fn event(&mut self, event: &Event) {
         if let (Some(stream), false) = (&mut self.stream, IS_UNTRACED.load(Ordering::Relaxed)) {
             self.is_behind = false;
+            let is_written = matches!(
+                event,
+                Event::KernelWrote { .. } | Event::Found { .. } | Event::Zeroed { .. }
+            );
+            if is_written && std::mem::take(&mut self.may_write) {
+                let site = self.calls.last_site();
+                if self.calls.is_changed() {
+                    stream.stack(self.instructions, &mut self.calls);
+                }
+                stream.at(self.instructions, site);
+            }
             let number = EVENTS.fetch_add(1, Ordering::SeqCst);
             stream.event(self.instructions, number, event);
         }

@@ -7,6 +7,7 @@ use crate::anonymous::Anonymous;
 use crate::functions::Functions;
 use crate::regions::Regions;
 use crate::setup::Setup;
+use crate::sites::Sites;
 use crate::synchronised::Synchronised;
 use crate::turns::Turns;
 
@@ -15,6 +16,8 @@ pub struct Tracer {
     pub setup: Setup,
     /// Functions that are followed.
     pub functions: Functions,
+    /// Sites of instructions.
+    pub sites: Sites,
     /// Persistent memory.
     pub regions: Regions,
     /// That of it which is no file's.
@@ -51,6 +54,7 @@ pub fn begin(setup: Setup) -> bool {
     let tracer = Tracer {
         setup,
         functions,
+        sites: Sites::default(),
         regions: Regions::default(),
         anonymous: Anonymous::default(),
         turns: Turns::default(),

@@ -178,6 +178,47 @@ def trace_properties(trace: Path_) -> dict[str, Any]:
     return found
 
 
+def trace_history_counts(trace: Path_) -> dict[str, int]:
+    """Counts what a captured program did for persistence, and its stores, by kind.
+
+    Returns:
+        Numbers of entries by their names (`store`, `clwb`, `sfence`, `msync`, …); nothing of a
+        trace that was not captured, or by a version before 4 of the format.
+
+    Raises:
+        TraceError: it is no whole trace; the message names the byte.
+    """
+    path = arguments.path("trace", trace)
+    with _named(path):
+        found: dict[str, int] = json.loads(_engine.trace_history_counts(path))
+    return found
+
+
+def trace_history(
+    trace: Path_, *, first: int = 0, most: int = NUMBER_MAX, accesses: bool = False
+) -> dict[str, Any]:
+    """Reads what a captured program did for persistence, in the order of all its threads.
+
+    Args:
+        trace: The trace.
+        first: The first entry that is read, from 0.
+        most: Entries that are read at most.
+        accesses: Stores too, and loads of programs with several threads.
+
+    Returns:
+        `entries`, each with `thread`, `operation`, `what` and what belongs to it; `sites`, which
+        the entries' `site` and `calls` (the innermost first) number; `all`, the number of entries.
+
+    Raises:
+        TraceError: it is no whole trace; the message names the byte.
+    """
+    path = arguments.path("trace", trace)
+    with _named(path):
+        text = _engine.trace_history(path, first, most, accesses)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
 def record_trace(
     trace: Path_,
     design: str,

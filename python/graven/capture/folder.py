@@ -100,6 +100,8 @@ class Left:
             {
                 "threads": [str(path) for path in self.threads],
                 "regions": [self._files(number) for number in range(len(self.regions))],
+                "sites": self._if_there("sites"),
+                "modules": self._if_there("modules"),
                 "functions": list(request.roles().items()),
                 "critical_sections": request.critical_sections,
                 "skip": request.skip,
@@ -118,6 +120,11 @@ class Left:
                 "out": str(place),
             }
         )
+
+    def _if_there(self, name: str) -> str | None:
+        """A file of the folder, which a program that has not begun does not leave."""
+        path = self.folder / name
+        return str(path) if path.exists() else None
 
     def _files(self, number: int) -> tuple[str, str | None]:
         """A region as it was, and as it is: of a program that was killed, the file itself."""

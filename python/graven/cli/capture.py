@@ -293,9 +293,9 @@ def _print(found: Captured) -> None:
     if found.counts:
         names = {
             "instructions": "instructions of the program",
-            "flushes": "flushes (clwb, dc cvac, …), left out",
-            "fences": "fences, left out",
-            "syncs": "calls of msync, left out",
+            "flushes": "flushes (clwb, dc cvac, …), no operations",
+            "fences": "fences, no operations",
+            "syncs": "calls of msync, no operations",
         }
         rows += [(label, exact(found.counts[name])) for name, label in names.items()]
     table = plain_table("captured", *numbers(""))

@@ -36,6 +36,7 @@ Examples:
   graven cost silo                            its hardware, derived and beside its paper's table
   graven list designs                         what there is to compare
   graven capture --to kv.gvt … -- ./kv        a program of yours as it is, for every design
+  graven hygiene --pm-file '*/pool' -- ./kv pool   what it forgets to flush, fence and sync
   graven sweep sweep.toml --on slurm          thousands of simulations, on a cluster
   graven plot bars --out throughput.pdf       a figure for a paper, from what compare has kept
   graven results list                         what has been simulated; also query, verify, merge
@@ -56,6 +57,7 @@ COMMANDS = {
     "diff": ("diff.diff", "In what two results differ, or two machines."),
     "explain": ("explain.explain", "Show what moves a claim of a paper."),
     "faults": ("faults.faults", "What becomes of designs when their machine fails them."),
+    "hygiene": ("hygiene.hygiene", "Find lines that are careless about persistence."),
     "list": ("listing.list_", "List designs, workloads, machines, and so on."),
     "litmus": ("litmus.litmus", "Run litmus programs; a verdict and a timeline."),
     "memory": ("memory.memory", "Replay a request trace on the memory alone."),

@@ -16,6 +16,7 @@ from graven.api.recognised import PROGRAM, REQUESTS, recognised
 from graven.api.traces import LAYOUTS, TraceInfo
 from graven.basics.compressed import Reading
 from graven.basics.numbers import exact
+from graven.basics.places import place_of
 from graven.cli import options
 from graven.cli.files import Writers, Written
 from graven.cli.run import show
@@ -58,6 +59,18 @@ Examples:
   graven trace info btree.gvt
   graven trace info btree.gvt --properties     sizes of transactions, silent stores, clean bytes
   graven trace info btree.gvt --format json
+"""
+
+PRINT = """Print what a captured program did for persistence, in the order of all its threads.
+
+Flushes, fences and system calls, each with the thread, the number of the thread's next operation,
+the place in the source, and the calls that led there. Replays under designs ignore them.
+
+\b
+Examples:
+  graven trace print puts.gvt
+  graven trace print puts.gvt --stores --limit 100
+  graven trace print puts.gvt --format json
 """
 
 REPLAY = """Run TRACE: under the design and on the machine that it was recorded with, or others.
@@ -152,15 +165,65 @@ def replay(
 def info(path: Path, with_properties: bool, form: str) -> int:
     """Reads beginning and index, or all, prints."""
     found = traces.trace_info(path)
+    history = traces.trace_history_counts(path)
     properties = traces.trace_properties(path) if with_properties else None
     if form == "json":
-        more = {} if properties is None else {"properties": properties}
+        more: dict[str, Any] = {} if properties is None else {"properties": properties}
+        if history:
+            more["history"] = history
         sys.stdout.write(json_text({**found.to_dict(), **more}))
         return 0
     _print_info(found)
+    if history:
+        table = plain_table("of its persistence", *numbers(""))
+        for name, count in history.items():
+            table.add_row(name, exact(count))
+        results_console().print(table)
     if properties is not None:
         _print_properties(properties)
     return 0
+
+
+@trace.command(
+    "print", help=PRINT, short_help="Print a captured program's flushes, fences and system calls."
+)
+@_trace_argument
+@click.option("--stores", is_flag=True, help="Stores too, and loads where there are several threads.")
+@_number("--first", 0, "The first entry that is printed, from 0.  [default: 0]")
+@_number("--limit", 1, "Entries that are printed at most.  [default: all]")
+@options.form("table", "json")
+def print_history(
+    path: Path, stores: bool, first: int | None, limit: int | None, form: str
+) -> int:
+    """Reads the history, prints."""
+    most = traces.NUMBER_MAX if limit is None else limit
+    found = traces.trace_history(path, first=first or 0, most=most, accesses=stores)
+    if form == "json":
+        sys.stdout.write(json_text(found))
+        return 0
+    if not found["all"]:
+        note(f"{path}: no history: it is no capture, or one by Graven before version 4 of traces")
+    for entry in found["entries"]:
+        sys.stdout.write(f"{_entry(entry, found['sites'])}\n")
+    return 0
+
+
+def _entry(entry: Mapping[str, Any], sites: Sequence[Mapping[str, Any]]) -> str:
+    """An entry of a history as a line."""
+    words = [f"{entry['thread']:>3} {entry['operation']:>9}  {entry['what']}"]
+    if "address" in entry:
+        words.append(f"{entry['address']:#x}")
+    if "volatile_address" in entry:
+        words.append(f"{entry['volatile_address']:#x} (volatile)")
+    if "value" in entry:
+        words.append(f"= {entry['value']:#x}{' (same instruction)' if entry['is_joined'] else ''}")
+    if "result" in entry:
+        length = "to the end" if entry["bytes"] > 1 << 60 else f"{exact(entry['bytes'])} B"
+        words.append(f"{length}, flags {entry['flags']:#x}")
+        words.append(f"-> {entry['result']}" if entry["is_over"] else "begins")
+        words += [entry["path"]] if entry["path"] else []
+    places = [place_of(sites[site]) for site in (entry["site"], *entry["calls"])]
+    return f"{' '.join(words)}  {' < '.join(places)}"
 
 
 def _print_properties(found: Mapping[str, Any]) -> None:

@@ -10,8 +10,13 @@ use graven::program::{Op, Ptr};
 use graven::trace::capture::{
     Accessor, Capture, CaptureError, Function, Limits, Race, Report, Role, Rules, Sources,
 };
-use graven::trace::program::{LengthChange, Origin, Reader, VOLATILE_START};
-use graven_capture::{Accessed, Encoder, Event, Left, Mark, RECORD_BYTES_MAX, Volatile, position};
+use graven::trace::program::{
+    Happened, Happening, How, LengthChange, Origin, Reader, VOLATILE_START,
+};
+use graven_capture::{
+    Accessed, Asked, Call, Encoder, Event, Fence, Flush, Left, Mark, Persistence, Place,
+    RECORD_BYTES_MAX, SITE_ATOMIC, SITE_REPEATED, Volatile, position,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -96,7 +101,28 @@ impl Tape {
     fn store(&mut self, thread: usize, at: usize, bytes: &[u8]) {
         self.now[at..at + bytes.len()].copy_from_slice(bytes);
         self.write(thread, |encoder, out, now| {
-            encoder.access(out, now, position(0, at as u64), bytes, Accessed::Stored, 0)
+            encoder.access(out, now, position(0, at as u64), bytes, Accessed::Stored, (0, 7))
+        });
+    }
+
+    /// The same by the instruction of a site, so many instructions after the record before.
+    fn store_at(&mut self, thread: usize, (site, since): (u32, u64), at: usize, bytes: &[u8]) {
+        self.now[at..at + bytes.len()].copy_from_slice(bytes);
+        let (encoder, stream, instructions) = &mut self.threads[thread];
+        *instructions += since;
+        let (mut window, place) = ([0; RECORD_BYTES_MAX], position(0, at as u64));
+        let length =
+            encoder.access(&mut window, *instructions, place, bytes, Accessed::Stored, (0, site));
+        stream.extend(&window[..length]);
+    }
+
+    fn persists(&mut self, thread: usize, site: u32, what: &Persistence) {
+        self.write(thread, |encoder, out, now| encoder.persistence(out, now, site, what));
+    }
+
+    fn stack(&mut self, thread: usize, left: u64, entered: &[u32]) {
+        self.write(thread, |encoder, out, now| {
+            encoder.stack(out, now, left, entered.iter().copied())
         });
     }
 
@@ -107,7 +133,7 @@ impl Tape {
 
     fn load_of(&mut self, thread: usize, at: usize, found: &[u8]) {
         self.write(thread, |encoder, out, now| {
-            encoder.access(out, now, position(0, at as u64), found, Accessed::Loaded, 0)
+            encoder.access(out, now, position(0, at as u64), found, Accessed::Loaded, (0, 7))
         });
     }
 
@@ -223,6 +249,16 @@ impl Sources for Tape {
 
     fn after(&self, _region: usize) -> io::Result<Option<Self::File>> {
         Ok(Some(Cursor::new(self.now.clone())))
+    }
+
+    /// Site n is at n times 16; every tenth is of an atomic instruction, every one behind that of a repeated one.
+    fn sites(&self) -> io::Result<Vec<u64>> {
+        let site = |site: u64| match site % 10 {
+            0 => 16 * site | SITE_ATOMIC,
+            1 => 16 * site | SITE_REPEATED,
+            _ => 16 * site,
+        };
+        Ok((0..100).map(site).collect())
     }
 }
 
@@ -428,7 +464,7 @@ fn addresses_come_from_the_loads_of_the_trace() {
     let chase = |tape: &mut Tape, at: usize, bytes: usize, origin| {
         let found = tape.now[at..at + bytes].to_vec();
         tape.write(0, |encoder, out, now| {
-            encoder.access(out, now, position(0, at as u64), &found, Accessed::Loaded, origin)
+            encoder.access(out, now, position(0, at as u64), &found, Accessed::Loaded, (origin, 7))
         });
     };
     let stack = |tape: &mut Tape, is_store, origin| {
@@ -445,7 +481,7 @@ fn addresses_come_from_the_loads_of_the_trace() {
     stack(&mut tape, true, 3);
     chase(&mut tape, 256, 8, 4);
     tape.write(0, |encoder, out, now| {
-        encoder.access(out, now, position(0, 8), &[7; 8], Accessed::Stored, 2)
+        encoder.access(out, now, position(0, 8), &[7; 8], Accessed::Stored, (2, 7))
     });
     tape.now[8..16].fill(7);
     tape.call(0, COMMIT, 0);
@@ -654,7 +690,7 @@ fn an_atomic_instruction_loads_what_is_there() {
     let mut tape = Tape::new(1);
     tape.call(0, BEGIN, 0);
     tape.write(0, |encoder, out, now| {
-        encoder.access(out, now, position(0, 0), &[9; 8], Accessed::LoadedBefore, 0)
+        encoder.access(out, now, position(0, 0), &[9; 8], Accessed::LoadedBefore, (0, 7))
     });
     tape.store(0, 0, &[9; 8]);
     tape.call(0, COMMIT, 0);
@@ -976,4 +1012,143 @@ fn parts_that_are_not_there_are_refused() {
         let refused = part_of(rules, limits, steps).err().unwrap_or_else(|| panic!("{steps}"));
         assert!(refused.to_string().contains(expected), "{steps}: {refused}");
     }
+}
+
+/// The entries of a history: thread, operation, the address of the site, those of the calls, what.
+fn history(reader: &Reader<Cursor<Vec<u8>>>) -> Vec<(u32, u64, u64, Vec<u64>, Happened)> {
+    let sites = reader.sites().expect("sites");
+    let stacks = reader.stacks().expect("stacks");
+    let mut all = Vec::new();
+    let take = |happening: Happening| {
+        let (mut calls, mut stack) = (Vec::new(), happening.stack);
+        while let Some(at) = stack.checked_sub(1) {
+            calls.push(sites[stacks[at as usize].site as usize].address);
+            stack = stacks[at as usize].caller;
+        }
+        let Happening { thread, operation, site, what, .. } = happening;
+        all.push((thread, operation, sites[site as usize].address, calls, what));
+    };
+    reader.history(take).expect("a history");
+    all
+}
+
+fn stored(how: How, is_joined: bool) -> Happened {
+    Happened::Store { how, is_joined }
+}
+
+#[test]
+fn a_history_has_what_a_program_does_for_persistence_and_is_no_operation() {
+    let mut tape = Tape::new(1);
+    tape.stack(0, 0, &[2, 3]);
+    tape.call(0, BEGIN, 0);
+    tape.store_at(0, (4, 3), 8, &[1; 8]);
+    tape.persists(0, 5, &Persistence::Flush(Flush::Clwb, Place::Persistent(position(0, 8))));
+    tape.persists(0, 6, &Persistence::Flush(Flush::Clflush, Place::Volatile(0x7000)));
+    tape.stack(0, 1, &[7]);
+    tape.persists(0, 8, &Persistence::Fence(Fence::Sfence));
+    let call = Call {
+        asked: Asked::Msync,
+        is_over: true,
+        place: Place::Persistent(position(0, 64)),
+        bytes: 4096,
+        flags: 4,
+        result: -22,
+        path: String::new(),
+    };
+    tape.persists(0, 9, &Persistence::Call(call.clone()));
+    tape.call(0, COMMIT, 0);
+    let (report, reader) = trace_of(tape.clone(), Limits::default());
+    let in_trace = Call { place: Place::Persistent(START + 64), ..call };
+    let flushed = Happened::Flush(Flush::Clwb, Place::Persistent(START + 8));
+    let expected = [
+        (0, 2, 64, vec![48, 32], stored(How::Plain, false)),
+        (0, 3, 80, vec![48, 32], flushed),
+        (0, 3, 96, vec![48, 32], Happened::Flush(Flush::Clflush, Place::Volatile(0x7000))),
+        (0, 3, 128, vec![112, 32], Happened::Fence(Fence::Sfence)),
+        (0, 3, 144, vec![112, 32], Happened::Call(in_trace)),
+    ];
+    assert_eq!(history(&reader), expected);
+    // The operations are those of a program that does nothing for persistence.
+    let (same, operations, _) = traced(tape, Limits::default());
+    assert_eq!(same, report);
+    assert_eq!(
+        accesses(&operations[0]),
+        [Op::TxBegin, store_op(8, 0x0101_0101_0101_0101), Op::TxEnd]
+    );
+}
+
+#[test]
+fn parts_of_one_instruction_are_joined() {
+    let mut tape = Tape::new(1);
+    tape.call(0, BEGIN, 0);
+    // A vector; a value over the edge of a word; the same instruction once more.
+    tape.store_at(0, (4, 3), 64, &[1; 8]);
+    tape.store_at(0, (4, 0), 72, &[1; 8]);
+    tape.store_at(0, (5, 1), 84, &[2; 8]);
+    tape.store_at(0, (5, 2), 96, &[2; 8]);
+    // A string, which stores with each of its instructions; an atomic instruction.
+    tape.store_at(0, (11, 3), 104, &[3; 8]);
+    tape.store_at(0, (11, 1), 112, &[3; 8]);
+    tape.store_at(0, (10, 1), 120, &[4; 8]);
+    tape.call(0, COMMIT, 0);
+    let (_, reader) = trace_of(tape, Limits::default());
+    let how: Vec<_> = history(&reader).into_iter().map(|entry| (entry.2, entry.4)).collect();
+    let expected = [
+        (64, stored(How::Plain, false)),
+        (64, stored(How::Plain, true)),
+        (80, stored(How::Plain, false)),
+        (80, stored(How::Plain, true)),
+        (80, stored(How::Plain, false)),
+        (176, stored(How::Repeated, false)),
+        (176, stored(How::Repeated, true)),
+        (160, stored(How::Plain, false)),
+    ];
+    assert_eq!(how, expected);
+    let sites = reader.sites().expect("sites");
+    assert!(sites.iter().all(|site| site.is_atomic == (site.address == 160)));
+}
+
+#[test]
+fn a_history_has_the_order_of_threads_and_starts_with_the_trace() {
+    let mut tape = Tape::new(3);
+    let fence = Persistence::Fence(Fence::Mfence);
+    // Before the trace; a thread without operations.
+    tape.persists(0, 9, &fence);
+    tape.call(0, BEGIN, 0);
+    tape.store_at(0, (4, 3), 8, &[1; 8]);
+    tape.event(0, &Event::Ordered);
+    tape.persists(2, 5, &Persistence::Flush(Flush::Clwb, Place::Persistent(position(0, 8))));
+    tape.event(2, &Event::Ordered);
+    tape.write(1, |encoder, out, now| {
+        encoder.access(out, now, position(0, 8), &[1; 8], Accessed::Loaded, (0, 6))
+    });
+    tape.kernel_writes(1, 16, &[5; 8]);
+    tape.call(0, COMMIT, 0);
+    let (report, reader) = trace_of(tape, Limits::default());
+    assert_eq!((report.threads, report.all_threads), (2, 3));
+    let order: Vec<_> = history(&reader).into_iter().map(|entry| (entry.0, entry.4)).collect();
+    let flush = Happened::Flush(Flush::Clwb, Place::Persistent(START + 8));
+    let expected = [
+        (0, stored(How::Plain, false)),
+        (2, flush),
+        (1, Happened::Load),
+        (1, stored(How::Kernel, false)),
+    ];
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn a_function_that_is_left_out_has_no_history() {
+    let mut rules = transactions();
+    rules.functions[LOCK as usize].roles = vec![Role::LeftOut];
+    let mut tape = Tape::new(1);
+    tape.call(0, BEGIN, 0);
+    tape.enter(0, LOCK, 0);
+    tape.store(0, 8, &[1; 8]);
+    tape.persists(0, 8, &Persistence::Fence(Fence::Sfence));
+    tape.leave(0, LOCK, 0);
+    tape.store(0, 16, &[1; 8]);
+    tape.call(0, COMMIT, 0);
+    let (_, reader) = trace_by(rules, tape, Limits::default());
+    assert_eq!(history(&reader).len(), 1);
 }

@@ -77,7 +77,7 @@ fn traces_of_the_first_version_are_read() {
         .collect();
     let how = How { transaction_stores: Some(3), ..How::default() };
     let now = open(&imported(&instructions, how).unwrap()).unwrap();
-    assert_eq!(now.contents().version, 3);
+    assert_eq!(now.contents().version, 4);
     assert_eq!(all_operations(&reader, 0), all_operations(&now, 0));
     assert_eq!(reader.contents().threads, now.contents().threads);
 }

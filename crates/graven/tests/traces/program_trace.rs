@@ -509,6 +509,18 @@ fn traces_of_the_second_version_are_read() {
     replay(OF_VERSION_2, Some("silo"), Some(small(&[])), &[]).unwrap();
 }
 
+/// The same of the third version: a capture of a program that flushes.
+const OF_VERSION_3: &[u8] = include_bytes!("version-3.gvt");
+
+#[test]
+fn traces_of_the_third_version_are_read_and_have_no_history() {
+    let reader = open(OF_VERSION_3).unwrap();
+    assert_eq!(reader.contents().version, 3);
+    assert_eq!(reader.contents().threads[0].transactions, 1);
+    assert!(!reader.has_history() && reader.sites().unwrap().is_empty());
+    replay(OF_VERSION_3, Some("silo"), Some(small(&[])), &[]).unwrap();
+}
+
 #[test]
 fn populated_words_beyond_the_machine_are_refused() {
     let mut image = Image::new();
@@ -523,8 +535,8 @@ fn other_files_are_told_from_traces() {
     assert!(error(b"NVMV1\n1 W 0x40").contains("byte 0: expected a program trace of Graven"));
     assert!(error(b"").contains("byte 0: expected a program trace"));
     let mut newer = sound();
-    newer[8] = 4;
-    assert!(error(&newer).contains("byte 8: expected format version 1 to 3, found 4"));
+    newer[8] = 5;
+    assert!(error(&newer).contains("byte 8: expected format version 1 to 4, found 5"));
     let trace = sound();
     let cut = error(&trace[..trace.len() - 1]);
     assert!(cut.contains("a recording that was not finished has none"), "{cut}");

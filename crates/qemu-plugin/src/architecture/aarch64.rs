@@ -10,14 +10,19 @@
 //! *Exclusive stores.* QEMU has an exclusive load remember what it has found, and the store be an exchange of that, which it shows
 //! to plugins whether it fails or not.
 
+use graven_capture::{Fence, Flush};
+
 use super::{Architecture, Layout};
 use crate::calls;
 use crate::instruction::Kind;
+use crate::stack::Ending;
 
 pub const AARCH64: Architecture = Architecture {
     name: "aarch64",
     machine: object::Architecture::Aarch64,
     kind,
+    ending,
+    atomics_fence: false,
     follow: |_, _| {},
     registers: Layout {
         // Those of 32-bit programs are before them.
@@ -36,6 +41,24 @@ pub const AARCH64: Architecture = Architecture {
     epoll_bytes: 16,
     zeroed_bytes: 512,
 };
+
+/// Tells how a block ends, by the bytes of its last instruction.
+fn ending(bytes: &[u8]) -> Ending {
+    let Ok(word) = <[u8; 4]>::try_from(bytes).map(u32::from_le_bytes) else {
+        return Ending::Other;
+    };
+    // BL; BLR; BLRAA and its kind, BLRAAZ and its kind.
+    let is_call = is(word, 0x9400_0000, 0xfc00_0000)
+        || is(word, 0xd63f_0000, 0xffff_fc1f)
+        || is(word, 0xd63f_0800, 0xfeff_f800);
+    // RET; RETAA, RETAB.
+    let is_return = is(word, 0xd65f_0000, 0xffff_fc1f) || is(word, 0xd65f_0bff, 0xffff_fbff);
+    match (is_call, is_return) {
+        (true, _) => Ending::Call,
+        (_, true) => Ending::Return,
+        _ => Ending::Other,
+    }
+}
 
 /// Looks at its bytes.
 fn kind(bytes: &[u8]) -> Kind {
@@ -61,11 +84,21 @@ fn kind(bytes: &[u8]) -> Kind {
             _ => Kind::Other,
         },
         // DSB, DMB.
-        _ if is(word, 0xd503_309f, 0xffff_f0ff) || is(word, 0xd503_30bf, 0xffff_f0ff) => {
-            Kind::Fence
-        }
+        _ if is(word, 0xd503_309f, 0xffff_f0ff) => Kind::Fence(match bits(8, 2) {
+            0b01 => Fence::DsbLoads,
+            0b10 => Fence::DsbStores,
+            _ => Fence::Dsb,
+        }),
+        _ if is(word, 0xd503_30bf, 0xffff_f0ff) => Kind::Fence(match bits(8, 2) {
+            0b01 => Fence::DmbLoads,
+            0b10 => Fence::DmbStores,
+            _ => Fence::Dmb,
+        }),
         // DC CVAC, CVAP, CVADP, CIVAC.
-        _ if matches!(word >> 5, 0x6a8_5bd1 | 0x6a8_5be1 | 0x6a8_5be9 | 0x6a8_5bf1) => Kind::Flush,
+        _ if word >> 5 == 0x6a8_5bd1 => Kind::Flush(Flush::Cvac, Some(bits(0, 5) as u8)),
+        _ if word >> 5 == 0x6a8_5be1 => Kind::Flush(Flush::Cvap, Some(bits(0, 5) as u8)),
+        _ if word >> 5 == 0x6a8_5be9 => Kind::Flush(Flush::Cvadp, Some(bits(0, 5) as u8)),
+        _ if word >> 5 == 0x6a8_5bf1 => Kind::Flush(Flush::Civac, Some(bits(0, 5) as u8)),
         // DC ZVA.
         _ if word >> 5 == 0x6a8_5ba1 => Kind::Zeroes(bits(0, 5) as u8),
         // MSR TPIDR_EL0.
@@ -96,6 +129,22 @@ fn exclusive_or_ordered(word: u32) -> Kind {
 mod tests {
     use super::*;
 
+    #[test]
+    fn blocks_end_with_calls_and_returns() {
+        // bl .; blr x1; blraa x1, x2; blraaz x1
+        for word in [0x9400_0000u32, 0xd63f_0020, 0xd73f_0822, 0xd63f_083f] {
+            assert_eq!(ending(&word.to_le_bytes()), Ending::Call, "{word:#x}");
+        }
+        // ret; retaa; retab
+        for word in [0xd65f_03c0u32, 0xd65f_0bff, 0xd65f_0fff] {
+            assert_eq!(ending(&word.to_le_bytes()), Ending::Return, "{word:#x}");
+        }
+        // b .; br x1; svc #0
+        for word in [0x1400_0000u32, 0xd61f_0020, 0xd400_0001] {
+            assert_eq!(ending(&word.to_le_bytes()), Ending::Other, "{word:#x}");
+        }
+    }
+
     /// Words as GNU's assembler gives them.
     #[test]
     fn instructions_are_what_an_assembler_calls_so() {
@@ -122,14 +171,16 @@ mod tests {
             (0xb822_6861, Kind::Other),             // str w1, [x3, x2]
             (0x3c80_3020, Kind::Other),             // stur q0, [x1, #3]
             (0x4c00_8820, Kind::Other),             // st2 {v0.4s, v1.4s}, [x1]
-            (0xd50b_7a21, Kind::Flush),             // dc cvac, x1
-            (0xd50b_7c21, Kind::Flush),             // dc cvap, x1
-            (0xd50b_7d21, Kind::Flush),             // dc cvadp, x1
-            (0xd50b_7e21, Kind::Flush),             // dc civac, x1
+            (0xd50b_7a21, Kind::Flush(Flush::Cvac, Some(1))), // dc cvac, x1
+            (0xd50b_7c23, Kind::Flush(Flush::Cvap, Some(3))), // dc cvap, x3
+            (0xd50b_7d21, Kind::Flush(Flush::Cvadp, Some(1))), // dc cvadp, x1
+            (0xd50b_7e21, Kind::Flush(Flush::Civac, Some(1))), // dc civac, x1
             (0xd50b_7b21, Kind::Other),             // dc cvau, x1
             (0xd50b_7421, Kind::Zeroes(1)),         // dc zva, x1
-            (0xd503_3bbf, Kind::Fence),             // dmb ish
-            (0xd503_3f9f, Kind::Fence),             // dsb sy
+            (0xd503_3bbf, Kind::Fence(Fence::Dmb)), // dmb ish
+            (0xd503_3abf, Kind::Fence(Fence::DmbStores)), // dmb ishst
+            (0xd503_3f9f, Kind::Fence(Fence::Dsb)), // dsb sy
+            (0xd503_399f, Kind::Fence(Fence::DsbLoads)), // dsb ishld
             (0xd503_3fdf, Kind::Other),             // isb
             (0xd503_203f, Kind::Pause),             // yield
             (0xd503_201f, Kind::Other),             // nop

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use crate::calls::Call;
 use crate::flow::Reading;
 use crate::instruction::Kind;
+use crate::stack::Ending;
 
 pub use aarch64::AARCH64;
 pub use x86_64::X86_64;
@@ -23,6 +24,10 @@ pub struct Architecture {
     pub machine: object::Architecture,
     /// Looks at the bytes of an instruction.
     pub kind: fn(&[u8]) -> Kind,
+    /// Looks at the bytes of a block's last instruction: how the block ends.
+    pub ending: fn(&[u8]) -> Ending,
+    /// Atomic instructions order stores and flushes, as a fence does.
+    pub atomics_fence: bool,
     /// Reads the bytes of a block's next instruction for which load an address comes from, as far as that is followed.
     pub follow: fn(&mut Reading, &[u8]),
     /// The places of registers in the processor's state.

@@ -2,10 +2,13 @@
 //!
 //! A marker is `nopl 0x677276NN(%rax,%rax)`, NN its number.
 
+use graven_capture::{Fence, Flush};
+
 use super::{Architecture, Layout};
 use crate::calls::Call;
 use crate::flow::Reading;
 use crate::instruction::Kind;
+use crate::stack::Ending;
 
 /// Register numbers.
 const RAX: usize = 0;
@@ -18,6 +21,8 @@ pub const X86_64: Architecture = Architecture {
     name: "x86_64",
     machine: object::Architecture::X86_64,
     kind,
+    ending,
+    atomics_fence: true,
     follow: Reading::instruction,
     registers: Layout {
         first: 0,
@@ -45,6 +50,18 @@ const BEHIND: [u8; 3] = [0x76, 0x72, 0x67];
 fn marker(instruction: &[u8]) -> Option<u8> {
     let [before @ .., number, _, _, _] = instruction else { return None };
     (before == BEFORE && instruction.ends_with(&BEHIND)).then_some(*number)
+}
+
+/// Tells how a block ends, by the bytes of its last instruction.
+fn ending(bytes: &[u8]) -> Ending {
+    let is_prefix = |byte: &&u8| matches!(byte, 0x66 | 0x67 | 0xf2 | 0xf3 | 0x3e | 0x40..=0x4f);
+    let prefixes = bytes.iter().take_while(is_prefix).count();
+    match &bytes[prefixes..] {
+        [0xe8, ..] => Ending::Call,
+        [0xff, operand, ..] if operand >> 3 & 7 == 2 => Ending::Call,
+        [0xc2 | 0xc3, ..] => Ending::Return,
+        _ => Ending::Other,
+    }
 }
 
 /// Looks at its bytes.
@@ -100,9 +117,11 @@ fn of_group(operand: u8, has_prefix: bool) -> Kind {
     let is_memory = operand >> 6 != 3;
     match (is_memory, operand >> 3 & 7) {
         // Without the prefix, 6 is xsaveopt.
-        (true, 6) if has_prefix => Kind::Flush,
-        (true, 7) => Kind::Flush,
-        (false, 6 | 7) => Kind::Fence,
+        (true, 6) if has_prefix => Kind::Flush(Flush::Clwb, None),
+        (true, 7) if has_prefix => Kind::Flush(Flush::Clflushopt, None),
+        (true, 7) => Kind::Flush(Flush::Clflush, None),
+        (false, 6) => Kind::Fence(Fence::Mfence),
+        (false, 7) => Kind::Fence(Fence::Sfence),
         _ => Kind::Other,
     }
 }
@@ -110,6 +129,39 @@ fn of_group(operand: u8, has_prefix: bool) -> Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn persistence_is_told_apart() {
+        let known: [(&[u8], Kind); 5] = [
+            (b"\x66\x0f\xae\x30", Kind::Flush(Flush::Clwb, None)),
+            (b"\x66\x0f\xae\x38", Kind::Flush(Flush::Clflushopt, None)),
+            (b"\x41\x0f\xae\x38", Kind::Flush(Flush::Clflush, None)),
+            (b"\x0f\xae\xf0", Kind::Fence(Fence::Mfence)),
+            (b"\x0f\xae\xf8", Kind::Fence(Fence::Sfence)),
+        ];
+        for (bytes, expected) in known {
+            assert_eq!(kind(bytes), expected, "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn blocks_end_with_calls_and_returns() {
+        // call +0; call rax; call r12; call [rip+0]; bnd call +0
+        let calls: [&[u8]; 5] = [
+            b"\xe8\0\0\0\0",
+            b"\xff\xd0",
+            b"\x41\xff\xd4",
+            b"\xff\x15\0\0\0\0",
+            b"\xf2\xe8\0\0\0\0",
+        ];
+        assert!(calls.iter().all(|bytes| ending(bytes) == Ending::Call));
+        // ret; bnd ret; ret 8; repz ret
+        let returns: [&[u8]; 4] = [b"\xc3", b"\xf2\xc3", b"\xc2\x08\0", b"\xf3\xc3"];
+        assert!(returns.iter().all(|bytes| ending(bytes) == Ending::Return));
+        // jmp rax; inc eax; syscall
+        let others: [&[u8]; 3] = [b"\xff\xe0", b"\xff\xc0", b"\x0f\x05"];
+        assert!(others.iter().all(|bytes| ending(bytes) == Ending::Other));
+    }
 
     #[test]
     fn strings_are_repeated_behind_a_prefix_that_says_so() {

@@ -3,13 +3,15 @@
 use std::io::{self, Read, Write};
 
 use graven_capture::{
-    Access, Broken, Event, Left, Record, Records, Volatile, check, persistent, place,
+    Access, Broken, Event, Left, Persistence, Record, Records, Volatile, check, persistent, place,
 };
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use thiserror::Error;
 
 use super::acts::{Act, Actor};
+use super::history::Recording;
+use super::lines::{Instructions, Module};
 use super::memory::{Layout, each_word, store, words};
 use super::merge::each;
 use super::origins::Origins;
@@ -57,6 +59,32 @@ pub trait Sources {
     /// # Errors
     /// It cannot be read.
     fn after(&self, region: usize) -> io::Result<Option<Self::File>>;
+
+    /// The address of each site; none of a capture without them.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn sites(&self) -> io::Result<Vec<u64>> {
+        Ok(Vec::new())
+    }
+
+    /// The files that the program has mapped as code, in the order in which it has.
+    ///
+    /// # Errors
+    /// Their list cannot be read.
+    fn modules(&self) -> io::Result<Vec<Module>> {
+        Ok(Vec::new())
+    }
+
+    /// The bytes of one of these files, by its path; none: it is not there any more.
+    fn module(&self, _path: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// The separate file of debugging information of a file with this build ID, if the system has it.
+    fn debug(&self, _build_id: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// A capture that gives no trace.
@@ -172,6 +200,10 @@ impl<S: Sources> Capture<S> {
             ..Report::default()
         };
         let may_race = report.threads > 1 && writer.is_none();
+        let history = match writer {
+            Some(_) => Some(Recording::new(self.instructions()?, traced)),
+            None => None,
+        };
         let mut assembly = Assembly {
             races: may_race.then(|| Races::new(traced.len())),
             rules: &self.rules,
@@ -185,6 +217,7 @@ impl<S: Sources> Capture<S> {
             acts: Vec::new(),
             lengths,
             changes: Vec::new(),
+            history,
             locks: FxHashMap::default(),
             report,
             writer,
@@ -212,6 +245,16 @@ impl<S: Sources> Capture<S> {
     }
 }
 
+impl<S: Sources> Capture<S> {
+    fn instructions(&self) -> Result<Instructions, CaptureError> {
+        let addresses = self.sources.sites();
+        let addresses = addresses.map_err(|e| io_error("the sites of instructions".into(), e))?;
+        let modules = self.sources.modules();
+        let modules = modules.map_err(|e| io_error("the list of mapped code".into(), e))?;
+        Ok(Instructions { addresses, modules })
+    }
+}
+
 pub(super) fn io_error(what: String, error: io::Error) -> CaptureError {
     CaptureError::Io { what, error }
 }
@@ -219,6 +262,9 @@ pub(super) fn io_error(what: String, error: io::Error) -> CaptureError {
 pub(super) fn stream_error(thread: usize, broken: &Broken) -> CaptureError {
     CaptureError::Stream { thread, broken: broken.to_string() }
 }
+
+/// A store of the kernel's, in place of the site of an instruction.
+const KERNEL: (Option<u32>, bool) = (None, false);
 
 /// The phase of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,6 +327,8 @@ struct Assembly<'a, W: Write> {
     lengths: Vec<u64>,
     /// The changes of that in the trace.
     changes: Vec<LengthChange>,
+    /// The history, where the trace is written.
+    history: Option<Recording>,
     /// Numbers of locks.
     locks: FxHashMap<u64, u32>,
     report: Report,
@@ -297,7 +345,15 @@ impl<W: Write> Assembly<'_, W> {
         if !self.threads[thread].actor.is_left_out() {
             self.threads[thread].instructions += since;
         }
+        if let Some(history) = &mut self.history {
+            history.executed(thread, since);
+        }
         match record {
+            Record::Stack { left, entered } => {
+                self.history.iter_mut().for_each(|h| h.calls(thread, left, &entered));
+            }
+            Record::At(site) => self.history.iter_mut().for_each(|h| h.at(thread, site)),
+            Record::Persistence(site, what) => self.persists(thread, site, what),
             Record::Access(access) => self.access(thread, &access),
             Record::Volatile(access) => self.volatile(thread, access),
             Record::Event(number, event) => {
@@ -312,6 +368,17 @@ impl<W: Write> Assembly<'_, W> {
                     self.finish();
                 }
             }
+        }
+    }
+
+    /// A thread does something for persistence, which is no operation.
+    fn persists(&mut self, thread: usize, site: u32, what: Persistence) {
+        let t = &self.threads[thread];
+        if self.phase != Phase::In || t.actor.is_left_out() {
+            return;
+        }
+        if let Some(history) = &mut self.history {
+            history.persists(thread, t.operations, site, what, self.layout);
         }
     }
 
@@ -330,7 +397,8 @@ impl<W: Write> Assembly<'_, W> {
         if access.is_store {
             self.report.stores += 1;
             let origin = self.threads[thread].origins.of(access.origin);
-            self.stores(thread, address, access.stored(), access.is_non_temporal, origin);
+            let by = (Some(access.site), access.is_non_temporal);
+            self.stores(thread, address, access.stored(), by, origin);
             return;
         }
         self.report.loads += 1;
@@ -342,15 +410,28 @@ impl<W: Write> Assembly<'_, W> {
         }
         let is_left_out = self.is_left_out(thread, address, bytes);
         let to_trace = words(address, bytes).filter(|_| !is_left_out);
-        self.loads(thread, access.origin, to_trace);
+        self.loads(thread, access.origin, to_trace, Some(access.site));
     }
 
-    /// A recorded load, for which the trace has these; its address was loaded so many recorded loads ago. Returns how many they are.
-    fn loads(&mut self, thread: usize, ago: u16, words: impl Iterator<Item = Addr>) -> u32 {
+    /// A recorded load, for which the trace has these; its address was loaded so many recorded loads ago. The history has those of a
+    /// site, where there are several threads. Returns how many they are.
+    fn loads(
+        &mut self,
+        thread: usize,
+        ago: u16,
+        words: impl Iterator<Item = Addr>,
+        site: Option<u32>,
+    ) -> u32 {
+        let site = site.filter(|_| self.report.threads > 1);
         let origins = &self.threads[thread].origins;
         let (origin, before) = (origins.of(ago), origins.count());
         for addr in words {
-            self.push(thread, Op::Load { at: Ptr { addr, origin } });
+            let operation = self.push(thread, Op::Load { at: Ptr { addr, origin } });
+            if let (Some(history), Some(operation), Some(site)) =
+                (&mut self.history, operation, site)
+            {
+                history.loads(thread, operation, site);
+            }
         }
         let origins = &mut self.threads[thread].origins;
         let loads = origins.count().wrapping_sub(before);
@@ -380,7 +461,8 @@ impl<W: Write> Assembly<'_, W> {
                 self.push(thread, Op::Store { at: Ptr { addr, origin }, value: 0 });
             }
         } else {
-            self.report.volatile_loads += u64::from(self.loads(thread, access.origin, places));
+            self.report.volatile_loads +=
+                u64::from(self.loads(thread, access.origin, places, None));
         }
         self.frames = frames;
     }
@@ -421,7 +503,7 @@ impl<W: Write> Assembly<'_, W> {
         thread: usize,
         address: u64,
         bytes: &[u8],
-        is_non_temporal: bool,
+        (site, is_non_temporal): (Option<u32>, bool),
         origin: u32,
     ) {
         store(&mut self.image, address, bytes);
@@ -437,13 +519,14 @@ impl<W: Write> Assembly<'_, W> {
             let t = &mut self.threads[thread];
             t.stored += 1;
             self.report.words_stored_outside += u64::from(!t.is_open);
-            self.push(
-                thread,
-                match is_non_temporal {
-                    true => Op::StoreNonTemporal { at, value },
-                    false => Op::Store { at, value },
-                },
-            );
+            let op = match is_non_temporal {
+                true => Op::StoreNonTemporal { at, value },
+                false => Op::Store { at, value },
+            };
+            let operation = self.push(thread, op);
+            if let (Some(history), Some(operation)) = (&mut self.history, operation) {
+                history.stores(thread, operation, site, is_non_temporal);
+            }
         }
     }
 
@@ -454,7 +537,7 @@ impl<W: Write> Assembly<'_, W> {
                 let Some(address) = self.layout.address(*position, length) else { return };
                 self.report.kernel_bytes += length;
                 self.may_race(thread, address, length, true);
-                self.stores(thread, address, bytes, false, 0);
+                self.stores(thread, address, bytes, KERNEL, 0);
             }
             Event::Began { by: Some(by) } => {
                 self.races.iter_mut().for_each(|races| races.begins(thread, *by));
@@ -514,7 +597,7 @@ impl<W: Write> Assembly<'_, W> {
             if there[..of_word.len()] != *of_word {
                 self.report.kernel_bytes += of_word.len() as u64;
                 self.may_race(thread, from, to - from, true);
-                self.stores(thread, from, of_word, false, 0);
+                self.stores(thread, from, of_word, KERNEL, 0);
             }
         }
     }
@@ -531,7 +614,8 @@ impl<W: Write> Assembly<'_, W> {
         for word in words {
             let (from, to) = (word.0.max(start), (word.0 + WORD_BYTES).min(end));
             self.report.kernel_bytes += to - from;
-            self.stores(thread, from, &[0; WORD_BYTES as usize][..(to - from) as usize], false, 0);
+            let zeros = &[0; WORD_BYTES as usize][..(to - from) as usize];
+            self.stores(thread, from, zeros, KERNEL, 0);
         }
     }
 
@@ -657,13 +741,13 @@ impl<W: Write> Assembly<'_, W> {
         self.push(thread, Op::Unlock { lock });
     }
 
-    /// A thread's next operation, behind the instructions before it.
-    fn push(&mut self, thread: usize, op: Op) {
+    /// A thread's next operation, behind the instructions before it; returns its number, where the trace is written.
+    fn push(&mut self, thread: usize, op: Op) -> Option<u64> {
         if self.phase != Phase::In {
-            return;
+            return None;
         }
         let t = &mut self.threads[thread];
-        let Some(number) = t.number else { return };
+        let number = t.number?;
         if let Op::Load { at } | Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } = op {
             self.report.addresses_loaded += u64::from(at.origin != 0);
         }
@@ -671,7 +755,7 @@ impl<W: Write> Assembly<'_, W> {
             t.origins.traced();
         }
         let mut instructions = std::mem::take(&mut t.instructions);
-        let Some(writer) = &mut self.writer else { return };
+        let writer = self.writer.as_mut()?;
         let mut written = Ok(());
         while instructions > 0 && written.is_ok() {
             let some = instructions.min(1 << 30);
@@ -679,10 +763,12 @@ impl<W: Write> Assembly<'_, W> {
             written = writer.push(number, Op::Compute { instructions: some as u32 });
             t.operations += 1;
         }
+        let operation = t.operations;
         t.operations += u64::from(op != Op::Done);
         if let Err(error) = written.and_then(|()| writer.push(number, op)) {
             self.failure.get_or_insert(error.into());
         }
+        Some(operation)
     }
 
     /// The trace ends.
@@ -741,6 +827,10 @@ impl<W: Write> Assembly<'_, W> {
         self.report.volatile_pages = self.frames.end();
         if let Some(mut writer) = self.writer {
             writer.lengths(&self.changes)?;
+            if let Some(history) = self.history {
+                let read = |path: &str| sources.module(path);
+                writer.history(&history.end(read, |id| sources.debug(id)))?;
+            }
             writer.finish()?;
         }
         Ok(self.report)

@@ -10,6 +10,7 @@
 //! | `memory` | the regions of persistent memory: where they lie in the trace, what they hold, what is wrong with that |
 //! | `origins` | which load of the trace a recorded load is |
 //! | `assembly` | from records to operations: transactions and locks as the trace has them |
+//! | `history`, `lines` | what threads do for persistence, and where in the source their instructions are |
 //! | `races` | accesses of several threads that nothing orders |
 //! | `clocks` | what has happened before what |
 //! | `report` | what was captured, what was left out, and what the capture cannot explain |
@@ -25,6 +26,8 @@
 mod acts;
 mod assembly;
 mod clocks;
+mod history;
+mod lines;
 mod lock_order;
 mod memory;
 mod merge;
@@ -35,6 +38,7 @@ mod roles;
 mod survey;
 
 pub use assembly::{Capture, CaptureError, Sources};
+pub use lines::Module;
 pub use report::{Accessor, Mismatch, Race, Region, Report};
 pub use roles::{Function, Role, Rules};
 pub use survey::Limits;

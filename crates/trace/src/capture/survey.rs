@@ -149,7 +149,10 @@ fn of_thread<S: Sources>(
     {
         let (number, event) = match record {
             Record::Event(number, event) => (number, event),
-            Record::Volatile(_) => continue,
+            Record::Volatile(_)
+            | Record::Persistence(..)
+            | Record::Stack { .. }
+            | Record::At(_) => continue,
             Record::Access(_) => {
                 open.is_touched = true;
                 is_traced = true;

@@ -3,7 +3,7 @@
 //! | part | bytes |
 //! |---|---|
 //! | beginning | `MAGIC` (8), format version (4), length of the header text (4), its CRC-32 with the 16 bytes before (4), the text |
-//! | blocks | each a head of 52 bytes and its payload: first those of the populated words, then those of operations, then those of lengths of files |
+//! | blocks | each a head of 52 bytes and its payload: first those of the populated words, then those of operations, of lengths of files, and of the history: sites, stacks, entries |
 //! | index | an entry of 40 bytes for each block, a summary of 80 bytes for each thread |
 //! | trailer | offset of the index (8), blocks (4), threads (4), CRC-32 of the index (4), `END` (8), CRC-32 of the 28 bytes before (4) |
 //!
@@ -17,8 +17,9 @@ pub const MAGIC: [u8; 8] = *b"\x89GRVNT\r\n";
 /// The end, before the last checksum.
 pub(super) const END: [u8; 8] = *b"GRVNTEND";
 /// The format's version.
-pub const FORMAT_VERSION: u32 = 3;
-/// The first version, which is read, too: it has no volatile memory. The second one has no lengths of files.
+pub const FORMAT_VERSION: u32 = 4;
+/// The first version, which is read, too: it has no volatile memory. The second one has no lengths of files, the third one no
+/// history.
 pub(super) const FIRST_VERSION: u32 = 1;
 /// Operations of a full block.
 pub const BLOCK_OPERATIONS: usize = 16_384;
@@ -50,10 +51,17 @@ pub(super) enum Kind {
     Operations,
     /// Changes of the lengths of files.
     Lengths,
+    /// Places of instructions in the program.
+    Sites,
+    /// Stacks of calls.
+    Stacks,
+    /// Entries of the history.
+    History,
 }
 
 impl Kind {
-    const ALL: [Kind; 3] = [Kind::Picture, Kind::Operations, Kind::Lengths];
+    const ALL: [Kind; 6] =
+        [Kind::Picture, Kind::Operations, Kind::Lengths, Kind::Sites, Kind::Stacks, Kind::History];
 
     fn find(magic: &[u8]) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.magic() == magic)
@@ -64,6 +72,9 @@ impl Kind {
             Kind::Picture => *b"PICT",
             Kind::Operations => *b"OPER",
             Kind::Lengths => *b"LENG",
+            Kind::Sites => *b"SITE",
+            Kind::Stacks => *b"STAC",
+            Kind::History => *b"HIST",
         }
     }
 
@@ -73,6 +84,7 @@ impl Kind {
             Kind::Picture => super::picture::RAW_BYTES_MAX,
             Kind::Operations => super::columns::RAW_BYTES_MAX,
             Kind::Lengths => super::lengths::RAW_BYTES_MAX,
+            Kind::Sites | Kind::Stacks | Kind::History => super::history::RAW_BYTES_MAX,
         }
     }
 }
@@ -81,15 +93,15 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub kind: Kind,
-    /// The thread; 0 for populated words and lengths.
+    /// The thread of operations; 0 for all else.
     pub thread: u32,
-    /// Operations, words, or changes of lengths.
+    /// Operations, words, changes of lengths, sites, stacks, or entries.
     pub count: u32,
     /// Bytes of the payload as it lies in the trace.
     pub stored_bytes: u32,
     /// The same when it is not compressed; equal if it is not.
     pub raw_bytes: u32,
-    /// Number of the first operation in its thread, of the first word, or of the first change.
+    /// Number of the first operation in its thread, of the first word, change, site, stack or entry.
     pub first: u64,
     /// Transactions that the thread has begun before.
     pub first_transaction: u64,
@@ -137,7 +149,11 @@ impl Head {
     pub fn parse(bytes: &[u8; HEAD_BYTES], offset: u64) -> Result<(Head, u32), TraceError> {
         let magic = &bytes[..4];
         let kind = Kind::find(magic).ok_or_else(|| {
-            TraceError::malformed(offset, "a block: `PICT`, `OPER` or `LENG`", shown(magic))
+            TraceError::malformed(
+                offset,
+                "a block: `PICT`, `OPER`, `LENG`, `SITE`, `STAC` or `HIST`",
+                shown(magic),
+            )
         })?;
         let mut numbers = Numbers(&bytes[4..]);
         let [thread, count, stored_bytes, raw_bytes, zero] = std::array::from_fn(|_| numbers.u32());
@@ -209,7 +225,11 @@ impl Entry {
     pub fn parse(bytes: &[u8], offset: u64) -> Result<Entry, TraceError> {
         let magic = &bytes[..4];
         let kind = Kind::find(magic).ok_or_else(|| {
-            TraceError::malformed(offset, "`PICT`, `OPER` or `LENG`", shown(magic))
+            TraceError::malformed(
+                offset,
+                "`PICT`, `OPER`, `LENG`, `SITE`, `STAC` or `HIST`",
+                shown(magic),
+            )
         })?;
         let mut numbers = Numbers(&bytes[4..]);
         let thread = numbers.u32();

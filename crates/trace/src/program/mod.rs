@@ -8,6 +8,7 @@
 //! | `volatile` | addresses of volatile memory |
 //! | `columns`, `decoder` | operations of a block in columns, and back in batches |
 //! | `picture` | the populated words in blocks |
+//! | `history` | what a captured program does for persistence, and which instructions store, in blocks |
 //! | `lengths` | lengths of a captured program's files in blocks |
 //! | `writer`, `record` | a trace written; a workload that is recorded while it runs |
 //! | `reader`, `verify` | a trace opened and read from anywhere; all of it looked through |
@@ -22,6 +23,7 @@ mod columns;
 mod decoder;
 mod error;
 mod header;
+mod history;
 mod layout;
 mod lengths;
 mod picture;
@@ -35,7 +37,9 @@ mod writer;
 
 pub use decoder::BATCH_OPERATIONS;
 pub use error::TraceError;
+pub use graven_capture::{Asked, Call, Fence, Flush, Place};
 pub use header::{Header, Origin};
+pub use history::{Happened, Happening, History, How, Line, Site, Stack};
 pub use layout::{BLOCK_OPERATIONS, FORMAT_VERSION, MAGIC};
 pub use lengths::LengthChange;
 pub use reader::{Contents, Reader, Stream, ThreadSummary};

@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::decoder::{BATCH_OPERATIONS, Decoder};
 use super::error::TraceError;
 use super::header::Header;
+use super::history::BLOCK_ENTRIES;
 use super::layout::{
     BEGINNING_BYTES, BLOCK_OPERATIONS_MAX, BLOCK_WORDS, END, ENTRY_BYTES, Entry, FIRST_VERSION,
     FORMAT_VERSION, HEAD_BYTES, HEADER_BYTES_MAX, Head, Kind, MAGIC, TRAILER_BYTES, summary_bytes,
@@ -125,6 +126,26 @@ pub struct Contents {
     pub(super) picture: Vec<Entry>,
     pub(super) blocks: Vec<Vec<Entry>>,
     pub(super) lengths: Vec<Entry>,
+    pub(super) history: Blocks,
+}
+
+/// The blocks of a history.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Blocks {
+    pub sites: Vec<Entry>,
+    pub stacks: Vec<Entry>,
+    pub entries: Vec<Entry>,
+}
+
+impl Blocks {
+    fn is_empty(&self) -> bool {
+        self.sites.is_empty() && self.stacks.is_empty() && self.entries.is_empty()
+    }
+}
+
+/// The number behind the last one of some blocks.
+fn behind(blocks: &[Entry]) -> u64 {
+    blocks.last().map_or(0, |last| last.first + u64::from(last.count))
 }
 
 impl Contents {
@@ -407,6 +428,7 @@ fn read_contents(source: &mut (impl Read + Seek)) -> Result<Contents, TraceError
         picture: Vec::new(),
         blocks: vec![Vec::new(); threads.len()],
         lengths: Vec::new(),
+        history: Blocks::default(),
         threads,
     };
     let mut at = header_end;
@@ -435,12 +457,17 @@ impl Contents {
             Kind::Picture => BLOCK_WORDS as u32,
             Kind::Operations => BLOCK_OPERATIONS_MAX,
             Kind::Lengths => BLOCK_LENGTHS as u32,
+            Kind::Sites | Kind::Stacks | Kind::History => BLOCK_ENTRIES as u32,
         };
         if entry.count == 0 || entry.count > most {
             return refuse(format!("a block of 1 to {most}"), entry.count.to_string());
         }
         let first = match entry.kind {
-            Kind::Picture if self.blocks.iter().all(Vec::is_empty) && self.lengths.is_empty() => {
+            Kind::Picture
+                if self.blocks.iter().all(Vec::is_empty)
+                    && self.lengths.is_empty()
+                    && self.history.is_empty() =>
+            {
                 let first = self.picture_words;
                 self.picture_words += u64::from(entry.count);
                 self.picture_bytes += entry.end() - entry.offset;
@@ -450,14 +477,26 @@ impl Contents {
             Kind::Picture => {
                 return refuse("populated words before operations".into(), "not so".into());
             }
+            Kind::Operations if !self.lengths.is_empty() => {
+                return refuse("operations before lengths of files".into(), "not so".into());
+            }
+            Kind::Operations | Kind::Lengths if !self.history.is_empty() => {
+                return refuse("operations and lengths before a history".into(), "not so".into());
+            }
             Kind::Lengths => {
-                let first =
-                    self.lengths.last().map_or(0, |last| last.first + u64::from(last.count));
+                let first = behind(&self.lengths);
                 self.lengths.push(entry);
                 first
             }
-            Kind::Operations if !self.lengths.is_empty() => {
-                return refuse("operations before lengths of files".into(), "not so".into());
+            Kind::Sites | Kind::Stacks | Kind::History => {
+                let blocks = match entry.kind {
+                    Kind::Sites => &mut self.history.sites,
+                    Kind::Stacks => &mut self.history.stacks,
+                    _ => &mut self.history.entries,
+                };
+                let first = behind(blocks);
+                blocks.push(entry);
+                first
             }
             Kind::Operations => {
                 let threads = self.blocks.len();

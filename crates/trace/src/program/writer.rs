@@ -5,6 +5,7 @@ use std::io::Write;
 use super::columns::Columns;
 use super::error::TraceError;
 use super::header::Header;
+use super::history::History;
 use super::layout::{
     BLOCK_OPERATIONS, BLOCK_WORDS, END, Entry, FORMAT_VERSION, HEAD_BYTES, HEADER_BYTES_MAX, Head,
     Kind, MAGIC,
@@ -128,6 +129,24 @@ impl<W: Write> Writer<W> {
             block.iter().for_each(|change| change.write(&mut self.raw));
             let first = (number * BLOCK_LENGTHS) as u64;
             self.write_block(Head::new(Kind::Lengths, block.len() as u32, first))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a history. Call it behind lengths, once.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn history(&mut self, history: &History) -> Result<(), TraceError> {
+        assert!(self.threads.iter().all(|t| t.ended), "a history comes behind operations");
+        for (kind, blocks) in history.blocks() {
+            let mut first = 0;
+            for (count, payload) in blocks {
+                self.raw.clear();
+                self.raw.extend(payload);
+                self.write_block(Head::new(kind, count, first))?;
+                first += u64::from(count);
+            }
         }
         Ok(())
     }

@@ -1,0 +1,177 @@
+//! Words of persistent memory: which store each holds, and how far that store is from being durable.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+/// Bytes of a line.
+pub(super) const LINE_BYTES: u64 = 64;
+/// Bytes of a page.
+pub(super) const PAGE_BYTES: u64 = 4096;
+/// Lines of a page.
+const LINES: usize = (PAGE_BYTES / LINE_BYTES) as usize;
+
+/// An instruction that did something: its site, the calls that led to it, its thread, and its place in the history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Doer {
+    pub site: u32,
+    pub stack: u32,
+    pub thread: u32,
+    /// Number of the entry in the history, from 1; 0: nobody.
+    pub number: u64,
+}
+
+/// A word.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Word {
+    /// The value, and the one that is durable.
+    pub value: u64,
+    pub durable: u64,
+    /// The last store.
+    pub store: Doer,
+}
+
+/// A line of eight words. Of each mask, a bit is a word.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line {
+    pub words: [Word; 8],
+    /// Stored, and not written back.
+    pub dirty: u8,
+    /// Written back; the flushing thread has executed no fence since.
+    pub flushed: u8,
+    /// Stored non-temporally, without a fence since.
+    pub non_temporal: u8,
+    /// Stored behind a flush of the line, by the flushing thread, before its fence.
+    pub late: u8,
+    /// Covered by an msync with MS_ASYNC.
+    pub is_async: u8,
+    /// Accessed by atomic instructions.
+    pub atomic: u8,
+    /// The last flush, and how many fences its thread had executed.
+    pub flush: Doer,
+    pub epoch: u64,
+    /// Some flush has covered the line.
+    pub was_flushed: bool,
+}
+
+impl Line {
+    /// Words that are not durable.
+    pub fn undurable(&self) -> u8 {
+        self.dirty | self.flushed | self.non_temporal
+    }
+
+    /// These words are durable.
+    pub fn becomes_durable(&mut self, words: u8) {
+        for at in bits(words & self.undurable()) {
+            self.words[at].durable = self.words[at].value;
+        }
+        for mask in [
+            &mut self.dirty,
+            &mut self.flushed,
+            &mut self.non_temporal,
+            &mut self.late,
+            &mut self.is_async,
+        ] {
+            *mask &= !words;
+        }
+    }
+}
+
+/// The numbers of the bits of a mask.
+pub(super) fn bits(mask: u8) -> impl Iterator<Item = usize> {
+    (0..8).filter(move |at| mask >> at & 1 != 0)
+}
+
+/// A page, and how many of its lines have words that are not durable.
+struct Page {
+    lines: [Option<Box<Line>>; LINES],
+    undurable: u32,
+}
+
+/// All lines that were accessed.
+#[derive(Default)]
+pub(super) struct Memory {
+    pages: FxHashMap<u64, Box<Page>>,
+    /// Pages with words that are not durable.
+    undurable: BTreeSet<u64>,
+}
+
+impl Memory {
+    /// The line of this number, if it was accessed.
+    pub fn line(&self, line: u64) -> Option<&Line> {
+        let page = self.pages.get(&(line / LINES as u64))?;
+        page.lines[(line % LINES as u64) as usize].as_deref()
+    }
+
+    /// Changes a line. `before` says what each of its words is as the trace begins.
+    pub fn change<T>(
+        &mut self,
+        line: u64,
+        before: impl Fn(u64) -> u64,
+        change: impl FnOnce(&mut Line) -> T,
+    ) -> T {
+        let number = line / LINES as u64;
+        let page = self
+            .pages
+            .entry(number)
+            .or_insert_with(|| Box::new(Page { lines: [const { None }; LINES], undurable: 0 }));
+        let line_at = &mut page.lines[(line % LINES as u64) as usize];
+        let line = line_at.get_or_insert_with(|| {
+            let mut new = Line::default();
+            for (word, at) in new.words.iter_mut().zip((line * LINE_BYTES..).step_by(8)) {
+                (word.value, word.durable) = (before(at), before(at));
+            }
+            Box::new(new)
+        });
+        let was_durable = line.undurable() == 0;
+        let result = change(line);
+        match (was_durable, line.undurable() == 0) {
+            (true, false) => page.undurable += 1,
+            (false, true) => page.undurable -= 1,
+            _ => return result,
+        }
+        match page.undurable {
+            0 => self.undurable.remove(&number),
+            1 => self.undurable.insert(number),
+            _ => false,
+        };
+        result
+    }
+
+    /// The lines from `start` to before `end` with words that are not durable, by their numbers.
+    pub fn undurable(&self, start: u64, end: u64) -> Vec<u64> {
+        let pages = self.undurable.range(start / PAGE_BYTES..end.div_ceil(PAGE_BYTES));
+        let mut all = Vec::new();
+        for number in pages {
+            for (at, line) in self.pages[number].lines.iter().enumerate() {
+                let line_number = number * LINES as u64 + at as u64;
+                let address = line_number * LINE_BYTES;
+                let is_in = address + LINE_BYTES > start && address < end;
+                if is_in && line.as_ref().is_some_and(|line| line.undurable() != 0) {
+                    all.push(line_number);
+                }
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_listed_while_they_are_not_durable() {
+        let mut memory = Memory::default();
+        for line in [1, 70, 3] {
+            memory.change(line, |_| 5, |line| line.dirty |= 1);
+        }
+        assert_eq!(memory.undurable(0, u64::MAX), [1, 3, 70]);
+        assert_eq!(memory.undurable(128, 4096), [3]);
+        memory.change(3, |_| 0, |line| line.becomes_durable(1));
+        assert_eq!(memory.undurable(0, 4096), [1]);
+        assert_eq!(memory.line(3).map(|line| line.words[2].durable), Some(5));
+        memory.change(1, |_| 0, |line| line.becomes_durable(u8::MAX));
+        assert_eq!(memory.undurable(0, u64::MAX), [70]);
+    }
+}

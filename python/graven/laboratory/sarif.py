@@ -1,0 +1,69 @@
+"""Findings as SARIF 2.1.0, the format in which services for code show what analyses find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from graven import _engine
+from graven.laboratory.hygiene import Hygiene, where
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS = {"bug": "error", "waste": "warning"}
+
+
+def to_sarif(found: Hygiene) -> dict[str, Any]:
+    """Returns the log of one run: a rule for each class, a result for each finding."""
+    rules = {
+        finding["class"]: {
+            "id": finding["class"],
+            "shortDescription": {"text": f"{finding['problem'][0].upper()}{finding['problem'][1:]}"},
+            "help": {"text": f"{finding['repair'][0].upper()}{finding['repair'][1:]}."},
+            "defaultConfiguration": {"level": LEVELS[finding["severity"]]},
+        }
+        for finding in found.findings
+    }
+    driver = {
+        "name": "graven hygiene",
+        "semanticVersion": _engine.__version__,
+        "rules": list(rules.values()),
+    }
+    results = [_result(finding, list(rules).index(finding["class"])) for finding in found.findings]
+    run = {"tool": {"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _result(finding: Mapping[str, Any], rule: int) -> dict[str, Any]:
+    text = f"{finding['problem']}; {finding['repair']}"
+    result: dict[str, Any] = {
+        "ruleId": finding["class"],
+        "ruleIndex": rule,
+        "level": LEVELS[finding["severity"]],
+        "message": {"text": f"{text[0].upper()}{text[1:]}."},
+        "occurrenceCount": finding["count"],
+        "locations": [_location(finding["place"])],
+        "stacks": [
+            {"frames": [{"location": _location(frame)} for frame in finding["calls"]]},
+        ],
+        "relatedLocations": [
+            {**_location(partner["place"]), "message": {"text": partner["is"]}}
+            for partner in finding["partners"]
+        ],
+    }
+    return result
+
+
+def _location(frame: Mapping[str, Any]) -> dict[str, Any]:
+    location: dict[str, Any] = {"message": {"text": where(frame)}}
+    if frame.get("function"):
+        location["logicalLocations"] = [{"name": frame["function"], "kind": "function"}]
+    path = frame.get("file") or frame.get("module")
+    if path is None:
+        return location
+    name = Path(path)
+    uri = name.as_uri() if name.is_absolute() else name.as_posix()
+    physical: dict[str, Any] = {"artifactLocation": {"uri": uri}}
+    if frame.get("line"):
+        physical["region"] = {"startLine": frame["line"]}
+    return {**location, "physicalLocation": physical}
