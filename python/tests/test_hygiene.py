@@ -39,6 +39,8 @@ def trace(unhooked, programs, tmp_path):  # noqa: ARG001
 
     def call(mode, *, source="careless", flags=("-g",), **more):
         path = tmp_path / f"{mode}.gvt"
+        # What an earlier one has left there would be durable already.
+        tmp_path.joinpath("pool").unlink(missing_ok=True)
         program = [str(programs(source, *flags)), str(tmp_path / "pool"), mode]
         more = {"pm_files": ["*/pool"], "only_pm": True, **more}
         capture(program, path, **more)
