@@ -1,4 +1,4 @@
-"""`graven hygiene`: lines that are careless about persistence, in small programs of one mistake each.
+"""`graven hygiene`: lines that are careless about persistence, in programs of one mistake each.
 
 Bug class: a mistake is not seen, is seen in its repaired twin, or is blamed on another line.
 """
@@ -68,7 +68,8 @@ def test_each_mistake_is_one_finding_on_its_line_and_its_repair_none(trace, mode
     assert place["line"] in lines_with(finding["class"]), place
     assert place["file"].endswith("careless.c")
     assert any(frame.get("function") in ("main", "either") for frame in finding["calls"])
-    assert finding["repair"] and finding["problem"]
+    assert finding["repair"]
+    assert finding["problem"]
     repaired = judge(trace(f"{mode}-repaired"))
     assert (found(repaired), repaired.notes) == ([], ())
 

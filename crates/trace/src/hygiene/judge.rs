@@ -16,7 +16,7 @@ use crate::program::{
     Asked, Call, Fence, Flush, Happened, Happening, How, Place, Reader, TraceError,
 };
 
-/// A call covers far more than was stored if it covers so many times as much.
+/// Bytes that a call covers for each byte that was stored, from which on it covers far more.
 const WIDE: u64 = 1000;
 /// Fewer bytes are never too many.
 const WIDE_BYTES: u64 = 64 * PAGE_BYTES;
