@@ -1,4 +1,4 @@
-"""`graven hygiene`: lines that are careless about persistence, in small programs of one mistake each.
+"""`graven hygiene`: lines that are careless about persistence, in programs of one mistake each.
 
 Bug class: a mistake is not seen, is seen in its repaired twin, or is blamed on another line.
 """
@@ -39,6 +39,8 @@ def trace(unhooked, programs, tmp_path):  # noqa: ARG001
 
     def call(mode, *, source="careless", flags=("-g",), **more):
         path = tmp_path / f"{mode}.gvt"
+        # What an earlier one has left there would be durable already.
+        tmp_path.joinpath("pool").unlink(missing_ok=True)
         program = [str(programs(source, *flags)), str(tmp_path / "pool"), mode]
         more = {"pm_files": ["*/pool"], "only_pm": True, **more}
         capture(program, path, **more)
@@ -66,7 +68,8 @@ def test_each_mistake_is_one_finding_on_its_line_and_its_repair_none(trace, mode
     assert place["line"] in lines_with(finding["class"]), place
     assert place["file"].endswith("careless.c")
     assert any(frame.get("function") in ("main", "either") for frame in finding["calls"])
-    assert finding["repair"] and finding["problem"]
+    assert finding["repair"]
+    assert finding["problem"]
     repaired = judge(trace(f"{mode}-repaired"))
     assert (found(repaired), repaired.notes) == ([], ())
 

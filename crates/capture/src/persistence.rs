@@ -186,7 +186,7 @@ impl Asked {
 pub struct Call {
     /// The call.
     pub asked: Asked,
-    /// Whether the call is over, so that its result is known. A call that waits in a program with threads has two records; a
+    /// State of the call: over, so that its result is known, or not. A call that waits in a program with threads has two records; a
     /// [`Asked::Send`] has the first one only, because others see it from then on.
     pub is_over: bool,
     /// First byte of persistent memory that it is about.

@@ -187,7 +187,7 @@ unsafe fn bytes_of<'a>(instruction: *mut qemu::Instruction) -> &'a [u8] {
 /// The index of a block's last flush that names no register, if there is one, and the block's instructions then.
 ///
 /// # Safety
-/// The block is valid, and has so many instructions.
+/// The block is valid, and has `count` instructions.
 unsafe fn flushes_of(block: *mut qemu::Block, count: usize) -> (Option<usize>, Option<Steps>) {
     let instruction = |at| {
         // SAFETY: the caller's.

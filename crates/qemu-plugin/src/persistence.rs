@@ -1,4 +1,4 @@
-//! What the program does for persistence: flushes, fences, and system calls.
+//! Persistence: the flushes, fences and system calls of the program.
 //!
 //! Nothing is recorded before some memory is persistent.
 

@@ -41,7 +41,7 @@ struct Frame {
 pub struct Calls {
     frames: Box<[Frame; FRAMES_MAX]>,
     depth: usize,
-    /// Frames of the stream: so many, of which the first `kept` are still there.
+    /// Number of frames that the stream has; the first `kept` of them have not returned since.
     told: usize,
     kept: usize,
     /// The end of the block before, and the site of its last instruction.

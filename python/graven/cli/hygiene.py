@@ -193,9 +193,7 @@ def _counted(count: int, noun: str) -> str:
     return f"{exact(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def _print_finding(
-    console: Console, number: int, finding: Mapping[str, Any], machine: str
-) -> None:
+def _print_finding(console: Console, number: int, finding: Mapping[str, Any], machine: str) -> None:
     times = "once" if finding["count"] == 1 else f"{exact(finding['count'])} times"
     console.print(
         f"{number}. [bold]{escape(finding['where'])}[/]  {finding['class']} "

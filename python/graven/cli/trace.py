@@ -188,13 +188,13 @@ def info(path: Path, with_properties: bool, form: str) -> int:
     "print", help=PRINT, short_help="Print a captured program's flushes, fences and system calls."
 )
 @_trace_argument
-@click.option("--stores", is_flag=True, help="Stores too, and loads where there are several threads.")
+@click.option(
+    "--stores", is_flag=True, help="Stores too, and loads where there are several threads."
+)
 @_number("--first", 0, "The first entry that is printed, from 0.  [default: 0]")
 @_number("--limit", 1, "Entries that are printed at most.  [default: all]")
 @options.form("table", "json")
-def print_history(
-    path: Path, stores: bool, first: int | None, limit: int | None, form: str
-) -> int:
+def print_history(path: Path, stores: bool, first: int | None, limit: int | None, form: str) -> int:
     """Reads the history, prints."""
     most = traces.NUMBER_MAX if limit is None else limit
     found = traces.trace_history(path, first=first or 0, most=most, accesses=stores)

@@ -204,7 +204,7 @@ def _at(finding: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
 
 
 class _Costs:
-    """Times of useless instructions on a machine, by the costs in docs/explanation/architecture.md."""
+    """Times of useless instructions on a machine, by docs/explanation/architecture.md."""
 
     def __init__(self, machine: Machine) -> None:
         values = {name: value.value for name, value in machine.values().items()}

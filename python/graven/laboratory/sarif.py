@@ -18,7 +18,9 @@ def to_sarif(found: Hygiene) -> dict[str, Any]:
     rules = {
         finding["class"]: {
             "id": finding["class"],
-            "shortDescription": {"text": f"{finding['problem'][0].upper()}{finding['problem'][1:]}"},
+            "shortDescription": {
+                "text": f"{finding['problem'][0].upper()}{finding['problem'][1:]}"
+            },
             "help": {"text": f"{finding['repair'][0].upper()}{finding['repair'][1:]}."},
             "defaultConfiguration": {"level": LEVELS[finding["severity"]]},
         }

@@ -80,6 +80,11 @@ fn a_row_stays_open_for_as_long_as_it_must() {
 #[test]
 fn accesses_and_openings_are_further_apart_in_a_group_of_banks() {
     assert_eq!(reads(&[], &[(0, 0, 0, 0), (0, 0, 0, 1)]), [RCD + DATA, RCD + 6 + DATA]);
+    // A line that takes longer on the bus holds it.
+    assert_eq!(
+        reads(&[("dram.burst_clocks", "10")], &[(0, 0, 0, 0), (0, 0, 0, 1)]),
+        [RCD + CL + 10, RCD + CL + 20]
+    );
     // Open rows in different groups: tCCD_S.
     let open = [(0, 0, 0, 0), (0, 1, 0, 0), (100, 0, 0, 1), (100, 1, 0, 1), (100, 0, 0, 2)];
     assert_eq!(reads(&[], &open)[2..], [100 + DATA, 104 + DATA, 108 + DATA]);

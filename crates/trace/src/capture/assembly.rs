@@ -413,8 +413,8 @@ impl<W: Write> Assembly<'_, W> {
         self.loads(thread, access.origin, to_trace, Some(access.site));
     }
 
-    /// A recorded load, for which the trace has these; its address was loaded so many recorded loads ago. The history has those of a
-    /// site, where there are several threads. Returns how many they are.
+    /// A recorded load, for which the trace has these; its address was loaded `ago` recorded loads before. The history has those of a
+    /// site, where the trace has several threads. Returns how many they are.
     fn loads(
         &mut self,
         thread: usize,

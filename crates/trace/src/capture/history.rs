@@ -13,7 +13,7 @@ const REPEATED_GAP: u64 = 2;
 /// A thread, as far as its history goes.
 #[derive(Clone, Debug, Default)]
 struct Thread {
-    /// Its number in the history.
+    /// The number in the history.
     number: u32,
     /// The sites of the calls that it is in, the outermost first, and the number of the stack at each.
     calls: Vec<(u32, u32)>,

@@ -47,7 +47,7 @@ pub struct Finding {
     pub count: u64,
     /// The problem in one sentence.
     pub problem: &'static str,
-    /// What is particular to the first occurrence.
+    /// Particulars of the first occurrence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// The change that mends it.

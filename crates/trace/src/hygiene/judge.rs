@@ -16,7 +16,7 @@ use crate::program::{
     Asked, Call, Fence, Flush, Happened, Happening, How, Place, Reader, TraceError,
 };
 
-/// A call covers far more than was stored if it covers so many times as much.
+/// Bytes that a call covers for each byte that was stored, from which on it covers far more.
 const WIDE: u64 = 1000;
 /// Fewer bytes are never too many.
 const WIDE_BYTES: u64 = 64 * PAGE_BYTES;
@@ -82,6 +82,8 @@ struct Thread {
     /// Words that it has stored between flush and fence.
     suspects: Vec<Suspect>,
     reads: Vec<DirtyRead>,
+    /// The entry with which its call began, if others went on meanwhile: what they have stored since, it need not have seen.
+    calling: Option<u64>,
 }
 
 /// A word that was stored behind the flush of its line, and was not flushed when the fence came.
@@ -479,7 +481,7 @@ impl Judge {
                 self.judge_reads(by.thread, by, "told");
                 self.judge_asyncs(by);
             }
-            _ if !call.is_over => {}
+            _ if !call.is_over => self.thread(by.thread).calling = Some(by.number),
             Asked::Msync | Asked::SyncFileRange => {
                 self.synchronises(by, call, call.flags & WAITS != 0);
             }
@@ -517,6 +519,7 @@ impl Judge {
             return;
         }
         self.totals.syncs += 1;
+        let seen = self.thread(by.thread).calling.take().unwrap_or(by.number);
         let lines = self.memory.undurable(start, end);
         if !waits {
             for &number in &lines {
@@ -530,12 +533,13 @@ impl Judge {
         let mut stored = 0;
         for number in lines {
             stored += 8 * u64::from(self.change(number, |line| {
-                let words = line.undurable();
+                let is_seen = |&at: &usize| line.words[at].store.number < seen;
+                let words = bits(line.undurable()).filter(is_seen).fold(0, |all, at| all | 1 << at);
                 line.becomes_durable(words);
                 words.count_ones()
             }));
         }
-        self.syncs.push(by);
+        self.syncs.push(Doer { number: seen, ..by });
         let covered = end - start;
         let is_wide = call.asked == Asked::Msync && covered >= WIDE_BYTES.max(stored * WIDE);
         if is_wide && stored > 0 {
@@ -619,3 +623,6 @@ impl Judge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ pub(super) struct Doer {
     pub site: u32,
     pub stack: u32,
     pub thread: u32,
-    /// Number of the entry in the history, from 1; 0: nobody.
+    /// Number of the entry in the history, from 1; 0: none.
     pub number: u64,
 }
 

@@ -38,13 +38,13 @@ fn is_zero(number: &u64) -> bool {
 /// Role of the code of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The program's.
+    /// Code of the program.
     Program,
-    /// It does what its caller asks, with the caller's memory.
+    /// Code that does what its caller asks, with the caller's memory.
     Servant,
-    /// The C library's, for data of its own.
+    /// Code of the C library.
     Runtime,
-    /// A library with data of its own.
+    /// Code of another library of the system.
     Library,
 }
 

@@ -13,7 +13,7 @@
 //!
 //! | part of an entry | bytes |
 //! |---|---|
-//! | tag | bits 0 to 2: store (0), non-temporal store (1), store of a repeated string instruction (2), store of the kernel's (3), load (4), flush (5), fence (6), system call (7); bit 3: with the store before it is one instruction's; bits 4 to 7: the next four parts are there |
+//! | tag | bits 0 to 2: store (0), non-temporal store (1), store of a repeated string instruction (2), store of the kernel's (3), load (4), flush (5), fence (6), system call (7); bit 3: with the store before it is one instruction's; bits 4 to 7: the next four parts follow |
 //! | thread | LEB128; otherwise that of the entry before |
 //! | stack | LEB128: 0, or the number of a stack from 1 on; otherwise that of the entry before |
 //! | site | distance from that of the entry before, zigzag; otherwise the same |
@@ -72,15 +72,15 @@ impl How {
     const ALL: [How; 4] = [How::Plain, How::NonTemporal, How::Repeated, How::Kernel];
 }
 
-/// What happened.
+/// The content of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
     /// The operation is a store to persistent memory.
     Store {
-        /// Its manner.
+        /// The manner.
         how: How,
-        /// It is a part of what one instruction stores, like the thread's store before it: of a vector, of a value over the edge
-        /// of a word, of a string. Such parts have no order among themselves.
+        /// The store is a part of what one instruction stores, like the thread's store before it: of a vector, of a value over
+        /// the edge of a word, of a string. Such parts have no order among themselves.
         is_joined: bool,
     },
     /// The operation is a load of persistent memory; of programs with several threads only.
@@ -104,7 +104,7 @@ pub struct Happening {
     pub site: u32,
     /// The calls that led to it: 0, or the number of a stack from 1 on.
     pub stack: u32,
-    /// What happened.
+    /// The content.
     pub what: Happened,
 }
 
@@ -130,7 +130,7 @@ pub struct Site {
     pub module: Option<String>,
     /// Address of the instruction, as the module counts addresses; without a module, in the program.
     pub address: u64,
-    /// It loads and stores atomically.
+    /// The instruction loads and stores atomically.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_atomic: bool,
     /// The functions that it is part of, the innermost first: all but the last are inlined into the one behind.
@@ -152,6 +152,9 @@ pub struct Stack {
     pub site: u32,
 }
 
+/// Number of entries and payload of a block.
+pub(super) type Block = (u32, Vec<u8>);
+
 /// A history that grows.
 #[derive(Clone, Debug, Default)]
 pub struct History {
@@ -160,13 +163,13 @@ pub struct History {
     /// The stacks, of which the first has number 1.
     pub stacks: Vec<Stack>,
     /// Full blocks of entries.
-    full: Vec<(u32, Vec<u8>)>,
+    full: Vec<Block>,
     block: Vec<u8>,
     count: u32,
     before: Before,
 }
 
-/// What the next entry is relative to.
+/// Values of the entry before, to which the next one is relative.
 #[derive(Clone, Debug, Default)]
 struct Before {
     thread: u32,
@@ -252,7 +255,7 @@ impl History {
     }
 
     /// All blocks: kind, and of each block its number of entries and its payload.
-    pub(super) fn blocks(&self) -> [(Kind, Vec<(u32, Vec<u8>)>); 3] {
+    pub(super) fn blocks(&self) -> [(Kind, Vec<Block>); 3] {
         let sites = self.sites.chunks(1024).map(|sites| {
             (sites.len() as u32, serde_json::to_vec(sites).expect("texts and numbers"))
         });

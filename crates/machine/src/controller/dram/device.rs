@@ -194,8 +194,8 @@ impl Device {
         for (number, rank) in self.ranks.iter_mut().enumerate() {
             let shared = &mut rank.shared;
             let (read, written) = match (number == own, write) {
-                (true, false) => (now + time.ccd_s, next_write(time.turn)),
-                (true, true) => (end + time.wtr_s, now + time.ccd_s),
+                (true, false) => (now + time.ccd_s.max(time.burst), next_write(time.turn)),
+                (true, true) => (end + time.wtr_s, now + time.ccd_s.max(time.burst)),
                 (false, false) => (next_read(time.rtrs), next_write(time.turn.max(time.rtrs))),
                 (false, true) => (next_read(time.rtrs), next_write(time.rtrs)),
             };
