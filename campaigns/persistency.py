@@ -20,7 +20,7 @@ from graven.running.requests import campaign, run_asked
 from graven.running.work import How, Local
 
 from .runner import Campaign, Failed, Given, Rows, keep, whole
-from .tables import ROOT, Row, Table, table_of
+from .tables import ROOT, Row, Table, table_of, wrapped
 
 LIBRARY = ROOT / "litmus/persistency"
 """Folder of the litmus programs."""
@@ -162,7 +162,7 @@ def blocks(rows: Sequence[Row], compared: Sequence[Row]) -> list[str]:
         said = [row[model] for model in MODELS]
         cells.append([number if is_new else "", threads, f"`{row['image']}`", *said, *sources])
         if is_new and row["note"]:
-            notes.append(f"- {number} ({name}): {row['note']}")
+            notes.append(wrapped(f"- {number} ({name}): {row['note']}", indent="  "))
     head = ("", "program", "image", *MODELS, "source", "status")
     table = table_of(head, cells, texts=len(head))
     count = len({row["program"] for row in rows})

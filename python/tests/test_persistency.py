@@ -39,6 +39,8 @@ def test_another_answer_than_the_program_says_is_exit_code_1(real, program):
     done = real("litmus", str(program), "--no-store")
     assert done.returncode == 1
     assert "NO: must be forbidden" in done.stdout
+    assert "thread 0: y = 1\n  power fails, and leaves x = 0, y = 1" in done.stdout
+    assert "power fails" not in real("litmus", str(program), "--no-timeline", "--no-store").stdout
     assert "1 not as expected" in done.stdout
 
 
@@ -51,6 +53,7 @@ def test_other_models_may_be_asked(real, program):
         "model": "x86-eadr",
         "image": "y = 1, x = 0",
         "answer": "forbidden",
+        "order": [],
         "expected": None,
         "as_expected": True,
     }

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 
 use crate::happening::{Fence, Happening, Path, Persist, Seq};
 use crate::model::Model;
-use crate::promise::{Broken, Judge, Words};
+use crate::promise::{Broken, Judge, Promise, Words};
 use crate::ranges::{Given, Range, Ranges};
 
 /// A store to a word of a line.
@@ -383,6 +383,16 @@ impl Judge for History {
 
     fn judge(&self, found: &dyn Words) -> Result<(), Broken> {
         (0..self.lines.len()).try_for_each(|number| self.judge_line(number, found))
+    }
+}
+
+impl Promise for Model {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn judge(&self) -> Box<dyn Judge> {
+        Box::new(History::new(self))
     }
 }
 

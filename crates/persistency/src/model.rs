@@ -9,8 +9,6 @@
 //! | `arm-podp` | Armv8 of which only the point of deep persistence survives |
 
 use crate::happening::Point;
-use crate::history::History;
-use crate::promise::{Judge, Promise};
 use crate::rules::{AMD, ARM, INTEL, Rule};
 
 /// A persistency model.
@@ -123,15 +121,5 @@ impl Model {
     /// Tells if the instructions are those of Arm.
     pub fn is_arm(&self) -> bool {
         matches!(self.domain, Domain::Reached(_))
-    }
-}
-
-impl Promise for Model {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn judge(&self) -> Box<dyn Judge> {
-        Box::new(History::new(self))
     }
 }

@@ -25,10 +25,75 @@ pub fn explore(model: &Model, program: &Program) -> Result<FxHashSet<Outcome>, T
     explorer.run(State::new(model))
 }
 
+/// A step of a program, in the order in which steps act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acted {
+    /// The thread.
+    pub thread: usize,
+    /// The number of the step in its thread.
+    pub op: usize,
+}
+
+/// Returns a shortest order of steps after which a power failure may leave a wanted outcome, with that outcome. Steps that are not in
+/// it have not acted yet.
+///
+/// # Errors
+/// A program that is too large.
+pub fn witness(
+    model: &Model,
+    program: &Program,
+    is_wanted: impl Fn(&Outcome) -> bool,
+) -> Result<Option<(Vec<Acted>, Outcome)>, TooLarge> {
+    program.check()?;
+    let explorer = Explorer::new(model, program);
+    let start = State::new(model);
+    let mut seen = FxHashSet::from_iter([start.clone()]);
+    // States in the order in which they were found, each with the place of the one before and the step between.
+    let mut states = vec![(start, 0, 0)];
+    let mut next = 0;
+    while next < states.len() {
+        let state = states[next].0.clone();
+        let mut outcomes = FxHashSet::default();
+        explorer.outcomes(&state, &mut outcomes);
+        // The least one, so that the answer does not depend on the order of a set.
+        if let Some(outcome) = outcomes.into_iter().filter(|outcome| is_wanted(outcome)).min() {
+            let mut steps = Vec::new();
+            while next != 0 {
+                let (_, before, number) = states[next];
+                let node = &explorer.nodes[number];
+                steps.push(Acted { thread: node.thread as usize, op: node.op });
+                next = before;
+            }
+            steps.reverse();
+            return Ok(Some((steps, outcome)));
+        }
+        for number in 0..explorer.nodes.len() {
+            if let Some(after) = explorer.after(&state, number)
+                && !seen.contains(&after)
+            {
+                seen.insert(after.clone());
+                states.push((after, next, number));
+            }
+        }
+        too_many(seen.len())?;
+        next += 1;
+    }
+    Ok(None)
+}
+
+fn too_many(states: usize) -> Result<(), TooLarge> {
+    if states > STATES_MAX {
+        return Err(TooLarge { what: "states or more", found: states, most: STATES_MAX });
+    }
+    Ok(())
+}
+
 /// A step that acts at one instant: a step of the program, or one store of an instruction that makes several.
 #[derive(Debug)]
 struct Node {
     thread: u32,
+    /// The number of its step in its thread.
+    op: usize,
     action: Action,
     /// The register and its value without which it is skipped.
     condition: Option<(u8, u8)>,
@@ -110,7 +175,7 @@ impl<'a> Explorer<'a> {
         let mut acts: Vec<Act> = Vec::new();
         // Steps after which an Arm thread's stores act, since they decided if the stores are done.
         let mut controls = 0;
-        for op in ops {
+        for (at, op) in ops.iter().enumerate() {
             let begin = self.nodes.len();
             let (condition, op) = match op {
                 Op::If { register, value, then } => (Some((*register, *value)), &**then),
@@ -145,7 +210,7 @@ impl<'a> Explorer<'a> {
                     self.executed |= 1 << number;
                 }
                 let own_stores = self.own_stores(first, action);
-                self.nodes.push(Node { thread, action, condition, after, own_stores });
+                self.nodes.push(Node { thread, op: at, action, condition, after, own_stores });
                 acts.push(act);
             }
         }
@@ -209,13 +274,7 @@ impl<'a> Explorer<'a> {
                     open.push(next);
                 }
             }
-            if seen.len() > STATES_MAX {
-                return Err(TooLarge {
-                    what: "states or more",
-                    found: seen.len(),
-                    most: STATES_MAX,
-                });
-            }
+            too_many(seen.len())?;
         }
         Ok(outcomes)
     }

@@ -191,8 +191,13 @@ impl Ranges {
     /// A fence. Calls `raised` with each line that it may have made durable.
     pub fn fence(&mut self, thread: ThreadId, fence: Fence, raised: &mut impl FnMut(u32)) {
         if matches!(fence, Fence::Store | Fence::Full | Fence::Locked | Fence::Dsb) {
-            let flushed = std::mem::take(&mut self.waiting(thread).flushed);
-            self.drain(flushed, raised);
+            let mut flushed = std::mem::take(&mut self.waiting(thread).flushed);
+            for (line, version) in flushed.drain(..) {
+                self.raise(line, version);
+                raised(line);
+            }
+            // Its memory is used again.
+            self.waiting(thread).flushed = flushed;
         }
         match fence {
             Fence::Store | Fence::Locked => self.act(thread, Ordered::Fence, raised),
@@ -233,25 +238,16 @@ impl Ranges {
             Step::NonTemporal => ordered != Ordered::Store,
             Step::Flush => clflush == Clflush::OrdersStores || ordered == Ordered::FullFence,
         };
-        let waiting = self.waiting(thread);
-        if waiting.late.is_empty() {
-            return;
-        }
-        let (acted, late): (Vec<_>, _) =
-            std::mem::take(&mut waiting.late).into_iter().partition(has_acted);
-        waiting.late = late;
-        self.drain(acted.iter().map(|late| (late.line, late.version)), raised);
-    }
-
-    fn drain(
-        &mut self,
-        remembered: impl IntoIterator<Item = (u32, u32)>,
-        raised: &mut impl FnMut(u32),
-    ) {
-        for (line, version) in remembered {
-            self.raise(line, version);
-            raised(line);
-        }
+        let mut late = std::mem::take(&mut self.waiting(thread).late);
+        late.retain(|late| {
+            let acts = has_acted(late);
+            if acts {
+                self.raise(late.line, late.version);
+                raised(late.line);
+            }
+            !acts
+        });
+        self.waiting(thread).late = late;
     }
 
     fn raise(&mut self, line: u32, version: u32) {

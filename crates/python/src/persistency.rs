@@ -51,6 +51,7 @@ fn result(answer: &Answer) -> Value {
         "model": answer.model.name,
         "image": answer.image,
         "answer": word(answer.is_allowed),
+        "order": answer.order,
         "expected": answer.expected.map(word),
         "as_expected": answer.is_as_expected(),
     })

@@ -30,7 +30,7 @@ Examples:
   graven litmus mine                         all *.litmus in a folder and the folders in it
   graven litmus graven-results/silo-literal-btree.litmus --timeline
   graven litmus persistency                  the programs for persistency models
-  graven litmus mine/log.litmus --model x86-adr,x86-eadr
+  graven litmus mine/log.litmus --model x86-adr,x86-eadr --timeline
   graven litmus all --format json | jq '.[].results[] | [.design, .as_expected]'
 
 The exit code is 0 if everything came out as expected, 1 if not, 2 if a program cannot be read.
@@ -51,8 +51,8 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
 @click.option(
     "--timeline/--no-timeline",
     default=None,
-    help="Print the timeline of every violation, or of none.  [default: of unexpected ones, and "
-    "with --design of all]",
+    help="Print the timeline of every violation, or of none; for models, the execution that leaves "
+    "an image.  [default: of unexpected ones, and with --design of all]",
 )
 @options.keeping
 @options.jobs("Programs")

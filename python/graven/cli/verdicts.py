@@ -229,11 +229,13 @@ def print_litmus(
     if of_designs or not reports:
         _print_results(console, of_designs, timelines=timelines)
     if of_models := [report for report in reports if report.answers]:
-        _print_answers(console, of_models)
+        _print_answers(console, of_models, orders=timelines)
 
 
-def _print_answers(console: Console, reports: Sequence[LitmusReport]) -> None:
-    """A row for each image of a program and each model."""
+def _print_answers(
+    console: Console, reports: Sequence[LitmusReport], *, orders: bool | None
+) -> None:
+    """A row for each image of a program and each model, then executions that leave images."""
     table = plain_table(
         *folded("program"), "image", whole("model"), whole("answer"), whole("as expected")
     )
@@ -250,6 +252,11 @@ def _print_answers(console: Console, reports: Sequence[LitmusReport]) -> None:
             )
             last = answer.image
     console.print(table)
+    for report in reports:
+        for answer in report.answers:
+            if answer.order and (not answer.as_expected if orders is None else orders):
+                console.print(Text(f"{answer.image} in {report.file} under {answer.model}", "bold"))
+                console.print(Text("\n".join(f"  {step}" for step in answer.order) + "\n"))
     answers = [answer for report in reports for answer in report.answers]
     wrong = sum(not answer.as_expected for answer in answers)
     said = f"{counted(len(answers), 'answer')} of {counted(len(reports), 'program')}"

@@ -359,6 +359,8 @@ class ModelAnswer:
         model: Name of the model.
         image: The image, as the program has it.
         answer: `allowed` if some execution leaves the image, else `forbidden`.
+        order: Steps of a shortest execution that leaves the image, in the order in which they act;
+            steps that are missing have not acted when power fails.
         expected: The answer that the program says, if it says one for this model.
         as_expected: True if the answer is that, or the program says none.
 
@@ -371,11 +373,14 @@ class ModelAnswer:
         x86-eadr: y = 1, x = 0: forbidden
         >>> report.answers[0].expected, report.answers[0].as_expected
         ('forbidden', True)
+        >>> report.answers[1].order
+        ('thread 0: x = 1', 'thread 0: y = 1', 'power fails, and leaves x = 0, y = 1')
     """
 
     model: str
     image: str
     answer: Literal["allowed", "forbidden"]
+    order: tuple[str, ...]
     expected: Literal["allowed", "forbidden"] | None
     as_expected: bool
 
@@ -455,7 +460,9 @@ def parse_litmus_report(text: str, file: str) -> LitmusReport:
     """Reads the engine's JSON of a litmus program."""
     raw = json.loads(text)
     if raw["results"] and "model" in raw["results"][0]:
-        answers = tuple(ModelAnswer(**item) for item in raw["results"])
+        answers = tuple(
+            ModelAnswer(**item | {"order": tuple(item["order"])}) for item in raw["results"]
+        )
         return LitmusReport(file, raw["title"], (), answers)
     results = (LitmusResult(**_known(LitmusResult, item)) for item in raw["results"])
     return LitmusReport(file, raw["title"], tuple(results))

@@ -95,6 +95,10 @@ pub struct ModelLitmus {
     pub note: Option<String>,
     /// The threads.
     pub program: Program,
+    /// The steps of each thread, as the text has them.
+    pub steps: Vec<Vec<String>>,
+    /// The words by number, as the text names them.
+    pub words: Vec<String>,
     /// The outcomes, in order.
     pub claims: Vec<Claim>,
 }

@@ -67,6 +67,8 @@ pub(super) struct Variables {
     named: BTreeMap<String, Variable>,
     /// The line of each word.
     pub lines: Vec<u8>,
+    /// The name of each word.
+    names: Vec<String>,
     initial: Vec<u8>,
 }
 
@@ -209,7 +211,7 @@ impl<'a> Parser<'a> {
             let message = format!("one thread too many; a program has at most {THREADS_MAX}");
             return Err(word.place.error(message));
         }
-        self.steps.threads.push(Vec::new());
+        self.steps.begin();
         Ok(())
     }
 
@@ -242,7 +244,12 @@ impl<'a> Parser<'a> {
             Some(other) => variables.lines[usize::from(other.first)],
             None => variables.lines.iter().map(|&line| line + 1).max().unwrap_or(0),
         };
-        for _ in 0..words {
+        for index in 0..words {
+            let name = name.text;
+            variables.names.push(match count {
+                Some(_) => format!("{name}[{index}]"),
+                None => name.into(),
+            });
             let taken = variables.lines.iter().filter(|&&other| other == at).count();
             if taken == WORDS_PER_LINE {
                 at = variables.lines.iter().map(|&line| line + 1).max().unwrap_or(0);
@@ -321,11 +328,13 @@ impl<'a> Parser<'a> {
                 end.error("there is no `allows` and no `forbids`; a program has at least one")
             );
         }
-        let Variables { lines, initial, .. } = self.variables;
-        let program = Program { lines, initial, threads: self.steps.threads };
+        let Variables { lines, names, initial, .. } = self.variables;
+        let Steps { threads, texts, .. } = self.steps;
+        let program = Program { lines, initial, threads };
         program.check().map_err(|error| end.error(error.to_string()))?;
         let Parser { models, source, status, note, claims, .. } = self;
-        Ok(ModelLitmus { title, models, source, status, note, program, claims })
+        let (steps, words) = (texts, names);
+        Ok(ModelLitmus { title, models, source, status, note, program, steps, words, claims })
     }
 }
 

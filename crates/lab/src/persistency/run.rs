@@ -1,7 +1,7 @@
 //! A program under its models.
 
 use graven_persistency::model::Model;
-use graven_persistency::orders::explore;
+use graven_persistency::orders::{Acted, explore, witness};
 use graven_persistency::program::{Outcome, TooLarge};
 
 use super::{Asked, ModelLitmus};
@@ -15,6 +15,8 @@ pub struct Answer {
     pub image: String,
     /// True if some execution leaves it.
     pub is_allowed: bool,
+    /// A shortest execution that leaves it, a sentence for each step: none if no execution does.
+    pub order: Vec<String>,
     /// The answer that the program expects, if it says one for this model.
     pub expected: Option<bool>,
 }
@@ -47,6 +49,7 @@ pub fn answers(litmus: &ModelLitmus, models: &[&'static Model]) -> Result<Vec<An
                 claim.image == *image && claim.models.iter().any(|other| other.name == model.name)
             });
             answers.push(Answer {
+                order: order(litmus, model, image)?,
                 model,
                 image: image.text.clone(),
                 is_allowed: outcomes.iter().any(|outcome| image.is_left_by(outcome)),
@@ -55,6 +58,21 @@ pub fn answers(litmus: &ModelLitmus, models: &[&'static Model]) -> Result<Vec<An
         }
     }
     Ok(answers)
+}
+
+/// A shortest execution that leaves an image.
+fn order(litmus: &ModelLitmus, model: &Model, image: &Asked) -> Result<Vec<String>, TooLarge> {
+    let found = witness(model, &litmus.program, |outcome| image.is_left_by(outcome))?;
+    let Some((steps, outcome)) = found else { return Ok(Vec::new()) };
+    let step = |acted: &Acted| {
+        let text = &litmus.steps[acted.thread][acted.op];
+        format!("thread {}: {text}", acted.thread)
+    };
+    let mut order: Vec<String> = steps.iter().map(step).collect();
+    let left = litmus.words.iter().zip(outcome.image);
+    let left: Vec<String> = left.map(|(name, value)| format!("{name} = {value}")).collect();
+    order.push(format!("power fails, and leaves {}", left.join(", ")));
+    Ok(order)
 }
 
 impl Asked {

@@ -44,6 +44,8 @@ const ARM: [&str; 9] =
 #[derive(Default)]
 pub(super) struct Steps {
     pub threads: Vec<Vec<Op>>,
+    /// The steps of each thread, as the text has them.
+    pub texts: Vec<Vec<String>>,
     /// Registers with their threads, by name.
     registers: BTreeMap<String, (u8, usize)>,
     /// Registers of loads that name none.
@@ -57,6 +59,12 @@ impl Steps {
         self.registers.get(name).map(|&(register, _)| register)
     }
 
+    /// A thread begins.
+    pub fn begin(&mut self) {
+        self.threads.push(Vec::new());
+        self.texts.push(Vec::new());
+    }
+
     /// A step of the last thread.
     pub fn step(
         &mut self,
@@ -64,8 +72,11 @@ impl Steps {
         variables: &Variables,
         model: Option<&Model>,
     ) -> Result<(), ParseError> {
+        let mut ahead = *line;
         let op = self.op(line, variables, model)?;
         self.threads.last_mut().expect("a thread has begun").push(op);
+        let text = ahead.raw("a step")?.to_owned();
+        self.texts.last_mut().expect("a thread has begun").push(text);
         Ok(())
     }
 

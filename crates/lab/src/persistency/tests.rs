@@ -171,6 +171,21 @@ fn errors_say_where_and_what_is_allowed() {
     );
 }
 
+/// Bug class: an allowed image is told without an execution that leaves it, or with one that does not.
+#[test]
+fn an_allowed_image_comes_with_a_shortest_execution() {
+    let body = "thread\nx = 1\nclwb x\nsfence\ny = 1\nload x as r\nallows: done, r = 1, x = 1, y = 0\nforbids: x = 0, y = 1";
+    let answers =
+        answers(&parse(&program("x86-adr", body)).expect("it is right"), &[]).expect("it is small");
+    let order = [
+        "thread 0: x = 1",
+        "thread 0: load x as r",
+        "power fails, and leaves x = 1, w[0] = 7, w[1] = 7, w[2] = 7, y = 0",
+    ];
+    assert_eq!(answers[0].order, order);
+    assert!(answers[1].order.is_empty());
+}
+
 #[test]
 fn programs_for_designs_are_told_from_programs_for_models() {
     assert!(is_for_models("graven litmus 1\n  model nonsense"));

@@ -7,9 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::happening::Fence;
 use super::super::model::{Domain, Model};
-use super::super::program::{
-    How, LINES_MAX, Op, Outcome, Program, REGISTERS_MAX, THREADS_MAX, UNSET, Value, WORDS_MAX,
-};
+use super::super::program::{How, Op, Outcome, Program, REGISTERS_MAX, THREADS_MAX, UNSET, Value};
 use super::memory::Memory;
 use super::reach;
 
@@ -22,8 +20,8 @@ struct Instruction<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct State {
-    memory: Memory<WORDS_MAX, LINES_MAX, 40>,
+struct State<const WORDS: usize, const LINES: usize, const DEPTH: usize> {
+    memory: Memory<WORDS, LINES, DEPTH>,
     /// Instructions that have been executed, as a set for each thread.
     executed: [u32; THREADS_MAX],
     registers: [u8; REGISTERS_MAX],
@@ -48,11 +46,14 @@ fn instructions(op: &Op) -> impl Iterator<Item = Instruction<'_>> {
     words.into_iter().map(move |word| Instruction { op, word, condition })
 }
 
-pub fn enumerate(model: &Model, program: &Program) -> FxHashSet<Outcome> {
+pub fn enumerate<const WORDS: usize, const LINES: usize, const DEPTH: usize>(
+    model: &Model,
+    program: &Program,
+) -> FxHashSet<Outcome> {
     let threads = program.threads.iter().map(|ops| ops.iter().flat_map(instructions).collect());
     let threads = threads.collect();
     let machine = Machine { program, threads, model };
-    let start = State {
+    let start = State::<WORDS, LINES, DEPTH> {
         memory: Memory::new(program),
         executed: [0; THREADS_MAX],
         registers: [UNSET; REGISTERS_MAX],
@@ -63,7 +64,7 @@ pub fn enumerate(model: &Model, program: &Program) -> FxHashSet<Outcome> {
         let outcome = state.memory.outcome(state.registers, machine.is_done(state));
         outcomes.extend([outcome, Outcome { done: false, ..outcome }]);
         next.extend(
-            (0..LINES_MAX)
+            (0..LINES)
                 .filter_map(|line| Some(State { memory: state.memory.persisted(line)?, ..*state })),
         );
         for thread in 0..machine.threads.len() {
@@ -77,7 +78,10 @@ pub fn enumerate(model: &Model, program: &Program) -> FxHashSet<Outcome> {
 
 impl Machine<'_> {
     /// Tells if loads and DSB have been executed. Stores may wait in a store buffer after the end of the thread.
-    fn is_done(&self, state: &State) -> bool {
+    fn is_done<const W: usize, const L: usize, const D: usize>(
+        &self,
+        state: &State<W, L, D>,
+    ) -> bool {
         self.threads.iter().enumerate().all(|(thread, instructions)| {
             instructions.iter().enumerate().all(|(at, instruction)| {
                 let waits = match instruction.op {
@@ -97,7 +101,12 @@ impl Machine<'_> {
         self.program.lines[usize::from(word)]
     }
 
-    fn executed(&self, state: &State, thread: usize, at: usize) -> Option<State> {
+    fn executed<const W: usize, const L: usize, const D: usize>(
+        &self,
+        state: &State<W, L, D>,
+        thread: usize,
+        at: usize,
+    ) -> Option<State<W, L, D>> {
         let instructions = &self.threads[thread];
         let instruction = &instructions[at];
         if state.executed[thread] >> at & 1 != 0 {
@@ -157,7 +166,13 @@ impl Machine<'_> {
     }
 
     /// The value that a load takes now, if it is known.
-    fn read(&self, state: &State, thread: usize, at: usize, loaded: u8) -> Option<u8> {
+    fn read<const W: usize, const L: usize, const D: usize>(
+        &self,
+        state: &State<W, L, D>,
+        thread: usize,
+        at: usize,
+        loaded: u8,
+    ) -> Option<u8> {
         for earlier in (0..at).rev() {
             let instruction = &self.threads[thread][earlier];
             let Op::Store { value, how: How::Cached | How::Release, .. } = *instruction.op else {
@@ -269,7 +284,10 @@ fn is_store(op: &Op) -> bool {
     matches!(op, Op::Store { .. } | Op::Unlock(_))
 }
 
-fn value_of(state: &State, value: Value) -> u8 {
+fn value_of<const W: usize, const L: usize, const D: usize>(
+    state: &State<W, L, D>,
+    value: Value,
+) -> u8 {
     match value {
         Value::Constant(value) => value,
         Value::Register(register) => state.registers[usize::from(register)],

@@ -34,13 +34,14 @@ pub fn enumerate(model: &Model, program: &Program) -> Result<FxHashSet<Outcome>,
         && program.threads.len() <= 2
         && program.threads.iter().all(|ops| ops.len() <= 4)
         && program.threads.iter().flatten().all(x86::has_one_part);
-    Ok(if model.is_arm() {
-        arm::enumerate(model, program)
-    } else if is_small {
-        // Smaller states are faster to compare: most of a campaign's time.
-        x86::enumerate::<4, 2, 8, 2, 4>(model, program)
-    } else {
-        x86::enumerate::<WORDS_MAX, LINES_MAX, 40, THREADS_MAX, STORES_MAX>(model, program)
+    // Smaller states are faster to compare: most of a campaign's time.
+    Ok(match (model.is_arm(), is_small) {
+        (false, true) => x86::enumerate::<4, 2, 8, 2, 4>(model, program),
+        (true, true) => arm::enumerate::<4, 2, 8>(model, program),
+        (false, false) => {
+            x86::enumerate::<WORDS_MAX, LINES_MAX, 40, THREADS_MAX, STORES_MAX>(model, program)
+        }
+        (true, false) => arm::enumerate::<WORDS_MAX, LINES_MAX, 40>(model, program),
     })
 }
 
