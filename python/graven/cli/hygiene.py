@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
@@ -179,7 +179,8 @@ def _print(console: Console, found: Hygiene) -> None:
     bugs, waste = len(found.of("bug")), len(found.of("waste"))
     said = f"{_counted(bugs, 'bug')} and {_counted(waste, 'line')} of waste"
     if found.in_libraries:
-        names = {finding["where"].partition(" ")[0] for finding in found.in_libraries}
+        modules = (finding["place"].get("module", "") for finding in found.in_libraries)
+        names = {PurePath(module).name for module in modules}
         count = _counted(len(found.in_libraries), "finding")
         said += f"; {count} in {', '.join(sorted(names))} (--libraries)"
     if found.suppressed:
