@@ -19,7 +19,6 @@ from graven.capture import CaptureError
 from graven.cli import options
 from graven.cli.files import Writer, Written
 from graven.cli.terminal import REFUSED, complain, note, refusing, results_console
-from graven.drawing.pages.hygiene import render
 from graven.laboratory.hygiene import SEVERITIES, Hygiene, judge, read_suppressions, where
 from graven.laboratory.sarif import to_sarif
 from graven.results.formats import json_text
@@ -153,6 +152,9 @@ def hygiene(
 
 def _write(found: Hygiene, report: Path | None, sarif: Path | None) -> None:
     if report is not None:
+        # Takes a second to import.
+        from graven.drawing.pages.hygiene import render
+
         output.write(report, render(found).encode())
         note(f"wrote {report}")
     if sarif is not None:
