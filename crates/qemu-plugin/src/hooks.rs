@@ -15,13 +15,12 @@ use crate::calls::Call;
 use crate::flow::{Flow, Reading};
 use crate::functions::Part;
 use crate::guest::{Readable, readable};
-use crate::instruction::Kind;
+use crate::instruction::{Ending, Kind};
 use crate::kernel_writes;
 use crate::markers;
 use crate::operands::Steps;
 use crate::qemu;
 use crate::registers::Registers;
-use crate::stack::Ending;
 use crate::thread::{self, Counts, IS_UNTRACED};
 use crate::tracer::tracer;
 use crate::{mappings, persistence, system_calls};
@@ -149,7 +148,8 @@ extern "C" fn translates(_id: u64, block: *mut qemu::Block) {
                 execute(instruction, before.with_next());
             }
             let kind = (of_guest().kind)(bytes_of(instruction));
-            last = tracer().sites.add(qemu::qemu_plugin_insn_vaddr(instruction), kind);
+            let address = qemu::qemu_plugin_insn_vaddr(instruction);
+            last = tracer().sites.add(address, kind, !IS_UNTRACED.load(Ordering::Relaxed));
             let is_before_flush = flushes.is_some_and(|flush| at < flush);
             let number = at as u64 + 1;
             before =

@@ -33,3 +33,14 @@ pub enum Kind {
     /// Nothing of this.
     Other,
 }
+
+/// The manner in which a block ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With a call.
+    Call,
+    /// With a return.
+    Return,
+    /// With anything else.
+    Other,
+}

@@ -8,17 +8,14 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
 
 use graven_capture::{SITE_ATOMIC, SITE_REPEATED};
 
 use crate::instruction::Kind;
 use crate::regions::high;
-use crate::thread::IS_UNTRACED;
-use crate::tracer::tracer;
 
 /// Sites by which the mapped part of their file moves on.
 const WINDOW_SITES: u64 = 1 << 16;
@@ -27,8 +24,10 @@ const WINDOW_SITES: u64 = 1 << 16;
 const SITE_BYTES: u64 = 8;
 
 /// The sites so far.
-#[derive(Default)]
-pub struct Sites(Mutex<Written>);
+pub struct Sites {
+    folder: PathBuf,
+    written: Mutex<Written>,
+}
 
 /// The file of sites, which grows.
 #[derive(Default)]
@@ -45,20 +44,23 @@ struct Window(*mut u64);
 unsafe impl Send for Window {}
 
 impl Sites {
-    /// Gives the next instruction a site.
-    pub fn add(&self, address: u64, kind: Kind) -> u32 {
+    /// Those of a capture whose files are in this folder; none so far.
+    pub fn new(folder: &Path) -> Sites {
+        Sites { folder: folder.into(), written: Mutex::default() }
+    }
+
+    /// Gives the next instruction a site, and writes its address if the process is traced.
+    pub fn add(&self, address: u64, kind: Kind, is_traced: bool) -> u32 {
         let address = address
             | match kind {
                 Kind::Repeated => SITE_REPEATED,
                 Kind::Atomic | Kind::LoadsExclusively | Kind::StoresExclusively => SITE_ATOMIC,
                 _ => 0,
             };
-        let mut written = self.0.lock().expect("nobody panics with it");
+        let mut written = self.written.lock().expect("nobody panics with it");
         let number = written.count;
         // A process that the program has made writes nothing to its parent's file.
-        if !IS_UNTRACED.load(Ordering::Relaxed)
-            && let Err(error) = written.write(number, address)
-        {
+        if is_traced && let Err(error) = written.write(&self.folder, number, address) {
             eprintln!("graven: the sites of instructions cannot be written: {error}");
             std::process::abort();
         }
@@ -68,11 +70,8 @@ impl Sites {
 
     /// A file is mapped as code.
     pub fn module(&self, path: &Path, start: u64, end: u64, offset: u64) {
-        if IS_UNTRACED.load(Ordering::Relaxed) {
-            return;
-        }
-        let first = self.0.lock().expect("nobody panics with it").count;
-        let list = tracer().setup.folder.join("modules");
+        let first = self.written.lock().expect("nobody panics with it").count;
+        let list = self.folder.join("modules");
         let list = OpenOptions::new().create(true).append(true).open(list);
         let line = format!("{first} {start} {end} {offset} {}\n", path.display());
         if let Err(error) = list.and_then(|mut list| list.write_all(line.as_bytes())) {
@@ -82,9 +81,9 @@ impl Sites {
 }
 
 impl Written {
-    fn write(&mut self, number: u64, address: u64) -> io::Result<()> {
+    fn write(&mut self, folder: &Path, number: u64, address: u64) -> io::Result<()> {
         if number.is_multiple_of(WINDOW_SITES) || self.window.is_none() {
-            self.move_to(number / WINDOW_SITES * WINDOW_SITES)?;
+            self.move_to(folder, number / WINDOW_SITES * WINDOW_SITES)?;
         }
         let Some(Window(window)) = self.window else { return Ok(()) };
         // SAFETY: so many sites are mapped.
@@ -93,9 +92,9 @@ impl Written {
     }
 
     /// Maps the part of the file that begins with this site.
-    fn move_to(&mut self, first: u64) -> io::Result<()> {
+    fn move_to(&mut self, folder: &Path, first: u64) -> io::Result<()> {
         if self.file.is_none() {
-            let path = tracer().setup.folder.join("sites");
+            let path = folder.join("sites");
             let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
             self.file = Some(high(file));
         }

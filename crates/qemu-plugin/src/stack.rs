@@ -11,23 +11,13 @@
 use graven_capture::CALLS_MAX;
 
 use crate::architecture::of_guest;
+use crate::instruction::Ending;
 
 /// Most frames.
 const FRAMES_MAX: usize = 256;
 
 /// On another stack, a frame may be as far away as this, and not more.
 const STACK_BYTES: u64 = 64 << 20;
-
-/// The manner in which a block ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// With a call.
-    Call,
-    /// With a return.
-    Return,
-    /// With anything else.
-    Other,
-}
 
 /// A call that has not returned.
 #[derive(Clone, Copy, Default)]

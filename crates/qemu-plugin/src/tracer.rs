@@ -51,10 +51,11 @@ static TRACER: OnceLock<Tracer> = OnceLock::new();
 pub fn begin(setup: Setup) -> bool {
     let functions = Functions::new(&setup);
     let records_volatile = setup.volatile && !setup.waits_for_beginning();
+    let sites = Sites::new(&setup.folder);
     let tracer = Tracer {
         setup,
         functions,
-        sites: Sites::default(),
+        sites,
         regions: Regions::default(),
         anonymous: Anonymous::default(),
         turns: Turns::default(),

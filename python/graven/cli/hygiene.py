@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
@@ -19,7 +19,6 @@ from graven.capture import CaptureError
 from graven.cli import options
 from graven.cli.files import Writer, Written
 from graven.cli.terminal import REFUSED, complain, note, refusing, results_console
-from graven.drawing.pages.hygiene import render
 from graven.laboratory.hygiene import SEVERITIES, Hygiene, judge, read_suppressions, where
 from graven.laboratory.sarif import to_sarif
 from graven.results.formats import json_text
@@ -153,6 +152,9 @@ def hygiene(
 
 def _write(found: Hygiene, report: Path | None, sarif: Path | None) -> None:
     if report is not None:
+        # Takes a second to import.
+        from graven.drawing.pages.hygiene import render
+
         output.write(report, render(found).encode())
         note(f"wrote {report}")
     if sarif is not None:
@@ -179,7 +181,8 @@ def _print(console: Console, found: Hygiene) -> None:
     bugs, waste = len(found.of("bug")), len(found.of("waste"))
     said = f"{_counted(bugs, 'bug')} and {_counted(waste, 'line')} of waste"
     if found.in_libraries:
-        names = {finding["where"].partition(" ")[0] for finding in found.in_libraries}
+        modules = (finding["place"].get("module", "") for finding in found.in_libraries)
+        names = {PurePath(module).name for module in modules}
         count = _counted(len(found.in_libraries), "finding")
         said += f"; {count} in {', '.join(sorted(names))} (--libraries)"
     if found.suppressed:

@@ -14,8 +14,7 @@ use graven_capture::{Fence, Flush};
 
 use super::{Architecture, Layout};
 use crate::calls;
-use crate::instruction::Kind;
-use crate::stack::Ending;
+use crate::instruction::{Ending, Kind};
 
 pub const AARCH64: Architecture = Architecture {
     name: "aarch64",

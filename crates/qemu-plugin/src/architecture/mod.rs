@@ -10,8 +10,7 @@ use std::sync::OnceLock;
 
 use crate::calls::Call;
 use crate::flow::Reading;
-use crate::instruction::Kind;
-use crate::stack::Ending;
+use crate::instruction::{Ending, Kind};
 
 pub use aarch64::AARCH64;
 pub use x86_64::X86_64;

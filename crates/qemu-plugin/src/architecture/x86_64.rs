@@ -7,8 +7,7 @@ use graven_capture::{Fence, Flush};
 use super::{Architecture, Layout};
 use crate::calls::Call;
 use crate::flow::Reading;
-use crate::instruction::Kind;
-use crate::stack::Ending;
+use crate::instruction::{Ending, Kind};
 
 /// Register numbers.
 const RAX: usize = 0;

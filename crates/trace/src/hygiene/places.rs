@@ -237,7 +237,13 @@ impl Places {
                 }
             }
         }
-        (Blamed::Place(self.number(frames.first().cloned().unwrap_or_default())), None)
+        // Before the program begins, and behind its end, the C library stores for itself.
+        match frames.first() {
+            Some(frame) if deed == Deed::Access && frame.role() == Role::Runtime => {
+                (Blamed::Runtime, None)
+            }
+            first => (Blamed::Place(self.number(first.cloned().unwrap_or_default())), None),
+        }
     }
 
     /// Tells whether a function of the program's only orders what the one that has called it, or a caller of that, stores.
