@@ -18,7 +18,7 @@ pub struct QueuedRead {
     pub place: Place,
     /// The write queue has it.
     pub forwarded: bool,
-    /// Its place among all requests that reached the channel.
+    /// Place among all requests that reached the channel.
     pub number: u64,
 }
 

@@ -33,7 +33,7 @@ pub struct WaitingWrite {
     pub write: Write,
     /// Place of its line.
     pub place: Place,
-    /// Its place among all requests that reached the channel.
+    /// Place among all requests that reached the channel.
     pub number: u64,
     /// There was a place, but ordered writes, or an older write of the line that waits for them, had to
     /// go first.

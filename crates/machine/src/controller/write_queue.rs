@@ -18,7 +18,7 @@ use crate::request::{Place, Write};
 pub struct Arrived {
     /// When.
     pub at: Cycle,
-    /// Its place among all requests that reached the channel.
+    /// Place among all requests that reached the channel.
     pub number: u64,
 }
 

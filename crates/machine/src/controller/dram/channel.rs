@@ -171,7 +171,7 @@ impl DramChannel {
         Entry { line, bank, row, arrived, found: Found::Open, opened: false, mask: 0, read: 0 }
     }
 
-    /// A request comes: if none was there, the device was refreshed meanwhile by itself.
+    /// A request comes: if no other one waits, the device was refreshed meanwhile by itself.
     fn rested(&mut self, shared: &mut Shared) {
         if self.reads.is_empty() && self.writes.is_empty() {
             let now = self.spec.timing.ratio.clock(shared.now);

@@ -19,7 +19,7 @@ struct Bank {
     precharge: Clocks,
 }
 
-/// What a group, or a rank as a whole, allows when.
+/// First clocks of commands in a group, or in a rank as a whole.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shared {
     activate: Clocks,
@@ -214,8 +214,8 @@ impl Device {
         }
     }
 
-    /// Time has gone on to `now` while nobody asked for anything: each rank was refreshed whenever that was due. Returns
-    /// the number of refreshes.
+    /// Time has gone on to `now` without requests: each rank was refreshed whenever that was due. Returns the number of
+    /// refreshes.
     pub fn rest(&mut self, now: Clocks) -> u64 {
         let mut refreshed = 0;
         for rank in 0..self.ranks() {

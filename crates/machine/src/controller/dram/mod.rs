@@ -24,7 +24,7 @@
 //! bus round costs time, so no controller does it for a single write: Ramulator 2.1, gem5 and DRAMsim3 have this rule,
 //! with small differences.
 //!
-//! Only times are modelled: what programs keep in DRAM is lost at a power failure, so that nobody asks for its bytes.
+//! Only times are modelled: what programs keep in DRAM is lost at a power failure, so that no recovery reads its bytes.
 
 mod channel;
 mod device;

@@ -5,10 +5,10 @@ use graven_base::time::Cycle;
 
 use super::device::Device;
 
-/// How a request found its bank.
+/// State in which a request found its bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Its row open, so far.
+    /// The request's row is open, so far.
     Open,
     /// No row open: its own is opened for it.
     Closed,
@@ -21,19 +21,19 @@ pub enum Found {
 pub struct Entry {
     /// The line.
     pub line: LineAddr,
-    /// Its bank.
+    /// The bank that the line is in.
     pub bank: u32,
-    /// Its row.
+    /// The row of the bank.
     pub row: u64,
     /// When it arrived at the controller.
     pub arrived: Cycle,
-    /// How it found its bank.
+    /// State in which it found the bank.
     pub found: Found,
     /// True from when its row is opened for it.
     pub opened: bool,
-    /// Of a write: its words.
+    /// Words of a write.
     pub mask: WordMask,
-    /// Of a read: its number among those that have no data yet.
+    /// Number of a read among those that have no data yet.
     pub read: u32,
 }
 

@@ -10,7 +10,7 @@ pub type Clocks = u64;
 /// Cycles of the cores and clocks of the DRAM. A clock takes effect in the first cycle that does not begin before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockRatio {
-    /// So many cycles take as long as `clocks`; neither has a factor in common.
+    /// Cycles that take as long as `clocks`; they have no factor in common.
     cycles: u64,
     clocks: u64,
 }
