@@ -83,7 +83,7 @@ struct Waiting {
 /// An event that others of its thread are ordered before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ordered {
-    /// A store, `clflush`, or a write-back's own fence.
+    /// A store through the caches, or `clflush`.
     Store,
     /// `sfence`, a locked instruction.
     Fence,
