@@ -82,7 +82,7 @@ struct Thread {
     /// Words that it has stored between flush and fence.
     suspects: Vec<Suspect>,
     reads: Vec<DirtyRead>,
-    /// The entry with which its call began, if others went on meanwhile: what they have stored since, it need not have seen.
+    /// The entry with which its call began, if others have run meanwhile: what they have stored since, it need not have seen.
     calling: Option<u64>,
 }
 
