@@ -124,6 +124,11 @@ def test_a_race_is_said(trace):
     assert any("race with another thread's" in note for note in hygiene.notes)
 
 
+def test_stores_that_were_not_captured_are_said(trace):
+    hygiene = judge(trace("forks", source="kernel"))
+    assert any("explained by no recorded store" in note for note in hygiene.notes)
+
+
 def test_programs_whose_heap_is_persistent_are_judged(trace):
     hygiene = judge(trace("heaped", pm_files=[], pm_heap=True))
     assert found(hygiene) == [("never-flushed", 1)]
