@@ -4,6 +4,8 @@ Bug class: a mistake is not seen, is seen in its repaired twin, or is blamed on 
 """
 
 import json
+import shutil
+import subprocess
 
 import pytest
 from capturing import PROGRAMS
@@ -122,11 +124,31 @@ def test_a_race_is_said(trace):
     assert any("race with another thread's" in note for note in hygiene.notes)
 
 
+def test_stores_that_were_not_captured_are_said(trace):
+    hygiene = judge(trace("forks", source="kernel"))
+    assert any("explained by no recorded store" in note for note in hygiene.notes)
+
+
 def test_programs_whose_heap_is_persistent_are_judged(trace):
     hygiene = judge(trace("heaped", pm_files=[], pm_heap=True))
     assert found(hygiene) == [("never-flushed", 1)]
     assert hygiene.findings[0]["place"]["line"] in lines_with("never-flushed")
     assert hygiene.totals["of_runtime"] > 0, "the allocator's own"
+
+
+@pytest.mark.parametrize("is_repaired", [False, True])
+def test_programs_in_rust_that_synchronise_maps_are_judged(unhooked, tmp_path, is_repaired):  # noqa: ARG001
+    if shutil.which("rustc") is None:
+        pytest.skip("rustc is not installed")
+    program, source = tmp_path / "appends", PROGRAMS / "appends.rs"
+    command = ["rustc", "--edition", "2024", "-g", "-O", "-o", program, source]
+    subprocess.run(command, check=True, capture_output=True)
+    arguments = [str(program), str(tmp_path / "pool"), *(["all"] if is_repaired else [])]
+    capture(arguments, tmp_path / "x.gvt", pm_files=["*/pool"], only_pm=True)
+    hygiene = judge(tmp_path / "x.gvt")
+    assert found(hygiene) == ([] if is_repaired else [("sync-misses", 2)])
+    for finding in hygiene.findings:
+        assert finding["place"]["line"] in lines_with("sync-misses", "appends.rs")
 
 
 def test_suppressions_are_by_class_and_function(trace, tmp_path):

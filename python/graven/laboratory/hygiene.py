@@ -287,5 +287,10 @@ def _notes(
             f"{exact(report['races'])} accesses race with another thread's: another run may have "
             "other findings."
         )
+    if report["bytes_unexplained"] or report["loads_unexplained"]:
+        yield (
+            f"{exact(report['bytes_unexplained'])} bytes and {exact(report['loads_unexplained'])} "
+            "loads are explained by no recorded store: what stored there is not judged."
+        )
     if report["unfinished"]:
         yield f"{exact(report['unfinished'])} transactions were not over at the end of the trace."

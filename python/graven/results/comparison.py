@@ -226,7 +226,7 @@ class Comparison(_Shown):
         >>> result.default_baseline()
         'base'
         >>> round(result.normalised("base").value("cycles", "silo", "hash", 4), 2)
-        0.48
+        0.49
         >>> [path.name for path in result.plot("lines").save("throughput.pdf")]
         ['throughput.pdf', 'throughput.csv']
         >>> result.report("report.html")

@@ -254,8 +254,8 @@ impl Sources for Tape {
     /// Site n is at n times 16; every tenth is of an atomic instruction, every one behind that of a repeated one.
     fn sites(&self) -> io::Result<Vec<u64>> {
         let site = |site: u64| match site % 10 {
-            0 => 16 * site | SITE_ATOMIC,
-            1 => 16 * site | SITE_REPEATED,
+            0 => (16 * site) | SITE_ATOMIC,
+            1 => (16 * site) | SITE_REPEATED,
             _ => 16 * site,
         };
         Ok((0..100).map(site).collect())

@@ -54,11 +54,19 @@ const SERVANTS: [&str; 2] = ["libpmem.so", "libpmem2.so"];
 /// The C library and what belongs to it.
 const RUNTIME: [&str; 5] = ["libc.so", "ld-linux", "libpthread", "libstdc++.so", "libgcc_s.so"];
 
+/// Most calls among which a line is looked for.
+const BLAMED_MAX: usize = 64;
+
 /// Names of functions of the C library that store where their callers say begin so, behind underscores.
 const COPIES: [&str; 6] = ["mem", "str", "stp", "wmem", "bcopy", "bzero"];
 
 fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Tells whether a source file is a header of the system, or Rust's standard library.
+fn is_of_toolchain(file: &str) -> bool {
+    file.starts_with("/usr/") || file.starts_with("/rustc/") || file.contains("/lib/rustlib/")
 }
 
 fn is_of_system(path: &str) -> bool {
@@ -81,7 +89,7 @@ impl Frame {
         if is(&RUNTIME) {
             return Role::Runtime;
         }
-        if self.file.as_deref().is_some_and(|file| file.starts_with("/usr/")) {
+        if self.file.as_deref().is_some_and(is_of_toolchain) {
             return Role::Servant;
         }
         let is_library = is_of_system(module) && module_name.contains(".so");
@@ -145,11 +153,27 @@ impl Places {
         let (blamed, numbers) = (FxHashMap::default(), FxHashMap::default());
         let storing = FxHashSet::default();
         let mut places = Places { sites, stacks, storing, blamed, numbers, frames: Vec::new() };
+        let mut seen = FxHashSet::default();
         for (site, stack) in stores {
-            let frames = places.calls(site, stack);
-            places.storing.extend(frames.iter().map(function_of));
+            places.stores(site);
+            // Who calls a stack that was seen has been, too.
+            let mut stack = stack;
+            while seen.insert(stack)
+                && let Some(&of) =
+                    (stack as usize).checked_sub(1).and_then(|at| places.stacks.get(at))
+            {
+                places.stores(of.site);
+                stack = of.caller;
+            }
         }
         places
+    }
+
+    /// The functions of a site lead to stores.
+    fn stores(&mut self, site: u32) {
+        let mut frames = Vec::new();
+        self.add(site, &mut frames);
+        self.storing.extend(frames.iter().map(function_of));
     }
 
     /// Tells whether an instruction is the C library's.
@@ -170,10 +194,17 @@ impl Places {
 
     /// The frames of an instruction and of the calls that led to it, the innermost first.
     pub fn calls(&self, site: u32, stack: u32) -> Vec<Frame> {
+        self.innermost(site, stack, usize::MAX)
+    }
+
+    /// The frames of an instruction and of the innermost `calls` calls at most.
+    fn innermost(&self, site: u32, stack: u32, calls: usize) -> Vec<Frame> {
         let mut all = Vec::new();
         self.add(site, &mut all);
         let mut stack = stack;
-        while let Some(of) = (stack as usize).checked_sub(1).and_then(|at| self.stacks.get(at)) {
+        for _ in 0..calls {
+            let at = (stack as usize).checked_sub(1);
+            let Some(of) = at.and_then(|at| self.stacks.get(at)) else { break };
             self.add(of.site, &mut all);
             stack = of.caller;
         }
@@ -200,7 +231,7 @@ impl Places {
         if let Some(&known) = self.blamed.get(&(site, stack, deed)) {
             return known;
         }
-        let frames = self.calls(site, stack);
+        let frames = self.innermost(site, stack, BLAMED_MAX);
         let found = self.find(&frames, deed);
         self.blamed.insert((site, stack, deed), found);
         found
@@ -300,6 +331,8 @@ mod tests {
         let inlined = site("/home/kv", "_mm_clwb", Some(("/usr/lib/gcc/clwbintrin.h", 41)));
         assert_eq!(blamed(vec![libc("__memcpy_avx"), put()]).as_deref(), Some("put"));
         assert_eq!(blamed(vec![inlined, put()]).as_deref(), Some("put"));
+        let rust = site("/home/kv", "copy", Some(("/rustc/5980/library/core/src/ptr/mod.rs", 7)));
+        assert_eq!(blamed(vec![rust, put()]).as_deref(), Some("put"));
         let persist = site("/lib/libpmem.so.1", "pmem_persist", None);
         assert_eq!(blamed(vec![persist, put()]).as_deref(), Some("put"));
         assert_eq!(blamed(vec![libc("malloc"), put()]), None);
