@@ -82,11 +82,7 @@ struct Thread {
     /// Words that it has stored between flush and fence.
     suspects: Vec<Suspect>,
     reads: Vec<DirtyRead>,
-<<<<<<< HEAD
-    /// The entry with which its call began, if others continued meanwhile: what they have stored since, it need not have seen.
-=======
     /// The entry with which its call began, if others have run meanwhile: what they have stored since, it need not have seen.
->>>>>>> events
     calling: Option<u64>,
 }
 
