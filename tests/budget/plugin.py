@@ -37,7 +37,7 @@ def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[object],
 ) -> Generator[None, object, object]:
     """Measures a fixture that tests share; those that it asks for are their own."""
-    global _of_fixtures  # noqa: PLW0603 - one test runs at a time
+    global _of_fixtures
     before, others = _seconds(), _of_fixtures
     result = yield
     if fixturedef.scope in SHARED:
@@ -50,7 +50,7 @@ def pytest_fixture_setup(
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Measures a test with what sets it up."""
-    global _of_fixtures  # noqa: PLW0603 - one test runs at a time
+    global _of_fixtures
     before, _of_fixtures = _seconds(), 0.0
     result = yield
     _log(_seconds() - before - _of_fixtures, item.nodeid)
