@@ -125,17 +125,17 @@ def _machines(console: Console, *, verbose: bool) -> None:
         table.add_row(part.name, Text(part.title), Text(part.file))
     console.print(table)
     for machine in catalogue().machines:
-        said = machine.comparison.lines()
-        if said:
+        lines = machine.comparison.lines()
+        if lines:
             console.print(f"Compared on {machine.name} by default:", style="bold")
-            console.print(Text("\n".join(f"  {line}" for line in said)))
+            console.print(Text("\n".join(f"  {line}" for line in lines)))
     if not verbose:
         return
-    for machine in (*catalogue().machines, *catalogue().parts):
-        console.print(f"{machine.name} ({machine.file})", style="bold")
+    for said in (*catalogue().machines, *catalogue().parts):
+        console.print(f"{said.name} ({said.file})", style="bold")
         value_column = Column("value", justify="right", no_wrap=True)
         values = plain_table(whole("key"), value_column, whole("unit"), "where it is from")
-        for value in machine.values:
+        for value in said.values:
             origin = Text(value.source or "", style="green")
             if value.assumed is not None:
                 origin = Text(f"assumed: {value.assumed}", style="yellow")
