@@ -370,6 +370,8 @@ def test_no_command_writes_one_file_twice(quick, tmp_path, command):
 READ = {
     "capture --sysroot",
     "compare --with",
+    "hygiene --suppress",
+    "hygiene --sysroot",
     "litmus files",
     "memory trace",
     "mutants --programs",
@@ -378,6 +380,7 @@ READ = {
     "sweep file",
     "trace convert sources",
     "trace info path",
+    "trace print path",
     "trace replay path",
 }
 """Files that commands read; all others are written."""

@@ -27,8 +27,9 @@ def program(tmp_path):
     return path
 
 
-def test_an_image_that_is_allowed_as_the_program_says(real, program):
-    done = real("litmus", str(program), "--no-store")
+def test_an_image_that_is_allowed_as_the_program_says(real, program, monkeypatch):
+    monkeypatch.chdir(program.parent)
+    done = real("litmus", program.name, "--no-store")
     assert done.returncode == 0, done.stderr
     for text in ("mine.litmus", "y = 1, x = 0", "x86-adr", "allowed", "1 answer of 1 program, all"):
         assert text in done.stdout

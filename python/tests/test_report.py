@@ -62,7 +62,8 @@ def report(comparison, machine="silo", **settings):
 
 
 def test_the_page_loads_nothing(comparison):
-    text = report(comparison)
+    # Letters of embedded data may look like anything.
+    text = re.sub(r"[A-Za-z0-9+/=]{200,}", "", report(comparison))
     assert not re.search(r"https?:|//[a-z]|@import|<script[^>]|<img|<iframe", text)
     for name, value in Page(text).attributes:
         if name in ("src", "href", "xlink:href"):
