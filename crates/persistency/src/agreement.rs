@@ -320,16 +320,6 @@ mod tests {
         }
     }
 
-    #[test]
-    #[ignore = "long: all programs of three steps"]
-    fn models_and_enumerator_agree_on_all_programs_of_three_steps() {
-        let x86 = agrees(&MODELS[0], 3, 1);
-        assert_eq!(x86, 826_468);
-        for model in &MODELS[1..] {
-            assert!(agrees(model, 3, 1) > 300_000);
-        }
-    }
-
     /// A message is passed by a load of Arm that nothing but `DMB LD` orders with the next.
     fn message() -> Program {
         let store =
