@@ -64,7 +64,11 @@ def test_keys_and_values_are_replaced_in_the_spec_and_in_the_result():
 
 
 def test_a_number_of_the_configuration_is_another_wherever_its_key_names_it():
-    rules = Path(__file__).with_name("mapping.toml").read_text(encoding="utf-8")
+    rules = r"""
+[[replace]]
+from = '(\btransactions_min(?:": ?|","| ?= ?))32000\b'
+to = '\g<1>64000'
+"""
     given = {
         "config": {"region": {"transactions_min": 32000, "transactions_max": 32000}},
         "set": [["region.transactions_min", "32000"], ["pm.banks", "32000"]],
