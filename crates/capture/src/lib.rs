@@ -11,16 +11,17 @@
 //! | 0 and 1 | 0: an access to volatile memory; 1: a load; 2: a store; 3: an event |
 //! | 2 to 4 | of an access, the logarithm of its bytes, or 7: their number follows, a byte; to volatile memory, one more |
 //! | 5 | of a store, whether it is non-temporal; of a load, whether it is an atomic instruction's; to volatile memory, whether it stores |
-//! | 2 to 5 | of an access to volatile memory without a size: 8, a record that is no access, of which the next byte says the kind |
+//! | 2 to 5 | of an access to volatile memory without a size: 8, a record that is no access; the next byte says its kind |
 //! | 2 to 5 | of an event, which ([`Event`]) |
 //! | 6 and 7 | instructions since the record before: 0 to 2; 3: their number follows |
 //!
-//! Numbers are in LEB128. An access continues with the distance from the position of the access before, in bytes, zigzag, and with
-//! how many loads ago, recorded ones of the thread, its address was loaded ([`ORIGIN_MAX`]), and with the distance of its
-//! instruction's *site* from that of the record before, zigzag; then a load with a check of what it found ([`check`]), but for that of an atomic instruction, of which QEMU shows only what it
-//! leaves; a store with its bytes. An access to volatile memory has the distance from the address of the one before, the load of
-//! its address, and nothing else. An event continues with its place in the order of all events of all threads, and its fields. A
-//! *position* is a region of persistent memory and an offset in it ([`position`]).
+//! Numbers are in LEB128. An access continues with the distance from the position of the access before, in bytes, zigzag, and
+//! with how many loads ago, recorded ones of the thread, its address was loaded ([`ORIGIN_MAX`]), and with the distance of its
+//! instruction's *site* from that of the record before, zigzag; then a load with a check of what it found ([`check`]), unless the
+//! instruction is atomic: QEMU shows what that leaves alone. A store continues with its bytes. An access to volatile memory has
+//! the distance from the address of the one before, the load of its address, and nothing else. An event continues with its place
+//! in the order of all events of all threads, and its fields. A *position* is a region of persistent memory and an offset in it
+//! ([`position`]).
 //!
 //! *Sites* are numbers of instructions. The plugin gives each instruction one when QEMU translates it, and writes its address
 //! to the file `sites`: 8 bytes for each site, in their order, with [`SITE_REPEATED`] or [`SITE_ATOMIC`] where it is such an instruction. An instruction that is translated again has another site. The file

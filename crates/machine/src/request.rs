@@ -231,6 +231,15 @@ impl Mapping {
         line.0 / lines / self.channels / self.banks * lines + line.0 % lines
     }
 
+    /// Channel of a line: units go round the channels.
+    #[inline]
+    pub fn channel(&self, line: LineAddr) -> usize {
+        match self.channels {
+            1 => 0,
+            channels => (line.addr().0 / self.unit_bytes % channels) as usize,
+        }
+    }
+
     /// Place of a line: units go round the channels, then round the banks of a channel.
     #[inline]
     pub fn place(&self, line: LineAddr) -> Place {

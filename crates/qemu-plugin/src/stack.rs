@@ -44,6 +44,12 @@ pub struct Calls {
 
 impl Default for Calls {
     fn default() -> Calls {
+        Calls::with_slack(u64::from(of_guest().registers.link.is_some()))
+    }
+}
+
+impl Calls {
+    fn with_slack(slack: u64) -> Calls {
         Calls {
             frames: Box::new([Frame::default(); FRAMES_MAX]),
             depth: 0,
@@ -51,12 +57,10 @@ impl Default for Calls {
             kept: 0,
             ending: Ending::Other,
             site: 0,
-            slack: u64::from(of_guest().registers.link.is_some()),
+            slack,
         }
     }
-}
 
-impl Calls {
     /// Returns the site of the last instruction of the present block.
     #[inline]
     pub fn last_site(&self) -> u32 {
@@ -126,21 +130,9 @@ mod tests {
         }
     }
 
-    fn calls() -> Calls {
-        Calls {
-            frames: Box::new([Frame::default(); FRAMES_MAX]),
-            depth: 0,
-            told: 0,
-            kept: 0,
-            ending: Ending::Other,
-            site: 0,
-            slack: 0,
-        }
-    }
-
     #[test]
     fn the_stream_follows_calls_and_returns() {
-        let (mut calls, mut known) = (calls(), Vec::new());
+        let (mut calls, mut known) = (Calls::with_slack(0), Vec::new());
         calls.block(1000, Ending::Call, 1);
         calls.block(992, Ending::Call, 2);
         calls.block(900, Ending::Return, 3);
@@ -156,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_jump_over_functions_leaves_them() {
-        let (mut calls, mut known) = (calls(), Vec::new());
+        let (mut calls, mut known) = (Calls::with_slack(0), Vec::new());
         for depth in 0..5 {
             calls.block(1000 - 16 * depth, Ending::Call, depth as u32);
         }
@@ -172,7 +164,7 @@ mod tests {
 
     #[test]
     fn deep_recursion_is_cut_and_comes_back() {
-        let (mut calls, mut known) = (calls(), Vec::new());
+        let (mut calls, mut known) = (Calls::with_slack(0), Vec::new());
         let all = FRAMES_MAX as u64 + 100;
         for depth in 0..=all {
             calls.block(100_000 - 16 * depth, Ending::Call, depth as u32);

@@ -30,7 +30,7 @@ fn bench(settings: &[(&str, &str)]) -> Bench {
     Bench::new(&quiet(&[&own[..], settings].concat()))
 }
 
-/// A line of a bank: 16 banks take turns by pages of 4 KB, two of which are a row.
+/// A line of a bank: 16 banks take turns by pages of 4 KB, and a row has two pages.
 fn line(b: &Bench, bank: u64, row: u64, column: u64) -> LineAddr {
     b.system.dram_start().plus((row * 2 * 16 + bank) * 4096 + column * 64).line()
 }

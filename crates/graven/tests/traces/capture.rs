@@ -105,7 +105,7 @@ impl Tape {
         });
     }
 
-    /// The same by the instruction of a site, so many instructions after the record before.
+    /// Stores by the instruction of a site, `since` instructions after the record before.
     fn store_at(&mut self, thread: usize, (site, since): (u32, u64), at: usize, bytes: &[u8]) {
         self.now[at..at + bytes.len()].copy_from_slice(bytes);
         let (encoder, stream, instructions) = &mut self.threads[thread];

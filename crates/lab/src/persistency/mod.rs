@@ -1,6 +1,6 @@
 //! Litmus programs for persistency models: can this image be what recovery finds?
 //!
-//! A program has a few threads of processor instructions, and images of which it says that a model allows or forbids them. Its text
+//! A program has a few threads of processor instructions, and names images that a model allows or forbids. Its text
 //! has the form of litmus programs for designs ([`crate::litmus`]), with instructions in place of transactions.
 //!
 //! ```text

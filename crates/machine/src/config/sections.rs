@@ -315,7 +315,7 @@ section! {
     pub struct DramConfig("dram") {
         /// Capacity.
         capacity_bytes: Size = Size::gb(4), Size::mb(1)..=Size::gb(1024), "B";
-        /// Channels; of DDR5, half-width ones, of which a module has two. Units of interleaving (`controller.interleave`) go round them.
+        /// Channels; a module of DDR5 has two, of half the width. Units of interleaving (`controller.interleave`) go round them.
         channels: u32 = 1, 1..=16, "channels";
         /// Ranks per channel.
         ranks: u32 = 1, 1..=8, "ranks";

@@ -5,12 +5,12 @@ use rand_pcg::Pcg64;
 
 use super::adversary::Adversary;
 use super::channel::{Channel, ChannelSpec};
-use super::dram::{DramChannel, DramSpec, DramTiming};
+use super::dram::Dram;
 use super::durability::Durability;
 use super::in_transit::{InTransit, WritesInTransit};
 use super::shared::{Notice, Shared};
 use crate::clock::{Event, EventQueue};
-use crate::config::{ControllerConfig, CoreConfig, DramConfig, PmConfig, TlcConfig};
+use crate::config::{ControllerConfig, CoreConfig, PmConfig, TlcConfig};
 use crate::device::{BankSpec, EnergyModel, Timing};
 use crate::media::{PmCells, overlay};
 use crate::request::{Mapping, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteOrder};
@@ -45,12 +45,9 @@ pub struct MemorySystem {
     pub shared: Shared,
     /// Those of PM.
     channels: Vec<Channel>,
-    /// Those of DRAM, whose numbers follow.
-    dram: Vec<DramChannel>,
-    dram_unit_bytes: u64,
+    /// The DRAM, whose channels' numbers follow.
+    dram: Dram,
     mapping: Mapping,
-    pm_end: Addr,
-    dram_bytes: u64,
     /// Requests between a sender and their controller.
     reads_in_transit: slab::Slab<Read>,
     writes_in_transit: WritesInTransit,
@@ -62,9 +59,7 @@ impl MemorySystem {
     pub fn new(config: &Config) -> Self {
         let (core, controller) = (config.get::<CoreConfig>(), config.get::<ControllerConfig>());
         let pm = config.get::<PmConfig>();
-        let dram_bytes = config.get::<DramConfig>().capacity_bytes.0;
         let mapping = Mapping::of(config);
-        let watermark = |queue: u32, percent: u32| queue as usize * percent as usize / 100;
         let energy = EnergyModel::new(pm);
         let age_limit = match controller.age_limit_ns {
             0.0 => NEVER,
@@ -102,7 +97,6 @@ impl MemorySystem {
                 })
             })
             .collect();
-        let dram = dram_specs(config, controller.channels, age_limit);
         let banks = (mapping.channels * mapping.banks) as usize;
         let stats = Stats {
             bank_loads: BankLoads::new(banks),
@@ -122,11 +116,8 @@ impl MemorySystem {
                 adversary: None,
             },
             channels,
-            dram_bytes,
-            dram: dram.into_iter().map(DramChannel::new).collect(),
-            dram_unit_bytes: Mapping::unit(controller, false),
+            dram: Dram::new(config, controller.channels, age_limit),
             mapping,
-            pm_end: Addr(pm.capacity_bytes.0),
             reads_in_transit: slab::Slab::new(),
             writes_in_transit: WritesInTransit::default(),
             recorder: None,
@@ -146,33 +137,17 @@ impl MemorySystem {
     /// Returns true if an address belongs to the PM (the DRAM follows it).
     #[inline]
     pub fn is_pm(&self, addr: Addr) -> bool {
-        addr < self.pm_end
+        addr < self.dram.start()
     }
 
     /// The second half of the DRAM: for structures that designs keep there.
     pub fn dram_heap(&self) -> Addr {
-        self.pm_end.plus(self.dram_bytes / 2)
+        self.dram.start().plus(self.dram.bytes() / 2)
     }
 
     /// First address of the DRAM.
     pub fn dram_start(&self) -> Addr {
-        self.pm_end
-    }
-
-    /// The channel of a PM line.
-    #[inline]
-    fn channel_of(&self, line: LineAddr) -> usize {
-        match self.mapping.channels {
-            1 => 0,
-            channels => (line.addr().0 / self.mapping.unit_bytes % channels) as usize,
-        }
-    }
-
-    /// The channel of a DRAM line, by its place in the list.
-    #[inline]
-    fn dram_channel_of(&self, line: LineAddr) -> usize {
-        let bytes = line.addr().0 - self.pm_end.0;
-        (bytes / self.dram_unit_bytes % self.dram.len() as u64) as usize
+        self.dram.start()
     }
 
     /// Place of a PM line.
@@ -184,7 +159,7 @@ impl MemorySystem {
     pub fn has_room_for_read(&self, line: LineAddr) -> bool {
         match self.is_pm(line.addr()) {
             true => self.channel(line).has_room_for_read(),
-            false => self.dram[self.dram_channel_of(line)].has_room_for_read(),
+            false => self.dram.channel(line).has_room_for_read(),
         }
     }
 
@@ -192,14 +167,14 @@ impl MemorySystem {
     pub fn has_room_for_write(&self, line: LineAddr) -> bool {
         match self.is_pm(line.addr()) {
             true => self.channel(line).has_room_for_write(),
-            false => self.dram[self.dram_channel_of(line)].has_room_for_write(),
+            false => self.dram.channel(line).has_room_for_write(),
         }
     }
 
     /// Channel of a PM line.
     #[inline]
     pub fn channel(&self, line: LineAddr) -> &Channel {
-        &self.channels[self.channel_of(line)]
+        &self.channels[self.mapping.channel(line)]
     }
 
     /// Adds to each PM bank's count (those of the first channel first) the operations that are pending for it:
@@ -234,11 +209,10 @@ impl MemorySystem {
             self.record(false, read.line, data, data);
         }
         if self.is_pm(read.line.addr()) {
-            let channel = self.channel_of(read.line);
+            let channel = self.mapping.channel(read.line);
             self.channels[channel].read(read, &mut self.shared);
         } else {
-            let channel = self.dram_channel_of(read.line);
-            self.dram[channel].read(read, &mut self.shared);
+            self.dram.read(read, &mut self.shared);
         }
     }
 
@@ -270,12 +244,11 @@ impl MemorySystem {
             self.record_write(write);
         }
         if self.is_pm(write.line.addr()) {
-            let channel = self.channel_of(write.line);
+            let channel = self.mapping.channel(write.line);
             self.channels[channel].write(write, &mut self.shared);
             self.admit_ordered();
         } else {
-            let channel = self.dram_channel_of(write.line);
-            self.dram[channel].write(write, &mut self.shared);
+            self.dram.write(write, &mut self.shared);
         }
     }
 
@@ -332,13 +305,13 @@ impl MemorySystem {
         match event {
             Event::Channel(n) => match self.channels.get_mut(n as usize) {
                 Some(channel) => channel.wake(shared),
-                None => self.dram[n as usize - self.channels.len()].wake(shared),
+                None => self.dram.channel_mut(n as usize - self.channels.len()).wake(shared),
             },
             Event::ReadDone(tag) => {
                 let (n, slot) = ((tag >> 24) as usize, tag & 0xff_ffff);
                 match self.channels.get_mut(n) {
                     Some(channel) => channel.read_done(slot, shared),
-                    None => self.dram[n - self.channels.len()].read_done(slot, shared),
+                    None => self.dram.channel_mut(n - self.channels.len()).read_done(slot, shared),
                 }
             }
             Event::WriteDone(tag) => {
@@ -356,12 +329,11 @@ impl MemorySystem {
                     self.record_write(&write);
                 }
                 let write = self.writes_in_transit.get(slot);
-                if write.line.addr() < self.pm_end {
-                    let channel = self.channel_of(write.line);
+                if self.is_pm(write.line.addr()) {
+                    let channel = self.mapping.channel(write.line);
                     self.channels[channel].write(write, &mut self.shared);
                 } else {
-                    let channel = self.dram_channel_of(write.line);
-                    self.dram[channel].write(write, &mut self.shared);
+                    self.dram.write(write, &mut self.shared);
                 }
             }
             Event::StoreDrain(_)
@@ -389,7 +361,7 @@ impl MemorySystem {
     pub fn has_unaccepted_write(&self, line: LineAddr) -> bool {
         let waits = || match self.is_pm(line.addr()) {
             true => self.channel(line).has_waiting_write(line),
-            false => self.dram[self.dram_channel_of(line)].has_waiting_write(line),
+            false => self.dram.channel(line).has_waiting_write(line),
         };
         self.writes_in_transit.of_line(line).next().is_some() || waits()
     }
@@ -400,7 +372,7 @@ impl MemorySystem {
         if !self.is_pm(line.addr()) {
             return false;
         }
-        let (channel, adr) = (self.channel_of(line), self.shared.durability.adr);
+        let (channel, adr) = (self.mapping.channel(line), self.shared.durability.adr);
         let newest = self.writes_in_transit.newest_of_line_mut(line);
         let newest = newest.or_else(|| self.channels[channel].newest_undurable(line, adr));
         let Some(write) = newest else { return false };
@@ -421,8 +393,7 @@ impl MemorySystem {
 
     /// Returns true if any write, to PM or DRAM, waits outside a queue.
     pub fn has_writes_waiting(&self) -> bool {
-        self.channels.iter().any(|c| c.writes_waiting() > 0)
-            || self.dram.iter().any(|c| c.writes_waiting() > 0)
+        self.channels.iter().any(|c| c.writes_waiting() > 0) || self.dram.has_writes_waiting()
     }
 
     /// Returns true if nothing is queued or on its way.
@@ -430,7 +401,7 @@ impl MemorySystem {
         self.reads_in_transit.is_empty()
             && self.writes_in_transit.is_empty()
             && self.channels.iter().all(Channel::is_idle)
-            && self.dram.iter().all(DramChannel::is_idle)
+            && self.dram.is_idle()
     }
 
     /// Requests that have begun in PM's controllers and not ended.
@@ -442,8 +413,7 @@ impl MemorySystem {
 
     /// When buses and banks are done with what has been issued so far.
     pub fn idle_at(&self) -> Cycle {
-        let dram = self.dram.iter().map(DramChannel::idle_at);
-        self.channels.iter().map(Channel::idle_at).chain(dram).max().unwrap_or(0)
+        self.channels.iter().map(Channel::idle_at).fold(self.dram.idle_at(), Cycle::max)
     }
 
     /// No more programs: nothing is to stay in the queues.
@@ -609,33 +579,9 @@ impl MemorySystem {
     }
 }
 
-/// Parameters of the channels of DRAM, whose numbers follow those of the PM's.
-fn dram_specs(config: &Config, first: u32, age_limit: Cycle) -> Vec<DramSpec> {
-    let (controller, dram) = (config.get::<ControllerConfig>(), config.get::<DramConfig>());
-    let timing = DramTiming::new(dram, config.get::<CoreConfig>());
-    let start = Addr(config.get::<PmConfig>().capacity_bytes.0).line();
-    let watermark = |percent: u32| (dram.write_queue_entries * percent / 100) as usize;
-    let spec = |number| DramSpec {
-        number: first + number,
-        timing,
-        ranks: dram.ranks,
-        bank_groups: dram.bank_groups,
-        banks: dram.banks,
-        mapping: Mapping {
-            unit_bytes: Mapping::unit(controller, false),
-            channels: dram.channels.into(),
-            banks: u64::from(dram.ranks) * u64::from(dram.banks),
-            row_bytes: dram.row_bytes.0,
-        },
-        start,
-        read_queue: dram.read_queue_entries as usize,
-        write_queue: dram.write_queue_entries as usize,
-        row_hit_limit: controller.row_hit_limit,
-        age_limit,
-        drain_high: watermark(controller.drain_high_percent),
-        drain_low: watermark(controller.drain_low_percent),
-    };
-    (0..dram.channels).map(spec).collect()
+/// Entries of a queue at which draining begins or ends.
+pub(super) fn watermark(queue: u32, percent: u32) -> usize {
+    queue as usize * percent as usize / 100
 }
 
 #[cfg(test)]

@@ -188,7 +188,7 @@ impl<'a, D: Design> Port<'a, D> {
 
     /// Returns true if the write queue of a line's channel has a place.
     pub fn has_room_for_write(&self, line: LineAddr) -> bool {
-        self.machine.memory.channel(line).has_room_for_write()
+        self.machine.memory.has_room_for_write(line)
     }
 
     /// Returns true if the write queue of some channel is full.

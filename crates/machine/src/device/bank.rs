@@ -6,7 +6,7 @@ use super::timing::Timing;
 
 /// State in which an access finds the row buffer of its bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub enum Found {
     /// The row is open.
     Open,
     /// No row is open.

@@ -28,7 +28,7 @@ mod row_content;
 mod timing;
 mod waiting_lines;
 
-pub use bank::Bank;
+pub use bank::{Bank, Found};
 pub use banks::{BankSpec, Banks, BegunWrite};
 pub use buffer::PmBuffer;
 pub use line_index::{LineIndex, LineSummary};

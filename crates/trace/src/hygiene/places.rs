@@ -8,20 +8,14 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use crate::program::{Site, Stack};
+use crate::program::{Line, Site, Stack};
 
 /// A place in the program, or in a library of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Frame {
-    /// The function.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
-    /// The source file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The line, from 1 on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
+    /// The place in the source, as far as it is known.
+    #[serde(flatten)]
+    pub source: Line,
     /// The executable or library; none: code that no file has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
@@ -89,7 +83,7 @@ impl Frame {
         if is(&RUNTIME) {
             return Role::Runtime;
         }
-        if self.file.as_deref().is_some_and(is_of_toolchain) {
+        if self.source.file.as_deref().is_some_and(is_of_toolchain) {
             return Role::Servant;
         }
         let is_library = is_of_system(module) && module_name.contains(".so");
@@ -100,7 +94,7 @@ impl Frame {
 /// Tells whether the C library, entered by a function, stores where its caller says. One without a name is a variant of those for
 /// this processor: others are exported.
 fn copies(entry: &Frame) -> bool {
-    entry.function.as_deref().is_none_or(|function| {
+    entry.source.function.as_deref().is_none_or(|function| {
         let function = function.trim_start_matches('_');
         COPIES.iter().any(|copy| function.starts_with(copy))
     })
@@ -128,7 +122,7 @@ pub(super) enum Deed {
 type Function = (Option<String>, Option<String>);
 
 fn function_of(frame: &Frame) -> Function {
-    (frame.module.clone(), frame.function.clone())
+    (frame.module.clone(), frame.source.function.clone())
 }
 
 /// All places of a history.
@@ -184,7 +178,8 @@ impl Places {
 
     /// Tells whether a function of one of these names has led to an instruction.
     pub fn is_within(&self, site: u32, stack: u32, names: &[&str]) -> bool {
-        let is = |frame: &Frame| frame.function.as_deref().is_some_and(|f| names.contains(&f));
+        let is =
+            |frame: &Frame| frame.source.function.as_deref().is_some_and(|f| names.contains(&f));
         self.calls(site, stack).iter().any(is)
     }
 
@@ -220,9 +215,7 @@ impl Places {
         }
         for line in &site.lines {
             let address = if line.line.is_some() { 0 } else { site.address };
-            let (function, file) = (line.function.clone(), line.file.clone());
-            let module = module.clone();
-            all.push(Frame { function, file, line: line.line, module, address });
+            all.push(Frame { source: line.clone(), module: module.clone(), address });
         }
     }
 
@@ -253,7 +246,7 @@ impl Places {
                 // The function through which the library was entered.
                 Role::Library => {
                     let mut entry = frames[behind(at) - 1].clone();
-                    if entry.function.is_some() {
+                    if entry.source.function.is_some() {
                         entry.address = 0;
                     }
                     let caller = frames.get(behind(at)).cloned();
@@ -319,7 +312,7 @@ mod tests {
         let stack = stacks.len() as u32;
         let mut places = Places::new(frames, stacks, []);
         match places.blamed(0, stack, Deed::Access).0 {
-            Blamed::Place(at) => places.frames[at as usize].function.clone(),
+            Blamed::Place(at) => places.frames[at as usize].source.function.clone(),
             Blamed::Runtime => None,
         }
     }
@@ -349,7 +342,7 @@ mod tests {
         let stacks = vec![Stack { caller: 0, site: 2 }, Stack { caller: 1, site: 1 }];
         let mut places = Places::new(sites, stacks, [(3, 0)]);
         let mut line = |deed| match places.blamed(0, 2, deed).0 {
-            Blamed::Place(at) => places.frames[at as usize].line,
+            Blamed::Place(at) => places.frames[at as usize].source.line,
             Blamed::Runtime => None,
         };
         assert_eq!((line(Deed::Order), line(Deed::Access)), (Some(9), Some(3)));

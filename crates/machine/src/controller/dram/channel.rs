@@ -6,10 +6,11 @@ use graven_base::memory::{LineAddr, WordMask};
 use graven_base::time::{Cycle, NEVER};
 
 use super::device::Device;
-use super::queue::{Entry, Found, Queue};
+use super::queue::{Entry, Queue};
 use super::timing::{Clocks, DramTiming};
 use crate::clock::Event;
 use crate::controller::shared::{Notice, Shared};
+use crate::device::Found;
 use crate::request::{Mapping, Place, Read, Write};
 use crate::stats::Stats;
 
@@ -94,9 +95,9 @@ impl DramChannel {
         self.waiting_writes.is_empty() && self.writes.has_place()
     }
 
-    /// Number of writes that wait outside a full queue.
-    pub fn writes_waiting(&self) -> usize {
-        self.waiting_writes.len()
+    /// Returns true if any write waits outside the full queue.
+    pub fn has_writes_waiting(&self) -> bool {
+        !self.waiting_writes.is_empty()
     }
 
     /// Returns true if a write to the line waits outside the queue.

@@ -9,6 +9,7 @@
 //! | `timing` | distances in clocks of the DRAM, and those clocks among the core's cycles |
 //! | `device` | banks, groups and ranks: which command may be issued when |
 //! | `queue` | requests that wait, oldest first, and how many want the row that is open in their bank |
+//! | `memory` | all channels; each line belongs to one |
 //! | `channel` | requests arrive, the scheduler issues commands for them, and they finish |
 //!
 //! **Order of commands.** In each clock one command at most is issued, the first of these that may be:
@@ -28,8 +29,8 @@
 
 mod channel;
 mod device;
+mod memory;
 mod queue;
 mod timing;
 
-pub use channel::{DramChannel, DramSpec};
-pub use timing::DramTiming;
+pub use memory::Dram;

@@ -4,17 +4,7 @@ use graven_base::memory::{LineAddr, WordMask};
 use graven_base::time::Cycle;
 
 use super::device::Device;
-
-/// State in which a request found its bank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// The request's row is open, so far.
-    Open,
-    /// No row open: its own is opened for it.
-    Closed,
-    /// Another row open, which is closed for it.
-    Conflict,
-}
+use crate::device::Found;
 
 /// A request that waits.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +17,7 @@ pub struct Entry {
     pub row: u64,
     /// When it arrived at the controller.
     pub arrived: Cycle,
-    /// State in which it found the bank.
+    /// State in which it found the bank: open until a row is opened for it, or another is closed.
     pub found: Found,
     /// True from when its row is opened for it.
     pub opened: bool,

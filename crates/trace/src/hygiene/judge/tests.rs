@@ -119,7 +119,11 @@ impl Script {
 
     /// The findings: class and line.
     fn found(&mut self) -> Vec<(Class, u32)> {
-        self.judged().findings.iter().map(|f| (f.class, f.place.line.expect("a line"))).collect()
+        self.judged()
+            .findings
+            .iter()
+            .map(|f| (f.class, f.place.source.line.expect("a line")))
+            .collect()
     }
 
     fn judged(&mut self) -> Hygiene {
