@@ -31,10 +31,10 @@ LITMUS = "litmus"
 MODELS = [model.name for model in catalogue().models]
 
 STEPS_ALL = (2, 3)
-"""Steps of each thread of which all programs are compared."""
+"""Steps of each thread; all programs with as many are compared."""
 
 STEPS_DRAWN = 4
-"""Steps of each thread of which shares are compared."""
+"""Steps of each thread; shares of the programs with as many are compared."""
 
 SHARE = 100_000
 """Programs of a share."""
@@ -80,7 +80,8 @@ def measure(name: str, given: Given) -> Rows:
             for at in range(PARTS)
         ]
     else:
-        first = range(0, sequences(model, int(steps)), -(-sequences(model, int(steps)) // PARTS))
+        all_sequences = sequences(model, int(steps))
+        first = range(0, all_sequences, -(-all_sequences // PARTS))
         specs = [{"first": at, "count": first.step} for at in first]
     found = compare(model, int(steps), specs, given)
     different = [part["difference"] for part in found if part["difference"] is not None]

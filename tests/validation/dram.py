@@ -1,15 +1,15 @@
-"""The parameters that comparisons of Graven's DRAM have in common."""
+"""Comparisons of Graven's DRAM: their parameters, and runs of Graven."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import graven
 
-from .peers import Outcome, of_graven
-from .traces import Geometry, Request, write_dramsim
+from .peers import MemoryPeer, Outcome, of_graven
+from .traces import TRACES, Geometry, write_dramsim
 
 QUEUE = 64
 """Places for reads, and as many for writes."""
@@ -46,11 +46,24 @@ def settings(
     }
 
 
-def simulate(
-    requests: list[Request], geometry: Geometry, given: Mapping[str, Any], folder: Path
-) -> Outcome:
-    """Runs Graven's DRAM on requests."""
-    trace = folder / "graven.trc"
-    write_dramsim(requests, geometry, trace)
-    stats = graven.memory(trace, machine="silo", dram=True, settings=given).stats
-    return of_graven(stats, ("dram_row_hits",))
+class DramPeer(MemoryPeer):
+    """Simulator of DRAM; a run is MACHINE/TRACE."""
+
+    columns = ("machine", "trace")
+
+    def runs(self) -> Iterator[str]:
+        """Yields all runs, in the order of the tables."""
+        for machine in self.document["machines"]:
+            yield from filter(self.serves, (f"{machine}/{name}" for name in TRACES))
+
+    @abstractmethod
+    def graven_settings(self, run: str) -> dict[str, object]:
+        """Returns Graven's settings, on the machine `silo`."""
+
+    def simulate(self, run: str, folder: Path, changed: Mapping[str, object]) -> Outcome:
+        """Runs Graven on the machine `silo`, with these settings beside the peer's."""
+        trace = folder / "graven.trc"
+        write_dramsim(self.draw(run), self.trace(run)[1], trace)
+        given = {**self.graven_settings(run), **changed}
+        stats = graven.memory(trace, machine="silo", dram=True, settings=given).stats
+        return of_graven(stats, ("dram_row_hits",))

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from . import dram
-from .peers import MemoryPeer, Outcome, of_requests
-from .traces import TRACES, Geometry, Request, write_dramsim
+from .peers import Outcome, of_requests
+from .traces import Geometry, Request, write_dramsim
 
 BURST_CYCLES = 4
 """Cycles of a line: BL / 2."""
@@ -50,17 +50,11 @@ def _read(
     return of_requests(requests, end, latencies)
 
 
-class DRAMsim3(MemoryPeer):
+class DRAMsim3(dram.DramPeer):
     """DRAMsim3 on request traces; a run is MACHINE/TRACE."""
 
     name = "dramsim3"
-    columns = ("machine", "trace")
     quantities = ("cycles", "read_mean", "read_p99")
-
-    def runs(self) -> Iterator[str]:
-        """Yields all runs, in the order of the tables."""
-        for machine in self.document["machines"]:
-            yield from filter(self.serves, (f"{machine}/{name}" for name in TRACES))
 
     def geometry(self, machine: str) -> Geometry:
         """Returns the banks and rows of the configured structure."""
@@ -145,8 +139,3 @@ class DRAMsim3(MemoryPeer):
             for line in (folder / f"dramsim3ch_{channel}cmd.trace").read_text().splitlines()
         ]
         return _read(self.document["machines"][machine], requests, found, commands)
-
-    def simulate(self, run: str, folder: Path, changed: Mapping[str, object]) -> Outcome:
-        """Runs Graven on the machine `silo`, with these settings beside DRAMsim3's."""
-        given = {**self.graven_settings(run), **changed}
-        return dram.simulate(self.draw(run), self.trace(run)[1], given, folder)

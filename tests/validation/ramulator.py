@@ -8,25 +8,19 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from . import dram
-from .peers import MemoryPeer, Outcome, of_requests
-from .traces import TRACES, Geometry, write_dramsim
+from .peers import Outcome, of_requests
+from .traces import Geometry, write_dramsim
 
 
-class Ramulator(MemoryPeer):
+class Ramulator(dram.DramPeer):
     """Ramulator on request traces; a run is MACHINE/TRACE."""
 
     name = "ramulator"
-    columns = ("machine", "trace")
     quantities = ("cycles", "read_mean", "read_p99", "row_hits")
-
-    def runs(self) -> Iterator[str]:
-        """Yields all runs, in the order of the tables."""
-        for machine in self.document["machines"]:
-            yield from filter(self.serves, (f"{machine}/{name}" for name in TRACES))
 
     def geometry(self, machine: str) -> Geometry:
         """Returns the banks and rows of a preset."""
@@ -90,8 +84,3 @@ class Ramulator(MemoryPeer):
             if found[name] != known:
                 raise RuntimeError(f"{program} has {found[name]} as {name}, not {known}")
         return of_requests(requests, found["end"], found["latencies"], row_hits=found["row_hits"])
-
-    def simulate(self, run: str, folder: Path, changed: Mapping[str, object]) -> Outcome:
-        """Runs Graven on the machine `silo`, with these settings beside Ramulator's."""
-        given = {**self.graven_settings(run), **changed}
-        return dram.simulate(self.draw(run), self.trace(run)[1], given, folder)

@@ -105,25 +105,7 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
     metavar="NAME",
     help=f"Instead of PROGRAM: build, run and capture one of {', '.join(recipes())}.",
 )
-@click.option(
-    "--pm-file",
-    "pm_files",
-    multiple=True,
-    metavar="PATTERN",
-    help="Shared mappings of files whose paths fit are persistent memory: */NAME, /dev/shm/*.",
-)
-@click.option(
-    "--pm-heap",
-    is_flag=True,
-    help="Memory that malloc gives is persistent: memory before the break, anonymous mappings.",
-)
-@click.option(
-    "--pm-range",
-    "pm_ranges",
-    multiple=True,
-    metavar="VARIABLE|ADDRESS:BYTES",
-    help="A variable of the program or a library, or a range of addresses, is persistent memory.",
-)
+@options.persistent_memory
 @click.option(
     "--tx",
     "transactions",
@@ -178,13 +160,7 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
     help="Leave out loads and stores of volatile memory: they are instructions like others. The "
     "trace is smaller, and caches and DRAM have less to do than with the program.",
 )
-@click.option(
-    "--sysroot",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    help="Folder of the program's loader and libraries, if not /: those of a program for "
-    "AArch64.  [default: QEMU_LD_PREFIX, or where the distribution has them]",
-)
+@options.sysroot
 @options.number(
     "--skip", "Transactions before the trace begins, from --from on.", least=0, default=0
 )

@@ -49,27 +49,8 @@ CALLS_SHOWN = 6
 
 
 @click.command(cls=Writer, help=HELP)
-@click.option(
-    "--pm-file",
-    "pm_files",
-    multiple=True,
-    metavar="PATTERN",
-    help="Shared mappings of files whose paths fit are persistent memory: */NAME, /dev/shm/*.",
-)
-@click.option("--pm-heap", is_flag=True, help="Memory that malloc gives is persistent.")
-@click.option(
-    "--pm-range",
-    "pm_ranges",
-    multiple=True,
-    metavar="VARIABLE|ADDRESS:BYTES",
-    help="A variable of the program or a library, or a range of addresses, is persistent memory.",
-)
-@click.option(
-    "--sysroot",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    help="Folder of the program's loader and libraries, if not /: those of a program for AArch64.",
-)
+@options.persistent_memory
+@options.sysroot
 @click.option(
     "--to",
     "kept",

@@ -167,6 +167,50 @@ def optional_machine(default: str) -> Callable[[F], F]:
     )
 
 
+# ---- captured programs -------------------------------------------------------------------------
+
+
+def persistent_memory(command: F) -> F:
+    """`--pm-file`, `--pm-heap`, `--pm-range`: the program's persistent memory."""
+    for one in reversed(_PERSISTENT):
+        command = one(command)
+    return command
+
+
+_PERSISTENT: tuple[Callable[[F], F], ...] = (
+    click.option(
+        "--pm-file",
+        "pm_files",
+        multiple=True,
+        metavar="PATTERN",
+        help="Shared mappings of files whose paths fit are persistent memory: */NAME, /dev/shm/*.",
+    ),
+    click.option(
+        "--pm-heap",
+        is_flag=True,
+        help="Memory that malloc gives is persistent: memory before the break, anonymous mappings.",
+    ),
+    click.option(
+        "--pm-range",
+        "pm_ranges",
+        multiple=True,
+        metavar="VARIABLE|ADDRESS:BYTES",
+        help="A variable of the program or a library, or a range of addresses, is persistent "
+        "memory.",
+    ),
+)
+
+
+sysroot = click.option(
+    "--sysroot",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Folder of the program's loader and libraries, if not /: those of a program for "
+    "AArch64.  [default: QEMU_LD_PREFIX, or where the distribution has them]",
+)
+"""`--sysroot`."""
+
+
 # ---- names -------------------------------------------------------------------------------------
 
 
