@@ -118,6 +118,8 @@ struct Judge {
     totals: Totals,
     /// First byte and the one behind the last of each region.
     regions: Vec<(u64, u64)>,
+    /// One thread only has run: nobody else sees in which order it stores.
+    is_alone: bool,
     asyncs: Vec<Async>,
     /// Calls that made something durable.
     syncs: Vec<Doer>,
@@ -146,8 +148,9 @@ pub fn judge<R: Read + Seek>(reader: &Reader<R>, control: &Control) -> Result<Hy
     let mut before = Image::new();
     reader.populate(&mut before)?;
     let (sites, stacks) = (reader.sites()?, reader.stacks()?);
-    let mut stores = FxHashSet::default();
+    let (mut stores, mut threads) = (FxHashSet::default(), FxHashSet::default());
     reader.history(|happening| {
+        threads.insert(happening.thread);
         if matches!(happening.what, Happened::Store { .. }) {
             stores.insert((happening.site, happening.stack));
         }
@@ -160,6 +163,7 @@ pub fn judge<R: Read + Seek>(reader: &Reader<R>, control: &Control) -> Result<Hy
         findings: Findings::new(Places::new(sites, stacks, stores)),
         totals: Totals { without_module, ..Totals::default() },
         regions: regions(reader),
+        is_alone: threads.len().max(all_threads(reader)) <= 1,
         asyncs: Vec::new(),
         syncs: Vec::new(),
         number: 0,
@@ -176,6 +180,13 @@ pub fn judge<R: Read + Seek>(reader: &Reader<R>, control: &Control) -> Result<Hy
     judge.end();
     judge.totals.of_runtime = judge.findings.of_runtime;
     Ok(Hygiene { findings: judge.findings.all(), totals: judge.totals })
+}
+
+/// Number of threads of a captured program, with those that never touched persistent memory, by the report in the trace's header.
+fn all_threads<R: Read + Seek>(reader: &Reader<R>) -> usize {
+    let capture = reader.contents().header.capture.as_ref();
+    let threads = capture.and_then(|capture| capture["report"]["all_threads"].as_u64());
+    threads.unwrap_or_default() as usize
 }
 
 /// The regions of a captured program, by the report in the trace's header.
@@ -248,6 +259,7 @@ impl Judge {
             let uncached = bits(line.non_temporal)
                 .find(|&at| !is_non_temporal && line.words[at].store.thread == by.thread);
             let uncached = uncached.map(|at| line.words[at].store);
+            line.overwrites(word, by);
             (line.words[word].value, line.words[word].store) = (value, by);
             line.is_async &= !bit;
             line.late &= !bit;
@@ -331,8 +343,7 @@ impl Judge {
                 _ => None,
             };
             let last = line.flush;
-            line.flushed |= line.dirty;
-            (line.dirty, line.late, line.was_flushed) = (0, 0, true);
+            line.is_flushed();
             (line.flush, line.epoch) = (by, epoch);
             // Later stores are ordered behind it, as if it were done at once.
             if flush == Flush::Clflush {
@@ -364,12 +375,16 @@ impl Judge {
         if !completes {
             return;
         }
+        let is_alone = self.is_alone;
         let thread = self.thread(by.thread);
         let has_flushed = thread.flushes > 0 || thread.non_temporal > 0;
         let is_idle = match fence {
             // x86-64 orders ordinary stores without it.
             Fence::Sfence => !has_flushed,
-            Fence::Mfence | Fence::Dsb | Fence::DsbStores => !has_flushed && thread.stores == 0,
+            // Other threads see in which order stores become visible; power failures do not.
+            Fence::Mfence | Fence::Dsb | Fence::DsbStores => {
+                !has_flushed && (thread.stores == 0 || is_alone)
+            }
             _ => false,
         };
         let (pending, uncached) =
@@ -618,8 +633,29 @@ impl Judge {
             let sync = self.syncs.get(behind).filter(|_| self.totals.flushes == 0).copied();
             match sync {
                 Some(sync) => add(Class::SyncMisses, of.store, &[("call", sync)], None),
-                None => add(Class::NeverFlushed, of.store, &[], None),
+                None => {
+                    add(Class::NeverFlushed, of.store, &[], None);
+                    self.judge_overwritten(line, word, address);
+                }
             }
+        }
+    }
+
+    /// A word is never flushed: each place that has stored to it since it was durable is blamed once.
+    fn judge_overwritten(&mut self, line: &Line, word: usize, address: Option<u64>) {
+        let place = |judge: &mut Judge, by: Doer| {
+            judge.findings.places.blamed(by.site, by.stack, Class::NeverFlushed.deed()).0
+        };
+        let mut told = vec![place(self, line.words[word].store)];
+        for &(_, by) in line.overwritten.iter().filter(|&&(at, _)| usize::from(at) == word) {
+            let at = place(self, by);
+            if told.contains(&at) {
+                continue;
+            }
+            told.push(at);
+            let detail = Some("later stores have overwritten them".into());
+            let class = Class::NeverFlushed;
+            self.findings.add(Occurrence { class, by, address, partners: &[], detail });
         }
     }
 }

@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 pub(super) const LINE_BYTES: u64 = 64;
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: u64 = 4096;
+/// Most stores of a line that are remembered though others have overwritten them.
+const OVERWRITTEN_MAX: usize = 64;
 /// Lines of a page.
 const LINES: usize = (PAGE_BYTES / LINE_BYTES) as usize;
 
@@ -52,6 +54,8 @@ pub(super) struct Line {
     pub epoch: u64,
     /// Some flush has covered the line.
     pub was_flushed: bool,
+    /// Stores to dirty words that the word's last one has overwritten, by their words; no two of a word have one site.
+    pub overwritten: Vec<(u8, Doer)>,
 }
 
 impl Line {
@@ -60,8 +64,27 @@ impl Line {
         self.dirty | self.flushed | self.non_temporal
     }
 
+    /// The dirty words are written back.
+    pub fn is_flushed(&mut self) {
+        self.flushed |= self.dirty;
+        (self.dirty, self.late, self.was_flushed) = (0, 0, true);
+        self.overwritten.clear();
+    }
+
+    /// A word is about to be stored to. Of the store that was last, nothing else is left where it is dirty.
+    pub fn overwrites(&mut self, word: usize, by: Doer) {
+        let last = self.words[word].store;
+        let is_dirty = self.dirty >> word & 1 != 0;
+        let is_known = |&(at, of): &(u8, Doer)| usize::from(at) == word && of.site == last.site;
+        let is_new = last.site != by.site && !self.overwritten.iter().any(is_known);
+        if is_dirty && is_new && self.overwritten.len() < OVERWRITTEN_MAX {
+            self.overwritten.push((word as u8, last));
+        }
+    }
+
     /// These words are durable.
     pub fn becomes_durable(&mut self, words: u8) {
+        self.overwritten.retain(|&(word, _)| words >> word & 1 == 0);
         for at in bits(words & self.undurable()) {
             self.words[at].durable = self.words[at].value;
         }

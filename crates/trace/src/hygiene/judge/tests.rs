@@ -193,6 +193,36 @@ fn the_last_store_counts_and_one_of_the_durable_value_does_not() {
 }
 
 #[test]
+fn stores_that_were_overwritten_are_found_where_the_word_is_never_flushed() {
+    let found = script(1, |s| {
+        s.store_how(0, 0, 1, How::Plain).store_how(0, 0, 2, How::Plain);
+        // A flush covers what it has overwritten.
+        s.store_how(0, 64, 1, How::Plain).store_how(0, 64, 2, How::Plain);
+        s.flush(0, 64).fence(0, Fence::Sfence);
+        // Before the second store the word was durable.
+        s.store_how(0, 128, 1, How::Plain).flush(0, 128).fence(0, Fence::Sfence);
+        s.store_how(0, 128, 2, How::Plain);
+    });
+    let lines = [1, 2, 10].map(|line| (Class::NeverFlushed, line));
+    assert_eq!(found, lines);
+}
+
+#[test]
+fn a_lone_thread_needs_no_order_of_ordinary_stores() {
+    for fence in [Fence::Mfence, Fence::Dsb, Fence::Sfence] {
+        let found = script(1, |s| {
+            s.store(0, 0).fence(0, fence).flush(0, 0).fence(0, fence);
+        });
+        assert_eq!(found, [(Class::IdleFence, 2)], "{fence:?}");
+    }
+    // Another thread sees it.
+    let found = script(2, |s| {
+        s.store(0, 0).fence(0, Fence::Mfence).flush(0, 0).fence(0, Fence::Mfence).load(1, 0);
+    });
+    assert_eq!(found, []);
+}
+
+#[test]
 fn non_temporal_stores_need_a_fence_only() {
     let found = script(1, |s| {
         s.store_how(0, 0, 1, How::NonTemporal).fence(0, Fence::Sfence);
@@ -216,7 +246,7 @@ fn a_store_behind_the_flush_is_seen_unless_the_next_flush_has_it() {
 
 #[test]
 fn useless_flushes_and_fences_are_told_apart() {
-    let found = script(1, |s| {
+    let found = script(2, |s| {
         s.flush(0, 0).fence(0, Fence::Sfence);
         s.store(0, 0).flush(0, 0).flush(0, 8).fence(0, Fence::Sfence);
         s.flush(0, 0).fence(0, Fence::Sfence);
@@ -224,7 +254,7 @@ fn useless_flushes_and_fences_are_told_apart() {
         // x86-64 orders stores without it; a barrier of Arm's has something to order.
         s.store(0, 8).fence(0, Fence::Sfence).flush(0, 0).fence(0, Fence::Dsb);
         s.store(0, 0).fence(0, Fence::Dsb);
-        s.flush(0, 0).fence(0, Fence::Dsb);
+        s.flush(0, 0).fence(0, Fence::Dsb).load(1, 4096);
     });
     let expected = [
         (Class::FlushedTwice, 5),
