@@ -98,6 +98,10 @@ def test_a_dirty_read_names_the_store_and_the_effect(trace):
     assert partners == {"store": "writes", "effect": "reads"}
 
 
+def test_reads_of_what_is_durable_beside_what_is_not_are_none_of_it(trace):
+    assert found(judge(trace("read_beside"))) == []
+
+
 def test_locks_order_and_are_not_judged(trace):
     assert found(judge(trace("locks_fence"))) == []
     hygiene = judge(trace("own_locks"))

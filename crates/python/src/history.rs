@@ -18,7 +18,7 @@ fn name(what: &Happened) -> &'static str {
         Happened::Store { how: How::NonTemporal, .. } => "non-temporal store",
         Happened::Store { how: How::Repeated, .. } => "string store",
         Happened::Store { how: How::Kernel, .. } => "kernel store",
-        Happened::Load => "load",
+        Happened::Load { .. } => "load",
         Happened::Flush(flush, _) => flush.name(),
         Happened::Fence(fence) => fence.name(),
         Happened::Call(call) => call.asked.name(),
@@ -49,7 +49,8 @@ pub fn entries(path: &str, first: u64, most: u64, with_accesses: bool) -> Result
         let stacks = reader.stacks()?;
         let (mut entries, mut seen) = (Vec::new(), 0u64);
         reader.walk(|happening, op| {
-            let is_access = matches!(happening.what, Happened::Store { .. } | Happened::Load);
+            let is_access =
+                matches!(happening.what, Happened::Store { .. } | Happened::Load { .. });
             if is_access && !with_accesses {
                 return Ok(());
             }
@@ -104,7 +105,7 @@ fn described(happening: &Happening, op: Option<Op>, stacks: &[Stack]) -> Value {
             put("result", (*result).into());
             put("path", path.as_str().into());
         }
-        Happened::Load | Happened::Fence(_) => {}
+        Happened::Load { .. } | Happened::Fence(_) => {}
     }
     put("site", site.into());
     put("calls", calls(stack, stacks).into());

@@ -177,6 +177,36 @@ static void dirty_read(void) {
     run_threads(2, either);
 }
 
+// The reader loads another byte of the word, and a text that ends before a word that is not durable.
+static void *beside(void *number) {
+    volatile char *bytes = (volatile char *)LINE(1);
+    char *text = (char *)LINE(4) - 8;
+    if (number) {
+        pthread_barrier_wait(&stored);
+        *LINE(2) = bytes[4] + strlen(text);
+        persist(LINE(2));
+        pthread_barrier_wait(&read_);
+        return NULL;
+    }
+    bytes[4] = 7;
+    strcpy(text, "durable");
+    persist(bytes);
+    persist(text);
+    bytes[0] = 7;
+    *LINE(4) = 7;
+    pthread_barrier_wait(&stored);
+    pthread_barrier_wait(&read_);
+    persist(bytes);
+    persist(LINE(4));
+    return NULL;
+}
+
+static void read_beside(void) {
+    pthread_barrier_init(&stored, NULL, 2);
+    pthread_barrier_init(&read_, NULL, 2);
+    run_threads(2, beside);
+}
+
 // Locks of its own in persistent memory, which nobody flushes; they order what else it does.
 static void *locked(void *number) {
     for (int i = 0; i < 50; i++) {
@@ -253,6 +283,7 @@ static const struct program PROGRAMS[] = {
     {"own_locks", own_locks},         {"locks_fence", locks_fence},
     {"nothing", nothing},             {"reads_only", reads_only},
     {"compiled", compiled},           {"heaped", heaped},
+    {"read_beside", read_beside},
     {NULL, NULL},
 };
 

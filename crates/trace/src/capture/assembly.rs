@@ -410,27 +410,29 @@ impl<W: Write> Assembly<'_, W> {
         }
         let is_left_out = self.is_left_out(thread, address, bytes);
         let to_trace = words(address, bytes).filter(|_| !is_left_out);
-        self.loads(thread, access.origin, to_trace, Some(access.site));
+        self.loads(thread, access.origin, to_trace, Some((access.site, address, bytes)));
     }
 
-    /// A recorded load, for which the trace has these; its address was loaded `ago` recorded loads before. The history has those of a
-    /// site, where the trace has several threads. Returns how many they are.
+    /// A recorded load, for which the trace has these words; its address was loaded `ago` recorded loads before. The history has those
+    /// of a site, with their address and bytes, where the trace has several threads. Returns how many they are.
     fn loads(
         &mut self,
         thread: usize,
         ago: u16,
         words: impl Iterator<Item = Addr>,
-        site: Option<u32>,
+        of: Option<(u32, u64, u64)>,
     ) -> u32 {
-        let site = site.filter(|_| self.report.threads > 1);
+        let of = of.filter(|_| self.report.threads > 1);
         let origins = &self.threads[thread].origins;
         let (origin, before) = (origins.of(ago), origins.count());
         for addr in words {
             let operation = self.push(thread, Op::Load { at: Ptr { addr, origin } });
-            if let (Some(history), Some(operation), Some(site)) =
-                (&mut self.history, operation, site)
+            if let (Some(history), Some(operation), Some((site, address, bytes))) =
+                (&mut self.history, operation, of)
             {
-                history.loads(thread, operation, site);
+                let is_loaded = |at: &u64| (address..address + bytes).contains(&(addr.0 + at));
+                let mask = (0..8).filter(is_loaded).fold(0, |mask, at| mask | 1 << at);
+                history.loads(thread, operation, site, mask);
             }
         }
         let origins = &mut self.threads[thread].origins;

@@ -104,9 +104,9 @@ impl Recording {
         self.push(thread, operation, site, Happened::Store { how, is_joined });
     }
 
-    /// The thread has loaded a word of persistent memory, by the operation of this number.
-    pub fn loads(&mut self, thread: usize, operation: u64, site: u32) {
-        self.push(thread, operation, site, Happened::Load);
+    /// The thread has loaded these bytes of a word of persistent memory, by the operation of this number.
+    pub fn loads(&mut self, thread: usize, operation: u64, site: u32, bytes: u8) {
+        self.push(thread, operation, site, Happened::Load { bytes });
     }
 
     /// The thread does something for persistence, before the operation of this number.

@@ -9,6 +9,7 @@ use graven_capture::{SITE_ATOMIC, SITE_REPEATED};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use rustc_hash::FxHashMap;
 
+use super::imports::Imports;
 use crate::program::{Line, Site};
 
 /// Code that is mapped from a file.
@@ -81,6 +82,7 @@ pub(super) fn places(
             module: module.map(|module| modules[module].path.clone()),
             address: module.map_or(address, |module| file_offset(&modules[module], address)),
             is_atomic: false,
+            calls: None,
             lines: Vec::new(),
         })
         .collect();
@@ -105,6 +107,7 @@ fn look_up(file: &object::File<'_>, debug: &object::File<'_>, places: &mut [Site
     let sections = Sections::read(debug);
     let context = sections.context(debug);
     let symbols = Symbols::read(file, debug);
+    let imports = Imports::read(file);
     for &at in of {
         let place = &mut places[at];
         let segment = file.segments().find(|segment| {
@@ -113,6 +116,7 @@ fn look_up(file: &object::File<'_>, debug: &object::File<'_>, places: &mut [Site
         });
         let Some(segment) = segment else { continue };
         place.address = place.address - segment.file_range().0 + segment.address();
+        place.calls = imports.called(place.address).map(Into::into);
         let lines = context.as_ref().map(|context| lines_of(context, place.address));
         place.lines = lines.unwrap_or_default();
         if let Some(outermost) = place.lines.last_mut() {

@@ -27,6 +27,7 @@ mod acts;
 mod assembly;
 mod clocks;
 mod history;
+mod imports;
 mod lines;
 mod lock_order;
 mod memory;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::classes::Class;
 use super::findings::{Finding, Findings, Occurrence};
-use super::memory::{Doer, LINE_BYTES, Line, Memory, PAGE_BYTES, bits};
+use super::memory::{Doer, LINE_BYTES, Line, Memory, PAGE_BYTES, bits, different};
 use super::places::Places;
 use crate::program::{
     Asked, Call, Fence, Flush, Happened, Happening, How, Place, Reader, TraceError,
@@ -127,6 +127,8 @@ struct Judge {
     number: u64,
     /// Locked instructions, by site and stack: whether the program is over then.
     ending: FxHashMap<(u32, u32), bool>,
+    /// Loads, by site and stack: whether they are of a function that loads more than it was asked for.
+    beyond: FxHashMap<(u32, u32), bool>,
     /// Stores that are findings already.
     told: FxHashSet<u64>,
 }
@@ -168,6 +170,7 @@ pub fn judge<R: Read + Seek>(reader: &Reader<R>, control: &Control) -> Result<Hy
         syncs: Vec::new(),
         number: 0,
         ending: FxHashMap::default(),
+        beyond: FxHashMap::default(),
         told: FxHashSet::default(),
     };
     reader.walk(|happening, op| {
@@ -228,7 +231,7 @@ impl Judge {
                 Happened::Store { how, .. },
                 Some(Op::Store { at, value } | Op::StoreNonTemporal { at, value }),
             ) => self.stores(by, *how, at.addr.0, value),
-            (Happened::Load, Some(Op::Load { at })) => self.loads(by, at.addr.0),
+            (&Happened::Load { bytes }, Some(Op::Load { at })) => self.loads(by, at.addr.0, bytes),
             (Happened::Flush(flush, place), _) => self.flushes(by, *flush, *place),
             (Happened::Fence(fence), _) => self.fences(by, *fence),
             (Happened::Call(call), _) => self.calls(by, call),
@@ -260,7 +263,11 @@ impl Judge {
                 .find(|&at| !is_non_temporal && line.words[at].store.thread == by.thread);
             let uncached = uncached.map(|at| line.words[at].store);
             line.overwrites(word, by);
-            (line.words[word].value, line.words[word].store) = (value, by);
+            let is_undurable = line.undurable() & bit != 0;
+            let of = &mut line.words[word];
+            let before = if is_undurable && of.store.thread == by.thread { of.changed } else { 0 };
+            of.changed = before | different(of.value, value);
+            (of.value, of.store) = (value, by);
             line.is_async &= !bit;
             line.late &= !bit;
             for mask in [&mut line.dirty, &mut line.flushed, &mut line.non_temporal] {
@@ -288,7 +295,7 @@ impl Judge {
         }
     }
 
-    fn loads(&mut self, by: Doer, address: u64) {
+    fn loads(&mut self, by: Doer, address: u64, bytes: u8) {
         let (number, word, is_atomic) = (line_of(address), word_of(address), self.is_atomic(by));
         let Some(line) = self.memory.line(number) else { return };
         let bit = 1u8 << word;
@@ -296,9 +303,10 @@ impl Judge {
             self.change(number, |line| line.atomic |= bit);
             return;
         }
-        let store = line.words[word].store;
+        let of = line.words[word];
+        let store = of.store;
         let is_dirty = line.undurable() & !line.atomic & bit != 0 && store.thread != by.thread;
-        if !is_dirty || line.words[word].value == line.words[word].durable {
+        if !is_dirty || of.undurable() & of.changed & bytes == 0 || self.reads_beyond(by) {
             return;
         }
         let reads = &mut self.thread(by.thread).reads;
@@ -426,6 +434,13 @@ impl Judge {
             self.judge_suspects(by.thread, suspects);
         }
         self.judge_reads(by.thread, newest, "effect");
+    }
+
+    /// Tells whether an instruction is of a function that loads more than it was asked for.
+    fn reads_beyond(&mut self, by: Doer) -> bool {
+        let Judge { beyond, findings, .. } = self;
+        let is = || findings.places.reads_beyond(by.site, by.stack);
+        *beyond.entry((by.site, by.stack)).or_insert_with(is)
     }
 
     /// Tells whether a thread does something since the program is over.

@@ -31,6 +31,21 @@ pub(super) struct Word {
     pub durable: u64,
     /// The last store.
     pub store: Doer,
+    /// Bytes that its thread has changed, since another's store or since all were durable: a bit each.
+    pub changed: u8,
+}
+
+impl Word {
+    /// Bytes that are not as they are durable.
+    pub fn undurable(&self) -> u8 {
+        different(self.value, self.durable)
+    }
+}
+
+/// Bytes in which two words differ: a bit each.
+pub(super) fn different(a: u64, b: u64) -> u8 {
+    let bytes = a.to_le_bytes().into_iter().zip(b.to_le_bytes()).enumerate();
+    bytes.filter(|(_, (a, b))| a != b).fold(0, |mask, (at, _)| mask | 1 << at)
 }
 
 /// A line of eight words. Of each mask, a bit is a word.

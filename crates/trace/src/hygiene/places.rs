@@ -51,6 +51,9 @@ const RUNTIME: [&str; 5] = ["libc.so", "ld-linux", "libpthread", "libstdc++.so",
 /// Most calls among which a line is looked for.
 const BLAMED_MAX: usize = 64;
 
+/// Names of functions of the C library that search a text, and load up to a vector behind its end, begin so.
+const SEARCHES: [&str; 6] = ["str", "stp", "wcs", "memchr", "memrchr", "rawmemchr"];
+
 /// Names of functions of the C library that store where their callers say begin so, behind underscores.
 const COPIES: [&str; 6] = ["mem", "str", "stp", "wmem", "bcopy", "bzero"];
 
@@ -94,10 +97,13 @@ impl Frame {
 /// Tells whether the C library, entered by a function, stores where its caller says. One without a name is a variant of those for
 /// this processor: others are exported.
 fn copies(entry: &Frame) -> bool {
-    entry.source.function.as_deref().is_none_or(|function| {
-        let function = function.trim_start_matches('_');
-        COPIES.iter().any(|copy| function.starts_with(copy))
-    })
+    entry.source.function.as_deref().is_none_or(|function| begins(function, &COPIES))
+}
+
+/// Tells whether a function's name, behind underscores, begins with one of these.
+fn begins(function: &str, names: &[&str]) -> bool {
+    let function = function.trim_start_matches('_');
+    names.iter().any(|name| function.starts_with(name))
 }
 
 /// The place that is blamed.
@@ -183,6 +189,14 @@ impl Places {
         self.calls(site, stack).iter().any(is)
     }
 
+    /// Tells whether an instruction is of a function of the C library that loads more than it was asked for.
+    pub fn reads_beyond(&self, site: u32, stack: u32) -> bool {
+        let frames = self.innermost(site, stack, BLAMED_MAX);
+        let entry = frames.iter().take_while(|frame| frame.role() == Role::Runtime).last();
+        let function = entry.and_then(|entry| entry.source.function.as_deref());
+        function.is_some_and(|function| begins(function, &SEARCHES))
+    }
+
     pub fn site(&self, site: u32) -> Option<&Site> {
         self.sites.get(site as usize)
     }
@@ -200,10 +214,19 @@ impl Places {
         for _ in 0..calls {
             let at = (stack as usize).checked_sub(1);
             let Some(of) = at.and_then(|at| self.stacks.get(at)) else { break };
+            self.name(of.site, &mut all);
             self.add(of.site, &mut all);
             stack = of.caller;
         }
         all
+    }
+
+    /// The function of the last frame, if nothing else names it, is the one that this call names.
+    fn name(&self, call: u32, all: &mut [Frame]) {
+        let called = self.site(call).and_then(|site| site.calls.clone());
+        if let (Some(frame), Some(called)) = (all.last_mut(), called) {
+            frame.source.function.get_or_insert(called);
+        }
     }
 
     fn add(&self, site: u32, all: &mut Vec<Frame>) {
@@ -299,7 +322,7 @@ mod tests {
             line: line.map(|(_, line)| line),
         };
         let module = Some(module.into());
-        Site { module, address: 16, is_atomic: false, lines: vec![line] }
+        Site { module, address: 16, lines: vec![line], ..Site::default() }
     }
 
     /// The function that is blamed where the first of these calls, from the innermost on.

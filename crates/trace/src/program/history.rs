@@ -13,11 +13,12 @@
 //!
 //! | part of an entry | bytes |
 //! |---|---|
-//! | tag | bits 0 to 2: store (0), non-temporal store (1), store of a repeated string instruction (2), store of the kernel's (3), load (4), flush (5), fence (6), system call (7); bit 3: with the store before it is one instruction's; bits 4 to 7: the next four parts follow |
+//! | tag | bits 0 to 2: store (0), non-temporal store (1), store of a repeated string instruction (2), store of the kernel's (3), load (4), flush (5), fence (6), system call (7); bit 3: with the store before it is one instruction's, or the load is of a part of the word; bits 4 to 7: the next four parts follow |
 //! | thread | LEB128; otherwise that of the entry before |
 //! | stack | LEB128: 0, or the number of a stack from 1 on; otherwise that of the entry before |
 //! | site | distance from that of the entry before, zigzag; otherwise the same |
 //! | operation | distance from that of the entry before of this thread; otherwise 1 |
+//! | load of a part | a bit for each byte of the word |
 //! | flush | its number and 16 times the kind of its place (0 unknown, 1 persistent, 2 volatile); distance from the place before, zigzag, or the address |
 //! | fence | its number |
 //! | system call | its number, and 128 if it is over; kind of the place and place as of a flush; bytes, flags; result (zigzag); length and bytes of the path |
@@ -84,7 +85,10 @@ pub enum Happened {
         is_joined: bool,
     },
     /// The operation is a load of persistent memory; of programs with several threads only.
-    Load,
+    Load {
+        /// The bytes of the word that are loaded: a bit each.
+        bytes: u8,
+    },
     /// A line is written back; the place is an address of the trace, or one in the program.
     Flush(Flush, Place),
     /// Stores and flushes are ordered.
@@ -133,6 +137,9 @@ pub struct Site {
     /// The instruction loads and stores atomically.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_atomic: bool,
+    /// The function of another file that the instruction calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<String>,
     /// The functions that it is part of, the innermost first: all but the last are inlined into the one behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<Line>,
@@ -202,7 +209,8 @@ impl History {
         let distance = operation.wrapping_sub(last);
         let mut tag = match what {
             Happened::Store { how, is_joined } => *how as u8 | if *is_joined { JOINED } else { 0 },
-            Happened::Load => LOAD,
+            Happened::Load { bytes: u8::MAX } => LOAD,
+            Happened::Load { .. } => LOAD | JOINED,
             Happened::Flush(..) => FLUSH,
             Happened::Fence(_) => FENCE,
             Happened::Call(_) => CALL,
@@ -231,7 +239,8 @@ impl History {
             put_number(out, distance);
         }
         match what {
-            Happened::Store { .. } | Happened::Load => {}
+            Happened::Store { .. } | Happened::Load { bytes: u8::MAX } => {}
+            Happened::Load { bytes } => out.push(*bytes),
             Happened::Flush(flush, place) => {
                 put_place(out, *flush as u8, *place, &mut self.before.place);
             }
@@ -329,7 +338,10 @@ impl Entries<'_> {
         *operation = operation.checked_add(distance)?;
         let operation = *operation;
         let what = match tag & 7 {
-            LOAD => Happened::Load,
+            LOAD => {
+                let bytes = if tag & JOINED != 0 { self.byte()? } else { u8::MAX };
+                Happened::Load { bytes }
+            }
             FLUSH => {
                 let byte = self.byte()?;
                 Happened::Flush(*Flush::ALL.get(usize::from(byte & 0xf))?, self.place(byte >> 4)?)
@@ -489,7 +501,7 @@ fn step<R: Read + Seek>(
 ) -> Result<Option<Op>, TraceError> {
     let is_store = match happening.what {
         Happened::Store { .. } => true,
-        Happened::Load => false,
+        Happened::Load { .. } => false,
         _ => return Ok(None),
     };
     let Happening { thread, operation, .. } = *happening;
@@ -535,7 +547,7 @@ mod tests {
         let what = prop_oneof![
             (0..4usize, any::<bool>())
                 .prop_map(|(how, is_joined)| Happened::Store { how: How::ALL[how], is_joined }),
-            Just(Happened::Load),
+            any::<u8>().prop_map(|bytes| Happened::Load { bytes }),
             (0..Flush::ALL.len(), place()).prop_map(|(n, at)| Happened::Flush(Flush::ALL[n], at)),
             (0..Fence::ALL.len()).prop_map(|n| Happened::Fence(Fence::ALL[n])),
             call.prop_map(|((n, is_over, place), (bytes, flags, result), path)| {

@@ -45,7 +45,8 @@ impl Script {
         let is_atomic = self.atomic.contains(&site);
         let module = Some("/home/work".into());
         let lines = vec![line];
-        self.history.sites.push(Site { module, address: u64::from(site), is_atomic, lines });
+        let address = u64::from(site);
+        self.history.sites.push(Site { module, address, is_atomic, calls: None, lines });
         let operation = self.operations[thread as usize];
         self.history.push(&Happening { thread, operation, site, stack: 0, what });
     }
@@ -71,8 +72,12 @@ impl Script {
     }
 
     fn load(&mut self, thread: u32, at: u64) -> &mut Script {
+        self.load_of(thread, at, u8::MAX)
+    }
+
+    fn load_of(&mut self, thread: u32, at: u64, bytes: u8) -> &mut Script {
         let op = Op::Load { at: Ptr::known(Addr(START + at)) };
-        self.operation(thread, op, Happened::Load);
+        self.operation(thread, op, Happened::Load { bytes });
         self
     }
 
@@ -353,4 +358,26 @@ fn a_program_that_does_nothing_for_persistence_is_not_blamed() {
     script.store(0, 0);
     let judged = script.judged();
     assert_eq!((judged.findings.len(), judged.totals.stores), (0, 1));
+}
+
+/// Bug class: a reader is blamed for bytes of a word that it has not loaded, or that are its own.
+#[test]
+fn a_dirty_read_is_one_of_the_bytes_that_were_changed() {
+    let reads = |value, bytes| {
+        script(2, move |s| {
+            s.store_how(0, 0, value, How::Plain).load_of(1, 0, bytes);
+            s.store(1, 64).flush(1, 64).fence(1, Fence::Sfence);
+            s.flush(0, 0).fence(0, Fence::Sfence);
+        })
+    };
+    assert_eq!(reads(0xff, 0b0000_0001), [(Class::DirtyRead, 2)]);
+    assert_eq!(reads(0xff, 0b1111_1110), []);
+    assert_eq!(reads(0xff00, 0b0000_0110), [(Class::DirtyRead, 2)]);
+    // The other thread's store leaves the byte that this one has stored itself.
+    let found = script(2, |s| {
+        s.store_how(1, 0, 0xff, How::Plain).store_how(0, 0, 0xffff, How::Plain);
+        s.load_of(1, 0, 0b0000_0001).store(1, 64).flush(1, 64).fence(1, Fence::Sfence);
+        s.flush(0, 0).fence(0, Fence::Sfence);
+    });
+    assert_eq!(found, []);
 }
