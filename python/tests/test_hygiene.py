@@ -29,6 +29,8 @@ CARELESS = {
     "sync_failed": ("sync-failed", 1),
     "sync_misses": ("sync-misses", 1),
     "wide_sync": ("wide-sync", 1),
+    "held_lock": ("held-lock", 1),
+    "read_into": ("never-flushed", 2),
     "acknowledged": ("async-acknowledged", 1),
     "dirty_read": ("dirty-read", 1),
 }

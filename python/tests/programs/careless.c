@@ -226,6 +226,27 @@ static void own_locks(void) {
     run_threads(2, locked);
 }
 
+// The lock lies beside what it protects, which is flushed while the lock is held.
+static void held_lock(void) {
+    static uint64_t outside;
+    uint64_t *own = is_repaired ? &outside : (uint64_t *)LINE(1), is_free = 0;
+    check(__atomic_compare_exchange_n(own, &is_free, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST), "lock");
+    *(LINE(1) + 1) = 7;
+    persist(LINE(1));
+    __atomic_store_n(own, 0, __ATOMIC_RELEASE); // held-lock
+}
+
+// The kernel stores.
+static void read_into(void) {
+    int ends[2];
+    check(pipe(ends) == 0 && write(ends[1], "sixteen letters", 16) == 16, "pipe");
+    check(read(ends[0], (void *)LINE(1), 16) == 16, "read"); // never-flushed
+    if (is_repaired)
+        persist(LINE(1));
+    *LINE(2) = 1;
+    persist(LINE(2));
+}
+
 // Locked instructions in place of fences: those of a mutex.
 static void *locks(void *unused) {
     for (int i = 0; i < 3; i++) {
@@ -283,7 +304,8 @@ static const struct program PROGRAMS[] = {
     {"own_locks", own_locks},         {"locks_fence", locks_fence},
     {"nothing", nothing},             {"reads_only", reads_only},
     {"compiled", compiled},           {"heaped", heaped},
-    {"read_beside", read_beside},
+    {"read_beside", read_beside},     {"held_lock", held_lock},
+    {"read_into", read_into},
     {NULL, NULL},
 };
 

@@ -1122,6 +1122,11 @@ fn a_history_has_the_order_of_threads_and_starts_with_the_trace() {
     tape.write(1, |encoder, out, now| {
         encoder.access(out, now, position(0, 8), &[1; 8], Accessed::Loaded, (0, 6))
     });
+    // Over the edge of two words.
+    tape.write(1, |encoder, out, now| {
+        let found = [1, 1, 1, 0, 0];
+        encoder.access(out, now, position(0, 13), &found, Accessed::Loaded, (0, 6))
+    });
     tape.kernel_writes(1, 16, &[5; 8]);
     tape.call(0, COMMIT, 0);
     let (report, reader) = trace_of(tape, Limits::default());
@@ -1131,7 +1136,9 @@ fn a_history_has_the_order_of_threads_and_starts_with_the_trace() {
     let expected = [
         (0, stored(How::Plain, false)),
         (2, flush),
-        (1, Happened::Load),
+        (1, Happened::Load { bytes: 0xff }),
+        (1, Happened::Load { bytes: 0xe0 }),
+        (1, Happened::Load { bytes: 0x03 }),
         (1, stored(How::Kernel, false)),
     ];
     assert_eq!(order, expected);

@@ -43,11 +43,13 @@ pub enum Class {
     StoreAfterNonTemporal,
     /// A call that covers a thousand times as much as was stored.
     WideSync,
+    /// A lock that is free, and durable as held.
+    HeldLock,
 }
 
 impl Class {
     /// All, in the order in which they are reported.
-    pub const ALL: [Class; 13] = [
+    pub const ALL: [Class; 14] = [
         Class::NeverFlushed,
         Class::NeverFenced,
         Class::StoredAfterFlush,
@@ -61,6 +63,7 @@ impl Class {
         Class::IdleFence,
         Class::StoreAfterNonTemporal,
         Class::WideSync,
+        Class::HeldLock,
     ];
 
     /// The name in reports and suppressions.
@@ -80,6 +83,7 @@ impl Class {
             Class::IdleFence => "idle-fence",
             Class::StoreAfterNonTemporal => "store-after-non-temporal",
             Class::WideSync => "wide-sync",
+            Class::HeldLock => "held-lock",
         }
     }
 
@@ -91,7 +95,8 @@ impl Class {
             | Class::CleanFlush
             | Class::IdleFence
             | Class::StoreAfterNonTemporal
-            | Class::WideSync => Severity::Waste,
+            | Class::WideSync
+            | Class::HeldLock => Severity::Waste,
             _ => Severity::Bug,
         }
     }
@@ -103,7 +108,8 @@ impl Class {
             | Class::StoredAfterFlush
             | Class::DirtyRead
             | Class::SyncMisses
-            | Class::StoreAfterNonTemporal => Deed::Access,
+            | Class::StoreAfterNonTemporal
+            | Class::HeldLock => Deed::Access,
             _ => Deed::Order,
         }
     }
@@ -125,6 +131,7 @@ impl Class {
             Class::IdleFence => "fences with nothing to order",
             Class::StoreAfterNonTemporal => "ordinary stores to lines with non-temporal stores",
             Class::WideSync => "calls that cover far more than was stored",
+            Class::HeldLock => "locks that are free, and durable as held",
         }
     }
 
@@ -155,6 +162,7 @@ impl Class {
                 "store to a line in one manner, or execute a fence between the two"
             }
             Class::WideSync => "synchronise the pages that were stored to",
+            Class::HeldLock => "keep the lock in volatile memory, or let recovery set it free",
         }
     }
 }

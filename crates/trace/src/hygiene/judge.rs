@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::classes::Class;
 use super::findings::{Finding, Findings, Occurrence};
 use super::memory::{Doer, LINE_BYTES, Line, Memory, PAGE_BYTES, bits, different};
-use super::places::Places;
+use super::places::{Blamed, Deed, Places};
 use crate::program::{
     Asked, Call, Fence, Flush, Happened, Happening, How, Place, Reader, TraceError,
 };
@@ -79,6 +79,10 @@ struct Thread {
     /// The lines that it has flushed since, and those that it has stored to non-temporally.
     pending: Vec<u64>,
     uncached: Vec<u64>,
+    /// The lines to which it has stored behind their flush, until its next fence that is no locked instruction.
+    late: Vec<u64>,
+    /// It has flushed, or stored non-temporally, since that fence.
+    has_flushed: bool,
     /// Words that it has stored between flush and fence.
     suspects: Vec<Suspect>,
     reads: Vec<DirtyRead>,
@@ -252,22 +256,25 @@ impl Judge {
         thread.stores += 1;
         let epoch = thread.epoch;
         if is_non_temporal {
+            thread.has_flushed = true;
             thread.non_temporal += 1;
             if thread.uncached.last() != Some(&line) {
                 thread.uncached.push(line);
             }
             self.totals.non_temporal += 1;
         }
-        let mixed = self.change(line, |line| {
+        let (mixed, is_late) = self.change(line, |line| {
             let uncached = bits(line.non_temporal)
                 .find(|&at| !is_non_temporal && line.words[at].store.thread == by.thread);
             let uncached = uncached.map(|at| line.words[at].store);
             line.overwrites(word, by);
+            line.takes_or_frees(word, value, is_atomic);
             let is_undurable = line.undurable() & bit != 0;
             let of = &mut line.words[word];
             let before = if is_undurable && of.store.thread == by.thread { of.changed } else { 0 };
             of.changed = before | different(of.value, value);
             (of.value, of.store) = (value, by);
+            let was_late = line.late != 0;
             line.is_async &= !bit;
             line.late &= !bit;
             for mask in [&mut line.dirty, &mut line.flushed, &mut line.non_temporal] {
@@ -282,8 +289,11 @@ impl Judge {
                 line.late |= if is_late { bit } else { 0 };
             }
             line.atomic |= if is_atomic { bit } else { 0 };
-            uncached
+            (uncached, !was_late && line.late != 0)
         });
+        if is_late {
+            self.thread(by.thread).late.push(line);
+        }
         if let Some(uncached) = mixed {
             self.findings.add(Occurrence {
                 class: Class::StoreAfterNonTemporal,
@@ -340,6 +350,7 @@ impl Judge {
         let number = line_of(address);
         let thread = self.thread(by.thread);
         thread.flushes += 1;
+        thread.has_flushed = true;
         let epoch = thread.epoch;
         if thread.pending.last() != Some(&number) {
             thread.pending.push(number);
@@ -385,13 +396,13 @@ impl Judge {
         }
         let is_alone = self.is_alone;
         let thread = self.thread(by.thread);
-        let has_flushed = thread.flushes > 0 || thread.non_temporal > 0;
+        let orders = thread.flushes > 0 || thread.non_temporal > 0;
         let is_idle = match fence {
             // x86-64 orders ordinary stores without it.
-            Fence::Sfence => !has_flushed,
+            Fence::Sfence => !orders,
             // Other threads see in which order stores become visible; power failures do not.
             Fence::Mfence | Fence::Dsb | Fence::DsbStores => {
-                !has_flushed && (thread.stores == 0 || is_alone)
+                !orders && (thread.stores == 0 || is_alone)
             }
             _ => false,
         };
@@ -409,31 +420,52 @@ impl Judge {
                 detail: Some(fence.name().into()),
             });
         }
-        let mut newest = Doer::default();
-        let mut suspects = Vec::new();
+        // Dirty reads have an effect if something that the thread has stored itself is durable now.
+        let has_read = !self.thread(by.thread).reads.is_empty();
+        let mut stored = Vec::new();
         for (lines, is_flush) in [(pending, true), (uncached, false)] {
             for number in lines {
                 self.change(number, |line| {
                     let completed = if is_flush { line.flushed } else { line.non_temporal };
-                    for at in bits(completed) {
-                        let store = line.words[at].store;
-                        if store.thread == by.thread && store.number > newest.number {
-                            newest = store;
-                        }
+                    if has_read {
+                        stored.extend(bits(completed).map(|at| line.words[at].store));
                     }
                     line.becomes_durable(completed);
-                    for word in bits(line.late & line.dirty & !line.atomic) {
-                        let (store, flush) = (line.words[word].store, line.flush);
-                        suspects.push(Suspect { line: number, word, store, flush });
-                    }
-                    line.late = 0;
                 });
             }
         }
-        if has_flushed {
-            self.judge_suspects(by.thread, suspects);
+        if fence != Fence::Locked {
+            self.look_for_suspects(by.thread);
         }
-        self.judge_reads(by.thread, newest, "effect");
+        stored.retain(|store| store.thread == by.thread && self.is_of_program(*store));
+        let newest = stored.into_iter().max_by_key(|store| store.number);
+        self.judge_reads(by.thread, newest.unwrap_or_default(), "effect");
+    }
+
+    /// Tells whether the program stores, and not a library for itself.
+    fn is_of_program(&mut self, store: Doer) -> bool {
+        let places = &mut self.findings.places;
+        match places.blamed(store.site, store.stack, Deed::Access).0 {
+            Blamed::Place(at) => !places.frames[at as usize].is_library(),
+            Blamed::Runtime => false,
+        }
+    }
+
+    /// A fence that the program asked for has come: words that were stored behind the flush of their line need another one.
+    fn look_for_suspects(&mut self, thread: u32) {
+        let mut suspects = Vec::new();
+        for number in std::mem::take(&mut self.thread(thread).late) {
+            self.change(number, |line| {
+                for word in bits(line.late & line.dirty & !line.atomic) {
+                    let (store, flush) = (line.words[word].store, line.flush);
+                    suspects.push(Suspect { line: number, word, store, flush });
+                }
+                line.late = 0;
+            });
+        }
+        if std::mem::take(&mut self.thread(thread).has_flushed) {
+            self.judge_suspects(thread, suspects);
+        }
     }
 
     /// Tells whether an instruction is of a function that loads more than it was asked for.
@@ -624,7 +656,9 @@ impl Judge {
         if of.value == of.durable || self.told.contains(&of.store.number) {
             return;
         }
-        if line.atomic & bit != 0 && !line.was_flushed {
+        // What stands beside other data that is not durable is part of it.
+        let is_alone = line.undurable() & !line.atomic == 0;
+        if line.atomic & bit != 0 && !line.was_flushed && (is_alone || line.locks & bit != 0) {
             self.totals.locks += 1;
             return;
         }
@@ -633,7 +667,9 @@ impl Judge {
             let detail = detail.map(Into::into);
             self.findings.add(Occurrence { class, by, address, partners, detail });
         };
-        if line.non_temporal & bit != 0 {
+        if line.locks & bit != 0 {
+            add(Class::HeldLock, of.store, &[("flush", line.flush)], None);
+        } else if line.non_temporal & bit != 0 {
             let detail = Some("the stores are non-temporal");
             add(Class::NeverFenced, of.store, &[], detail);
         } else if line.flushed & bit != 0 {

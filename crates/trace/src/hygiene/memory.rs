@@ -64,6 +64,12 @@ pub(super) struct Line {
     pub is_async: u8,
     /// Accessed by atomic instructions.
     pub atomic: u8,
+    /// Of these, the locks: what an atomic instruction has changed has become again what it was.
+    pub locks: u8,
+    /// Of the atomic ones, those that an ordinary store has given a value that is new.
+    data: u8,
+    /// Words as they were before an atomic instruction has changed them last, and the bytes that it has changed.
+    taken: Vec<(u8, u64, u8)>,
     /// The last flush, and how many fences its thread had executed.
     pub flush: Doer,
     pub epoch: u64,
@@ -94,6 +100,34 @@ impl Line {
         let is_new = last.site != by.site && !self.overwritten.iter().any(is_known);
         if is_dirty && is_new && self.overwritten.len() < OVERWRITTEN_MAX {
             self.overwritten.push((word as u8, last));
+        }
+    }
+
+    /// A word is about to have another value. A lock is taken by an atomic instruction, and becomes free by whatever store.
+    pub fn takes_or_frees(&mut self, word: usize, value: u64, is_atomic: bool) {
+        let now = self.words[word].value;
+        if now == value {
+            return;
+        }
+        let bit = 1u8 << word;
+        let taken = self.taken.iter().position(|&(at, ..)| usize::from(at) == word);
+        if let Some(&(_, before, bytes)) = taken.and_then(|at| self.taken.get(at)) {
+            let is_of_lock = different(now, value) & bytes != 0;
+            let is_free = different(value, before) & bytes == 0;
+            match (is_of_lock, is_free) {
+                (true, true) => self.locks |= bit,
+                // Nobody but an atomic instruction takes a lock.
+                (true, false) if !is_atomic => self.data |= bit,
+                _ => {}
+            }
+        }
+        self.locks &= !self.data;
+        if is_atomic {
+            let of = (word as u8, now, different(now, value));
+            match taken {
+                Some(at) => self.taken[at] = of,
+                None => self.taken.push(of),
+            }
         }
     }
 

@@ -55,7 +55,26 @@ const BLAMED_MAX: usize = 64;
 const SEARCHES: [&str; 6] = ["str", "stp", "wcs", "memchr", "memrchr", "rawmemchr"];
 
 /// Names of functions of the C library that store where their callers say begin so, behind underscores.
-const COPIES: [&str; 6] = ["mem", "str", "stp", "wmem", "bcopy", "bzero"];
+const COPIES: [&str; 18] = [
+    "mem",
+    "str",
+    "stp",
+    "wmem",
+    "bcopy",
+    "bzero",
+    "read",
+    "pread",
+    "recv",
+    "sprintf",
+    "snprintf",
+    "vsprintf",
+    "vsnprintf",
+    "sscanf",
+    "qsort",
+    "clock_gettime",
+    "gettimeofday",
+    "getrandom",
+];
 
 fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)

@@ -381,3 +381,71 @@ fn a_dirty_read_is_one_of_the_bytes_that_were_changed() {
     });
     assert_eq!(found, []);
 }
+
+/// An atomic store; the site is known to be atomic before.
+fn atomic(s: &mut Script, thread: u32, at: u64, value: u64) {
+    s.atomic.push(s.history.sites.len() as u32);
+    s.store_how(thread, at, value, How::Plain);
+}
+
+/// Bug class: what the lock is in is flushed while it is held, and its release is taken for lost data.
+#[test]
+fn a_lock_that_is_durable_as_held_is_no_lost_store() {
+    // The lock is a byte; the rest of its word is data.
+    let found = script(1, |s| {
+        atomic(s, 0, 0, 1);
+        s.store_how(0, 0, 0x701, How::Plain).flush(0, 0).fence(0, Fence::Sfence);
+        s.store_how(0, 0, 0x700, How::Plain);
+    });
+    assert_eq!(found, [(Class::HeldLock, 5)]);
+    // What an atomic instruction changes for good is data.
+    let found = script(1, |s| {
+        atomic(s, 0, 0, 1);
+        s.flush(0, 0).fence(0, Fence::Sfence);
+        atomic(s, 0, 0, 2);
+    });
+    assert_eq!(found, [(Class::NeverFlushed, 4)]);
+    // A slot that is claimed atomically, filled and given free is data.
+    let found = script(1, |s| {
+        atomic(s, 0, 0, 1);
+        s.store_how(0, 0, 0x77, How::Plain).flush(0, 0).fence(0, Fence::Sfence);
+        atomic(s, 0, 0, 1);
+        atomic(s, 0, 0, 0x77);
+        atomic(s, 0, 0, 0);
+    });
+    assert_eq!(found, [5, 6, 7].map(|line| (Class::NeverFlushed, line)));
+}
+
+#[test]
+fn an_atomic_word_beside_data_that_nobody_flushes_is_data_unless_it_is_a_lock() {
+    let found = script(1, |s| {
+        s.store(0, 128).flush(0, 128).fence(0, Fence::Sfence);
+        atomic(s, 0, 0, 1);
+        s.store(0, 8);
+    });
+    assert_eq!(found, [(Class::NeverFlushed, 4), (Class::NeverFlushed, 5)]);
+    let found = script(1, |s| {
+        s.store(0, 128).flush(0, 128).fence(0, Fence::Sfence);
+        atomic(s, 0, 0, 1);
+        s.store_how(0, 0, 0, How::Plain).store(0, 8);
+        atomic(s, 0, 0, 1);
+    });
+    assert_eq!(found, [(Class::NeverFlushed, 6)]);
+}
+
+/// Bug class: a flush without a fence of its own, and further stores before the flush and fence that end the work, are taken for a
+/// store that was forgotten, because mutexes order in between.
+#[test]
+fn locked_instructions_do_not_end_what_a_fence_shall() {
+    let found = script(1, |s| {
+        s.store(0, 0).flush(0, 0).store(0, 8).fence(0, Fence::Locked);
+        s.store(0, 64).flush(0, 64).fence(0, Fence::Locked);
+        s.flush(0, 0).fence(0, Fence::Sfence);
+    });
+    assert_eq!(found, []);
+    let found = script(1, |s| {
+        s.store(0, 0).flush(0, 0).store(0, 8).fence(0, Fence::Locked).fence(0, Fence::Sfence);
+        s.store(0, 64).flush(0, 64).fence(0, Fence::Sfence);
+    });
+    assert_eq!(found, [(Class::StoredAfterFlush, 3), (Class::IdleFence, 5)]);
+}
