@@ -81,7 +81,7 @@ struct Thread {
     uncached: Vec<u64>,
     /// The lines to which it has stored behind their flush, until its next fence that is no locked instruction.
     late: Vec<u64>,
-    /// It has flushed, or stored non-temporally, since that fence.
+    /// A flush or a non-temporal store has come since that fence.
     has_flushed: bool,
     /// Words that it has stored between flush and fence.
     suspects: Vec<Suspect>,
@@ -122,7 +122,7 @@ struct Judge {
     totals: Totals,
     /// First byte and the one behind the last of each region.
     regions: Vec<(u64, u64)>,
-    /// One thread only has run: nobody else sees in which order it stores.
+    /// One thread only has run: no other sees in which order it stores.
     is_alone: bool,
     asyncs: Vec<Async>,
     /// Calls that made something durable.

@@ -64,9 +64,9 @@ pub(super) struct Line {
     pub is_async: u8,
     /// Accessed by atomic instructions.
     pub atomic: u8,
-    /// Of these, the locks: what an atomic instruction has changed has become again what it was.
+    /// Locks among them: what an atomic instruction has changed has become again what it was.
     pub locks: u8,
-    /// Of the atomic ones, those that an ordinary store has given a value that is new.
+    /// Atomic words that an ordinary store has given a value that is new.
     data: u8,
     /// Words as they were before an atomic instruction has changed them last, and the bytes that it has changed.
     taken: Vec<(u8, u64, u8)>,
