@@ -117,6 +117,8 @@ def test_a_real_program_is_built_captured_compared_and_crashed(real, recipe):
     crashed = real("crash", "--workload", trace, "--design", "silo,osp", *sample)
     assert crashed.returncode == 0, crashed.stderr
     assert crashed.stdout.count("kept") >= 2
+    careful = real("hygiene", trace, "--fail-on", "waste")
+    assert careful.returncode == 0, careful.stdout
 
 
 def test_a_program_that_stores_outside_transactions_is_judged(captured, real, tmp_path):
