@@ -41,6 +41,7 @@ def graven_settings(nvmain: Settings) -> dict[str, object]:
     - A read of a closed row takes tRCD + tCAS, of an open one tCAS; both are followed by the burst.
     - A bank is held by a read for B, or for tCAS if that is less, beyond the opening of its row;
       by a write for the burst and the pulse, B + tWP.
+    - A write's data follow those of the read before them, which leave the bus tCAS after its command.
     - A row is closed in tRP. NVMain may have it wait longer before that, by tRTP after a read, and
       by tCWD and tWR after a write; Graven has no such times.
 
@@ -63,6 +64,7 @@ def graven_settings(nvmain: Settings) -> dict[str, object]:
         "pm.write_ns": (between + time["tWP"]) * period_ns,
         "pm.precharge_ns": time["tRP"] * period_ns,
         "pm.burst_ns": time["tBURST"] * period_ns,
+        "controller.turnaround_ns": time["tCAS"] * period_ns,
         "pm.banks": nvmain["BANKS"],
         "pm.ranks": nvmain["RANKS"],
         "pm.row_bytes": f"{int(nvmain['COLS']) * 64} B",

@@ -139,6 +139,8 @@ section! {
         short_bursts: bool = false, (), "";
         /// How long a request holds the data bus (of DRAM, too).
         data_bus: DataBusHeld = DataBusHeld::AtIssue, (), "";
+        /// Time from the end of a read's hold of PM's data bus to the beginning of a write's at least: until the read's data have left the bus.
+        turnaround_ns: f64 = 0.0, 0.0..=1_000.0, "ns";
         /// Time for a message between a core's L1 and the controller when it bypasses the caches.
         bypass_cycles: u32 = 8, 0..=1000, "cycles";
     }

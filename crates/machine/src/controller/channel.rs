@@ -7,7 +7,7 @@ use graven_base::memory::{Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_base::time::{Cycle, NEVER};
 
 use super::accounts::Accounts;
-use super::data_bus::DataBus;
+use super::data_bus::{DataBus, Moves};
 use super::lists::Request;
 use super::read_queue::{QueuedRead, ReadQueue, serves};
 use super::scheduler::{Choice, Drain, Scheduler, View};
@@ -49,6 +49,8 @@ pub struct ChannelSpec {
     pub drain_low: usize,
     /// Hold time of the data bus by a request.
     pub data_bus: DataBusHeld,
+    /// Cycles from a read on the data bus to a write there at least.
+    pub turnaround: Cycle,
     /// Lines of the on-PM buffer; 0: none.
     pub buffer_lines: u32,
     /// Share of them that may stay dirty.
@@ -89,7 +91,7 @@ impl Channel {
             scheduler: Scheduler::new(spec.scheduler, Drain::new(spec.drain_high, spec.drain_low)),
             load_of_bank: vec![0; banks],
             in_service: slab::Slab::new(),
-            bus: DataBus::new(spec.data_bus),
+            bus: DataBus::new(spec.data_bus, spec.turnaround),
             next_wake: NEVER,
             arrivals: 0,
             banks: Banks::new(spec.banks),
@@ -499,10 +501,10 @@ impl Channel {
         let (burst, row_hit) = (timing.burst, timing.row_hit);
         let data_at = if buffered {
             shared.stats.counters.pm_buffer_read_hits += 1;
-            shared.now + self.bus.issue_to_buffer(shared.now, burst) + timing.buffer
+            shared.now + self.bus.issue_to_buffer(shared.now, burst, Moves::Read) + timing.buffer
         } else {
             let data_at = self.banks.read(queued.place, shared.now, &mut shared.media());
-            let wait = self.bus.issue(shared.now, data_at - row_hit, burst);
+            let wait = self.bus.issue(shared.now, data_at - row_hit, burst, Moves::Read);
             self.banks.wait(queued.place.bank, wait);
             data_at + wait
         };
@@ -526,7 +528,7 @@ impl Channel {
 
     fn move_to_buffer(&mut self, slot: u32, shared: &mut Shared) {
         let burst = self.burst_of_write(slot);
-        let wait = self.bus.issue_to_buffer(shared.now, burst);
+        let wait = self.bus.issue_to_buffer(shared.now, burst, Moves::Write);
         let place = self.remove_write(slot, shared);
         let write = self.writes.get(slot);
         let line = write.line;
@@ -550,7 +552,7 @@ impl Channel {
         let now = shared.now;
         let begun = self.banks.begin_write(place, now, &block, false, &mut shared.media());
         self.efforts[slot as usize] = begun.effort;
-        let wait = self.bus.issue(now, begun.row_open_at, burst);
+        let wait = self.bus.issue(now, begun.row_open_at, burst, Moves::Write);
         self.banks.wait(place.bank, wait);
         let done = begun.done;
         let (from, writes) = (shared.now, &self.writes);

@@ -92,6 +92,10 @@ impl MemorySystem {
                         controller.drain_low_percent,
                     ),
                     data_bus: controller.data_bus,
+                    turnaround: match controller.turnaround_ns {
+                        0.0 => 0,
+                        of => cycles(of, core.frequency_mhz),
+                    },
                     buffer_lines: pm.buffer_lines,
                     buffer_spill_percent: pm.buffer_spill_percent,
                 })
