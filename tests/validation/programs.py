@@ -122,6 +122,59 @@ def _hot_and_cold(hot: int, cold: int, share: float, writes: float) -> Make:
     return make
 
 
+def _zipf(size: int, writes: float) -> Make:
+    """Words by Zipf's law: each power of two of ranks is as frequent, and ranks lie at random."""
+
+    def make(draw: random.Random) -> Iterator[Access]:
+        words = list(range(0, size, 8))
+        draw.shuffle(words)
+        while True:
+            rank = int(len(words) ** draw.random())
+            yield Access(draw.random() < writes, START + words[rank - 1])
+
+    return make
+
+
+def _transpose(rows: int) -> Make:
+    """A matrix of words is read by rows, and another stored to by columns."""
+
+    def make(_: random.Random) -> Iterator[Access]:
+        while True:
+            for row in range(rows):
+                for column in range(rows):
+                    yield Access(False, START + 8 * (row * rows + column))
+                    at = 8 * (column * rows + row)
+                    yield Access(True, START + DATA_BYTES // 2 + at)
+
+    return make
+
+
+def _columns(rows: int, columns: int) -> Make:
+    """A matrix of words is read by columns."""
+
+    def make(_: random.Random) -> Iterator[Access]:
+        while True:
+            for column in range(columns):
+                for row in range(rows):
+                    yield Access(False, START + 8 * (row * columns + column))
+
+    return make
+
+
+def _descent(levels: int, fan: int) -> Make:
+    """Paths from the root of a tree to a random leaf: a line of each level."""
+
+    def make(draw: random.Random) -> Iterator[Access]:
+        while True:
+            first, node = 0, 0
+            for level in range(levels):
+                yield Access(False, START + 64 * (first + node))
+                first += fan**level
+                node = node * fan + draw.randrange(fan)
+
+    return make
+
+
 def _none(_: random.Random) -> Iterator[Access]:
     return iter(())
 
@@ -181,6 +234,11 @@ PROGRAMS = [
         _hot_and_cold(16 * KB, 8 * MB, 0.5, 0.25),
         accesses=40_000,
     ),
+    Program("zipf-reads", "words of 8 MB by Zipf's law", _zipf(8 * MB, 0)),
+    Program("zipf-mixed", "words of 8 MB by Zipf's law, half stores", _zipf(8 * MB, 0.5)),
+    Program("transpose", "384 rows of 384 words, stored to by columns", _transpose(384)),
+    Program("columns", "240 rows of 384 words, read by columns", _columns(240, 384)),
+    Program("descent", "paths in a tree of 7 levels of 6", _descent(7, 6), dependent=True),
 ]
 """All programs, by name of what they are for."""
 EMPTY = Program(

@@ -7,8 +7,9 @@
 //! latencies of the levels it visits. Lines that leave are reported as [`Eviction`]s, which the
 //! simulation hands to the design before anything else happens.
 
+use crate::caches::arrivals::Arrivals;
 use crate::caches::tags::{Cache, DESIGN_BITS, DIRTY, Slot, WRITABLE};
-use crate::config::{CoreConfig, L1Config, L2Config, LlcConfig};
+use crate::config::{CoreConfig, CoreModel, L1Config, L2Config, LlcConfig};
 use crate::stats::Counters;
 use graven_base::bits::ones;
 use graven_base::config::Config;
@@ -123,6 +124,8 @@ pub struct Hierarchy {
     evictions: Vec<Eviction>,
     report_l1: bool,
     tag_port: TagPortUse,
+    /// Lines on their way to each L1 of cores that do not wait for them: out-of-order ones.
+    arrivals: Vec<Arrivals>,
 }
 
 impl Hierarchy {
@@ -130,7 +133,8 @@ impl Hierarchy {
     pub fn new(config: &Config) -> Self {
         let (l1, l2, llc) =
             (config.get::<L1Config>(), config.get::<L2Config>(), config.get::<LlcConfig>());
-        let cores = config.get::<CoreConfig>().count;
+        let (cores, model) = (config.get::<CoreConfig>().count, config.get::<CoreConfig>().model);
+        let going_on = if model == CoreModel::OutOfOrder { cores as usize } else { 0 };
         let private = || Private {
             l1: Cache::new(l1.bytes.0, l1.ways),
             l2: (l2.bytes.0 > 0).then(|| Cache::new(l2.bytes.0, l2.ways)),
@@ -146,6 +150,7 @@ impl Hierarchy {
             evictions: Vec::new(),
             report_l1: false,
             tag_port: TagPortUse::default(),
+            arrivals: vec![Arrivals::default(); going_on],
         }
     }
 
@@ -189,6 +194,16 @@ impl Hierarchy {
     /// that a store needs to fall through the hierarchy.
     pub fn miss_path_cycles(&self) -> Cycle {
         self.l1_latency + self.l2_latency + self.llc_latency
+    }
+
+    /// Ways of an L1.
+    pub fn l1_ways(&self) -> u32 {
+        self.cores[0].l1.ways() as u32
+    }
+
+    /// Tells whether two lines are in one set of an L1.
+    pub fn in_one_l1_set(&self, one: LineAddr, other: LineAddr) -> bool {
+        self.cores[0].l1.in_one_set(one, other)
     }
 
     /// Latency of an L1 hit.
@@ -292,6 +307,34 @@ impl Hierarchy {
         let access = self.access(core, line, write, counters);
         let c = counters;
         [c.l1_hits, c.l1_misses, c.l2_hits, c.l2_misses, c.llc_hits] = before;
+        access
+    }
+
+    /// When a line comes that an outer cache sends to a core's L1 now.
+    #[inline]
+    pub fn arrival(&self, core: u32, line: LineAddr, now: Cycle) -> Option<Cycle> {
+        self.arrivals.get(core as usize)?.of(line, now)
+    }
+
+    /// A core has been told that a line comes to its L1 at a time.
+    #[inline]
+    pub fn expect(&mut self, core: u32, line: LineAddr, at: Cycle, now: Cycle) {
+        if let Some(arrivals) = self.arrivals.get_mut(core as usize) {
+            arrivals.put(line, at, now);
+        }
+    }
+
+    /// An access of a core to a line that is on its way to its L1, and that no other core has taken. It asks no outer level, whether or
+    /// not the tags have the line still; a write may have to take copies from others.
+    pub fn join(
+        &mut self,
+        core: u32,
+        line: LineAddr,
+        write: bool,
+        counters: &mut Counters,
+    ) -> Access {
+        let access = self.access_again(core, line, write, counters);
+        counters.l1_joins += 1;
         access
     }
 

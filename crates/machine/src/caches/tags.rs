@@ -98,6 +98,11 @@ impl Cache {
         (line.0 >> self.set_bits) as u32 + 1
     }
 
+    /// Tells whether two lines are in one set.
+    pub fn in_one_set(&self, one: LineAddr, other: LineAddr) -> bool {
+        self.set(one) == self.set(other)
+    }
+
     #[inline]
     fn set(&self, line: LineAddr) -> usize {
         (line.0 & self.set_mask) as usize

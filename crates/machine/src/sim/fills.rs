@@ -11,26 +11,55 @@ use graven_base::memory::{Addr, LineAddr};
 use graven_base::time::Cycle;
 
 impl Simulation {
-    #[inline]
-    pub(super) fn access(&mut self, core: u32, line: LineAddr, write: bool) -> Access {
-        let access = self.machine.caches.access(core, line, write, self.machine.memory.counters());
-        self.after_tag_ports(core, access)
-    }
-
-    /// An access, which is counted unless it has been: an operation that waited for its line is tried again, and counts once.
+    /// An access that begins at a time, which is counted unless it has been: an operation that waited for its line is tried again, and
+    /// counts once.
     pub(super) fn access_once(
         &mut self,
         core: u32,
         line: LineAddr,
         write: bool,
         counted: bool,
+        start: Cycle,
     ) -> Access {
-        if !counted {
-            return self.access(core, line, write);
+        let now = self.machine.now();
+        let caches = &mut self.machine.caches;
+        if let Some(at) = caches.arrival(core, line, now)
+            && caches.contains(line)
+            && !caches.in_others(core, line)
+        {
+            return self.join(core, line, write, counted, at.saturating_sub(start));
         }
         let counters = self.machine.memory.counters();
-        let access = self.machine.caches.access_again(core, line, write, counters);
-        self.after_tag_ports(core, access)
+        let access = match counted {
+            false => caches.access(core, line, write, counters),
+            true => caches.access_again(core, line, write, counters),
+        };
+        let access = self.after_tag_ports(core, access);
+        if let Access::Hit(latency) = access
+            && latency > self.machine.caches.l1_latency()
+        {
+            self.machine.caches.expect(core, line, start + latency, now);
+        }
+        access
+    }
+
+    /// An access to a line that comes to the L1 after `wait` cycles at the earliest.
+    fn join(
+        &mut self,
+        core: u32,
+        line: LineAddr,
+        write: bool,
+        counted: bool,
+        wait: Cycle,
+    ) -> Access {
+        let caches = &mut self.machine.caches;
+        let joins = self.machine.memory.shared.stats.counters.l1_joins;
+        caches.join(core, line, write, self.machine.memory.counters());
+        if counted {
+            self.machine.count().l1_joins = joins;
+        }
+        let l1 = Access::Hit(self.machine.caches.l1_latency().max(wait));
+        self.after_tag_ports(core, l1)
     }
 
     /// An access of a core to a line that is known to be in no cache, which takes so long.

@@ -157,7 +157,9 @@ fn loads_in_window(t: &mut Thread, machine: &mut Machine, at: Ptr) -> Result<boo
 /// A load that has been issued, of a line in a slot of the L1, and starts then.
 #[inline(always)]
 fn load(t: &mut Thread, machine: &mut Machine, at: Ptr, slot: Slot, start: Cycle) {
-    t.pipeline.load_issued(start + machine.caches.l1_latency());
+    let (line, now) = (at.addr.line(), t.pipeline.time);
+    let arrival = machine.caches.arrival(t.core, line, now).unwrap_or(0);
+    t.pipeline.load_issued(arrival.max(start + machine.caches.l1_latency()));
     let counters = machine.memory.counters();
     counters.loads += 1;
     t.value = match t.forward(at.addr) {
@@ -166,7 +168,7 @@ fn load(t: &mut Thread, machine: &mut Machine, at: Ptr, slot: Slot, start: Cycle
             value
         }
         None => {
-            machine.caches.read_slot(t.core, at.addr.line(), slot, counters);
+            machine.caches.read_slot(t.core, line, slot, counters);
             machine.load(at.addr)
         }
     };

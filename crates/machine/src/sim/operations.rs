@@ -134,7 +134,7 @@ impl Simulation {
             self.machine.count().store_forwards += 1;
             return;
         }
-        match self.access_once(core, line, false, !first_try) {
+        match self.access_once(core, line, false, !first_try, start) {
             Access::Hit(latency) => {
                 let t = &mut self.threads[thread];
                 t.pipeline.load_issued(start + latency);
@@ -365,7 +365,7 @@ impl Simulation {
         }
         let now = self.machine.now();
         let counted = self.threads[thread].issued;
-        match self.access_once(core, line, true, counted) {
+        match self.access_once(core, line, true, counted, now) {
             Access::Hit(latency) => {
                 let t = &mut self.threads[thread];
                 t.issued = false;

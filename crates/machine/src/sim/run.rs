@@ -657,6 +657,7 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         undurable: 0,
         durable_heard_at: 0,
         stores_asked: 0,
+        lines_held: 0,
         stores_max: (core.store_queue_entries / sharing).max(1) as usize,
         head: Head::Free,
         store_port_free_at: 0,

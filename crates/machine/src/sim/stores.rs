@@ -55,8 +55,17 @@ impl Simulation {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
         let (in_transaction, after_load) = (t.running.is_some(), t.pipeline.last_load());
-        let (line_at, counted) = (0, false);
-        let store = QueuedStore { kind, addr, value, in_transaction, after_load, line_at, counted };
+        let (line_at, holds_line, counted) = (0, false, false);
+        let store = QueuedStore {
+            kind,
+            addr,
+            value,
+            in_transaction,
+            after_load,
+            line_at,
+            holds_line,
+            counted,
+        };
         t.stores.push_back(store);
         if t.stores.len() > 1 || t.head != Head::Free {
             self.ask_ahead(thread);
@@ -85,6 +94,9 @@ impl Simulation {
             let mut asked = Asked::NOTHING;
             if store.kind == Kind::Cached {
                 let core = self.threads[thread].core;
+                if self.crowds_set(thread, store.addr.line()) {
+                    return;
+                }
                 match self.ask_for_line(core, store.addr.line(), store.counted) {
                     Some(found) => asked = found,
                     None => return,
@@ -94,8 +106,25 @@ impl Simulation {
             let store = &mut t.stores[t.stores_asked];
             store.line_at = asked.line_at;
             store.counted |= asked.counted;
+            store.holds_line = asked.counted && t.pipeline.is_out_of_order();
+            t.lines_held += u32::from(store.holds_line);
             t.stores_asked += 1;
         }
+    }
+
+    /// Tells whether half the ways of a line's set in an out-of-order core's L1 are for stores that wait for their turn. From when a line is asked for
+    /// until its store is performed, as many lines of stores before it are touched as wait behind it: with more, the L1 would lose
+    /// lines before their turn.
+    fn crowds_set(&self, thread: usize, line: LineAddr) -> bool {
+        let (t, caches) = (&self.threads[thread], &self.machine.caches);
+        let most = (caches.l1_ways() / 2).max(1);
+        if t.lines_held < most {
+            return false;
+        }
+        let asked = t.stores.iter().take(t.stores_asked);
+        let is_in_set =
+            |of: &&QueuedStore| of.holds_line && caches.in_one_l1_set(of.addr.line(), line);
+        asked.filter(is_in_set).count() >= most as usize
     }
 
     /// Asks for a line that a store will need: from memory, or from the L2 or LLC if no other core has it. `counted`: the store's
@@ -110,7 +139,8 @@ impl Simulation {
             if self.machine.caches.in_others(core, line) {
                 return Some(Asked::NOTHING);
             }
-            let Access::Hit(latency) = self.access_once(core, line, false, counted) else {
+            let now = self.machine.now();
+            let Access::Hit(latency) = self.access_once(core, line, false, counted, now) else {
                 unreachable!("the LLC has it")
             };
             return Some(Asked { line_at: self.machine.now() + latency, counted: true });
@@ -155,8 +185,10 @@ impl Simulation {
             Kind::Ending => return self.perform_ending(thread),
         }
         if let Some(slot) = self.machine.caches.writable_slot(core, line) {
-            if store.line_at > now {
-                return self.schedule_store(thread, store.line_at);
+            let comes = self.machine.caches.arrival(core, line, now).unwrap_or(0);
+            let line_at = store.line_at.max(comes);
+            if line_at > now {
+                return self.schedule_store(thread, line_at);
             }
             if !self.threads[thread].head_accessed {
                 self.machine.caches.write_slot(core, line, slot);
@@ -170,7 +202,7 @@ impl Simulation {
         }
         self.threads[thread].head_accessed = true;
         self.threads[thread].stores[0].counted = true;
-        match self.access_once(core, line, true, store.counted) {
+        match self.access_once(core, line, true, store.counted, now) {
             // It had the line before and lost it while it waited out the latency: two that contend would
             // take it from each other for ever.
             Access::Hit(_) if self.threads[thread].head_granted => {
