@@ -3,15 +3,20 @@
 //! The programs have two threads of up to `steps` steps each, on two lines, with one word each under x86 and two in the first line
 //! under Arm, where the order of stores within a line matters. Every store has a value of its own, so that an image says which
 //! version of each line is left. Of programs that are the same with threads or lines swapped one is compared.
+//!
+//! There are two ways. [`Programs::compare`] takes programs one by one. [`Programs::compare_family`] takes those whose first thread
+//! begins alike at once, with the same rules on both sides but shared beginnings ([`crate::prefixes`]), and leaves out programs with an
+//! idle step. It is for programs of four steps, of which there are 400 million.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
-use crate::enumerator::enumerate;
+use crate::enumerator::{arm, enumerate, x86};
 use crate::happening::{Fence, Point};
 use crate::model::Model;
-use crate::orders::explore;
+use crate::orders::{self, explore};
+use crate::prefixes::{Cells, Machine, STEPS};
 use crate::program::{How, Op, Outcome, Program, Value};
 
 /// A program on which model and enumerator differ.
@@ -44,13 +49,40 @@ pub fn compare(model: &Model, program: &Program) -> Option<Difference> {
     })
 }
 
+/// Programs that were compared at once, or one by one.
+#[derive(Clone, Debug, Default)]
+pub struct Compared {
+    /// Programs on which model and enumerator ran.
+    pub compared: u64,
+    /// These, and those that leave the same as a shorter program: they have an idle step.
+    pub covered: u64,
+    /// The first difference.
+    pub difference: Option<Difference>,
+}
+
+/// A thread's steps, as far as idle steps depend on them.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    /// A step is idle whatever follows it.
+    is_idle_for_ever: bool,
+    /// A step is idle whatever the other thread does.
+    is_idle: bool,
+    /// Lines that are stored to, and lines that are flushed, as sets.
+    stored: u8,
+    flushed: u8,
+}
+
 /// All programs of two threads of up to some steps each.
 #[derive(Debug)]
 pub struct Programs {
+    steps: usize,
     alphabet: Vec<Op>,
     lines: Vec<u8>,
-    /// The steps of a thread, as places in the alphabet: all sequences.
+    /// The steps of a thread, as places in the alphabet: all sequences. Those that begin with a sequence and have one step more have
+    /// the numbers from [`Programs::longer`].
     sequences: Vec<Vec<u8>>,
+    /// What is known of each sequence.
+    threads: Vec<Thread>,
     /// The number of each sequence with the lines swapped, if that is a symmetry.
     swapped: Option<Vec<usize>>,
 }
@@ -82,7 +114,12 @@ impl Programs {
             let swapped = sequences.iter().map(|ops| ops.iter().map(other).collect::<Vec<u8>>());
             swapped.map(|ops| numbers[ops.as_slice()]).collect()
         });
-        Programs { alphabet, lines, sequences, swapped }
+        let threads = sequences.iter().map(|places| {
+            let ops: Vec<&Op> = places.iter().map(|&place| &alphabet[usize::from(place)]).collect();
+            thread(&ops, &lines)
+        });
+        let threads = threads.collect();
+        Programs { steps, alphabet, lines, sequences, threads, swapped }
     }
 
     /// The number of step sequences of a thread: a program is a pair of them.
@@ -100,36 +137,35 @@ impl Programs {
         pair <= (second, first) && lines
     }
 
-    /// Tells if no step of a program is idle: a program with an idle step leaves what the shorter one without it leaves. Idle are a
-    /// fence with nothing before it or right after another that is as strong, a flush of a line that no thread stores to, and a
-    /// load of a line that the other thread does not store to.
+    /// Tells if no step of a program is idle. A program with an idle step leaves what the program without it leaves, with the same
+    /// registers, done or not: the step can always be taken at once, and nothing waits for it that does not wait for others as long.
+    ///
+    /// - A fence that has nothing to order since another that orders as much, or since the beginning. Loads of x86 need no fence:
+    ///   each is answered before all later steps.
+    /// - A flush right after the same flush: the later of the two makes durable what the other does.
+    /// - A flush of a line that no thread stores to: there is nothing to make durable, and accesses of a line that it orders are
+    ///   loads of one word, which are in order.
+    /// - A flush or a fence at the end of a thread, which nothing waits for, but for `mfence` and `DSB`, since a program is done
+    ///   after these alone. Later loads of x86 wait neither for flushes nor for `sfence`.
+    /// - `DMB ST` with no store after it.
+    ///
+    /// A load is never idle: its register tells how far its thread has come.
     pub fn has_no_idle_step(&self, first: usize, second: usize) -> bool {
-        let threads = [first, second].map(|number| self.sequences[number].as_slice());
-        let stores = threads.map(|ops| self.stored_lines(ops));
-        (0..2).all(|thread| {
-            let ops = threads[thread].iter().map(|&place| &self.alphabet[usize::from(place)]);
-            let mut last = Some(Fence::Full);
-            ops.into_iter().all(|op| {
-                let before = std::mem::replace(&mut last, fence_of(op));
-                match op {
-                    Op::WriteBack(line) | Op::Flush(line) | Op::Clean(line, _) => {
-                        (stores[0] | stores[1]) >> line & 1 != 0
-                    }
-                    Op::Load { word, .. } => {
-                        stores[1 - thread] >> self.lines[usize::from(*word)] & 1 != 0
-                    }
-                    Op::Fence(fence) => !before.is_some_and(|before| covers(before, *fence)),
-                    _ => true,
-                }
-            })
-        })
+        let (a, b) = (&self.threads[first], &self.threads[second]);
+        let stored = a.stored | b.stored;
+        !a.is_idle && !b.is_idle && (a.flushed | b.flushed) & !stored == 0
     }
 
-    fn stored_lines(&self, ops: &[u8]) -> u8 {
-        ops.iter().fold(0, |lines, &place| match &self.alphabet[usize::from(place)] {
-            Op::Store { words, .. } => lines | 1 << self.lines[usize::from(words[0])],
-            _ => lines,
-        })
+    /// The number of the first sequence that has one step more than this one and begins with it.
+    fn longer(&self, sequence: usize) -> usize {
+        // One step more gives as many sequences as there are steps, in the order of the shorter ones.
+        1 + sequence * self.alphabet.len()
+    }
+
+    /// The number of families of programs: their first threads are a sequence and one step more.
+    pub fn families(&self) -> usize {
+        // As many as there are sequences that can be longer.
+        (self.sequences.len() - 1) / self.alphabet.len()
     }
 
     /// The number of programs, each counted once with those that are the same with threads or lines swapped.
@@ -143,30 +179,27 @@ impl Programs {
 
     /// The program of a pair of sequences.
     pub fn program(&self, first: usize, second: usize) -> Program {
-        let mut values = 0;
-        let mut registers = 0;
-        let mut op = |&place: &u8| {
-            let mut op = self.alphabet[usize::from(place)].clone();
-            match &mut op {
-                Op::Store { value, .. } => {
-                    values += 1;
-                    *value = Value::Constant(values);
-                }
-                Op::Load { into, .. } => {
-                    *into = registers;
-                    registers += 1;
-                }
-                _ => {}
-            }
-            op
+        let ops = |(thread, number): (usize, usize)| {
+            let places = self.sequences[number].iter().enumerate();
+            places.map(|(at, &place)| self.step(thread, at, place)).collect()
         };
-        let first = self.sequences[first].iter().map(&mut op).collect();
-        let second = self.sequences[second].iter().map(&mut op).collect();
         Program {
             lines: self.lines.clone(),
             initial: vec![0; self.lines.len()],
-            threads: vec![first, second],
+            threads: [first, second].into_iter().enumerate().map(ops).collect(),
         }
+    }
+
+    /// A step of a thread, with a value or a register of its own.
+    fn step(&self, thread: usize, at: usize, place: u8) -> Op {
+        let number = (thread * self.steps + at) as u8;
+        let mut op = self.alphabet[usize::from(place)].clone();
+        match &mut op {
+            Op::Store { value, .. } => *value = Value::Constant(1 + number),
+            Op::Load { into, .. } => *into = number,
+            _ => {}
+        }
+        op
     }
 
     /// Compares model and enumerator on all programs whose first thread has one of these sequences. Returns the number of programs,
@@ -188,6 +221,22 @@ impl Programs {
         (count, None)
     }
 
+    /// Compares model and enumerator on all programs of a family, the shortest first thread among those of the first.
+    ///
+    /// # Panics
+    /// Programs of more than four steps.
+    pub fn compare_family(&self, model: &Model, family: usize) -> Compared {
+        assert!(self.steps <= STEPS, "a program is too long to be grown");
+        let predicate = orders::Growing::new(model, &self.lines);
+        if model.is_arm() {
+            Family::new(self, model, family, predicate, arm::Growing::new(model, &self.lines))
+                .compare()
+        } else {
+            Family::new(self, model, family, predicate, x86::Growing::new(model, &self.lines))
+                .compare()
+        }
+    }
+
     /// Compares model and enumerator on `count` programs that a seed draws from all. Returns the first difference.
     pub fn compare_drawn(&self, model: &Model, seed: u64, count: u64) -> Option<Difference> {
         let mut state = seed;
@@ -203,6 +252,175 @@ impl Programs {
     }
 }
 
+/// All programs whose first thread is a sequence, the stem, and one step more.
+struct Family<'a, P: Machine, E: Machine> {
+    programs: &'a Programs,
+    model: &'a Model,
+    stem: usize,
+    /// The first threads, each with the place of its cells.
+    firsts: Vec<(usize, usize)>,
+    predicate: Cells<P>,
+    enumerator: Cells<E>,
+    compared: Compared,
+}
+
+impl<'a, P: Machine, E: Machine> Family<'a, P, E> {
+    fn new(
+        programs: &'a Programs,
+        model: &'a Model,
+        stem: usize,
+        predicate: P,
+        enumerator: E,
+    ) -> Self {
+        let length = programs.sequences[stem].len();
+        let ends =
+            (0..programs.alphabet.len()).map(|end| (programs.longer(stem) + end, length + 1 + end));
+        // The empty sequence is no longer than any, and belongs to the first family.
+        let empty = (stem == 0).then_some((0, 0));
+        let width = length + 1 + programs.alphabet.len();
+        Family {
+            programs,
+            model,
+            stem,
+            firsts: empty.into_iter().chain(ends).collect(),
+            predicate: Cells::new(predicate, width),
+            enumerator: Cells::new(enumerator, width),
+            compared: Compared::default(),
+        }
+    }
+
+    fn compare(mut self) -> Compared {
+        let Programs { sequences, threads, .. } = self.programs;
+        let mut expected = 0;
+        for &(first, _) in &self.firsts {
+            for second in
+                (first..sequences.len()).filter(|&second| self.programs.is_first(first, second))
+            {
+                self.compared.covered += 1;
+                expected += u64::from(self.programs.has_no_idle_step(first, second));
+            }
+        }
+        self.firsts.retain(|&(first, _)| !threads[first].is_idle);
+        if !self.firsts.is_empty() {
+            for (at, place) in sequences[self.stem].iter().enumerate() {
+                self.replace(0, at, *place);
+            }
+            self.visit(0);
+        }
+        let Compared { compared, difference, .. } = &self.compared;
+        assert!(difference.is_some() || *compared == expected, "a program was left out");
+        self.compared
+    }
+
+    fn replace(&mut self, thread: usize, at: usize, place: u8) {
+        let op = self.programs.step(thread, at, place);
+        self.predicate.replace(thread, at, &op);
+        self.enumerator.replace(thread, at, &op);
+    }
+
+    fn fill(&mut self, place: usize, lengths: [usize; 2]) {
+        self.predicate.fill(place, lengths);
+        self.enumerator.fill(place, lengths);
+    }
+
+    /// Compares the programs whose second thread is a sequence, and those in which it is longer.
+    fn visit(&mut self, second: usize) {
+        let programs = self.programs;
+        let length = programs.sequences[second].len();
+        let stem = &programs.sequences[self.stem];
+        let is_longest = length == programs.steps;
+        let is_wanted = |first: usize| {
+            programs.is_first(first, second) && programs.has_no_idle_step(first, second)
+        };
+        if is_longest && !self.firsts.iter().any(|&(first, _)| is_wanted(first)) {
+            return;
+        }
+        for first in 0..=stem.len() {
+            self.fill(first, [first, length]);
+        }
+        for at in 0..self.firsts.len() {
+            let (first, place) = self.firsts[at];
+            let is_wanted = is_wanted(first);
+            if place > stem.len() && (is_wanted || !is_longest) {
+                self.replace(0, stem.len(), programs.sequences[first][stem.len()]);
+                self.fill(place, [stem.len() + 1, length]);
+            }
+            if is_wanted {
+                self.compared.compared += 1;
+                if !self.predicate.agrees(&self.enumerator, place, length) {
+                    let found = compare(self.model, &programs.program(first, second));
+                    self.compared.difference = Some(found.expect("one by one they differ, too"));
+                    return;
+                }
+            }
+        }
+        if is_longest {
+            return;
+        }
+        for place in 0..programs.alphabet.len() {
+            let longer = programs.longer(second) + place;
+            let beginning = &programs.sequences[longer];
+            // Of two sequences as long the first thread has the one with the smaller number.
+            let is_never_first = stem.len() + 1 == programs.steps
+                && beginning.as_slice() < &stem[..stem.len().min(beginning.len())];
+            if !is_never_first && !programs.threads[longer].is_idle_for_ever {
+                self.replace(1, length, place as u8);
+                self.visit(longer);
+                if self.compared.difference.is_some() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// What is known of a thread's steps.
+fn thread(ops: &[&Op], lines: &[u8]) -> Thread {
+    let (mut stored, mut flushed) = (0, 0);
+    for op in ops {
+        match op {
+            Op::Store { words, .. } => stored |= 1 << lines[usize::from(words[0])],
+            Op::WriteBack(line) | Op::Flush(line) | Op::Clean(line, _) => flushed |= 1 << line,
+            _ => {}
+        }
+    }
+    let is_idle_for_ever = (0..ops.len()).any(|at| is_idle_after(&ops[..at], ops[at]));
+    let is_idle_before = |at: usize| is_idle_before(ops[at], &ops[at + 1..]);
+    let is_idle = is_idle_for_ever || (0..ops.len()).any(is_idle_before);
+    Thread { is_idle_for_ever, is_idle, stored, flushed }
+}
+
+/// Tells if a step is idle whatever follows.
+fn is_idle_after(before: &[&Op], op: &Op) -> bool {
+    match op {
+        Op::WriteBack(_) | Op::Flush(_) | Op::Clean(..) => before.last() == Some(&op),
+        Op::Fence(fence) => {
+            for earlier in before.iter().rev() {
+                if fence_of(earlier).is_some_and(|earlier| covers(earlier, *fence)) {
+                    return true;
+                }
+                if waits_for(*fence, earlier) {
+                    return false;
+                }
+            }
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Tells if a step is idle whatever the other thread does, since nothing that follows it waits for it.
+fn is_idle_before(op: &Op, after: &[&Op]) -> bool {
+    let is_load = |op: &&Op| matches!(op, Op::Load { .. });
+    let is_store = |op: &&Op| matches!(op, Op::Store { .. });
+    match op {
+        Op::WriteBack(_) | Op::Flush(_) | Op::Fence(Fence::Store) => after.iter().all(is_load),
+        Op::Fence(Fence::DmbStore) => !after.iter().any(is_store),
+        Op::Clean(..) | Op::Fence(Fence::Dmb | Fence::DmbLoad) => after.is_empty(),
+        _ => false,
+    }
+}
+
 /// The order that a step gives, as a fence.
 fn fence_of(op: &Op) -> Option<Fence> {
     match op {
@@ -212,9 +430,26 @@ fn fence_of(op: &Op) -> Option<Fence> {
     }
 }
 
-/// Tells if a fence right after another orders nothing more.
-fn covers(before: Fence, fence: Fence) -> bool {
-    matches!(before, Fence::Full | Fence::Dsb) || before == fence
+/// Tells if a fence orders all that another does.
+fn covers(fence: Fence, other: Fence) -> bool {
+    match fence {
+        Fence::Full | Fence::Dsb => true,
+        Fence::Dmb => matches!(other, Fence::Dmb | Fence::DmbStore | Fence::DmbLoad),
+        Fence::Locked => matches!(other, Fence::Locked | Fence::Store),
+        _ => fence == other,
+    }
+}
+
+/// Tells if a fence may wait for an earlier step that is no fence.
+fn waits_for(fence: Fence, op: &Op) -> bool {
+    let is_load = matches!(op, Op::Load { .. });
+    match fence {
+        _ if matches!(op, Op::Fence(_)) => false,
+        Fence::Store | Fence::Full | Fence::Locked => !is_load,
+        Fence::Dmb | Fence::Dsb => true,
+        Fence::DmbStore => matches!(op, Op::Store { .. }),
+        Fence::DmbLoad => is_load,
+    }
 }
 
 /// The instructions of a platform on two lines, with words and lines by number.

@@ -23,7 +23,7 @@ const fn written(entry: Entry) -> Option<(u8, u8)> {
 }
 
 /// Memory of up to `WORDS` words in `LINES` lines, with queues of up to `DEPTH` entries.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Memory<const WORDS: usize, const LINES: usize, const DEPTH: usize> {
     caches: [u8; WORDS],
     medium: [u8; WORDS],

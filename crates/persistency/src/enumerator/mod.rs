@@ -12,16 +12,19 @@
 //! Flushes are asynchronous here, as in Px86: a write-back puts a marker into its line's queue and a fence waits until the queues
 //! have no marker of its thread. Models have synchronous flushes, which give the same images (Khyzha and Lahav, POPL 2021).
 
-mod arm;
+pub(crate) mod arm;
 mod memory;
-mod x86;
+pub(crate) mod x86;
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashSet;
 
 use crate::model::Model;
-use crate::program::{LINES_MAX, Outcome, Program, STORES_MAX, THREADS_MAX, TooLarge, WORDS_MAX};
+use crate::prefixes::STEPS;
+use crate::program::{
+    LINES_MAX, Op, Outcome, Program, STORES_MAX, THREADS_MAX, TooLarge, WORDS_MAX,
+};
 
 /// Returns everything that a power failure at any instant may leave of a program.
 ///
@@ -37,12 +40,21 @@ pub fn enumerate(model: &Model, program: &Program) -> Result<FxHashSet<Outcome>,
     // Smaller states are faster to compare: most of a campaign's time.
     Ok(match (model.is_arm(), is_small) {
         (false, true) => x86::enumerate::<4, 2, 8, 2, 4>(model, program),
-        (true, true) => arm::enumerate::<4, 2, 8>(model, program),
+        (true, true) => arm::enumerate::<4, 2, 8, 2>(model, program),
         (false, false) => {
             x86::enumerate::<WORDS_MAX, LINES_MAX, 40, THREADS_MAX, STORES_MAX>(model, program)
         }
-        (true, false) => arm::enumerate::<WORDS_MAX, LINES_MAX, 40>(model, program),
+        (true, false) => arm::enumerate::<WORDS_MAX, LINES_MAX, 40, THREADS_MAX>(model, program),
     })
+}
+
+/// A program of two threads on these lines whose steps are still to be replaced.
+fn nothing_yet(lines: &[u8]) -> Program {
+    Program {
+        lines: lines.to_vec(),
+        initial: vec![0; lines.len()],
+        threads: vec![vec![Op::Told; STEPS]; 2],
+    }
 }
 
 /// Visits all states that steps reach, each once.

@@ -7,9 +7,10 @@ use rustc_hash::FxHashSet;
 
 use super::super::happening::Fence;
 use super::super::model::{Clflush, Domain, Model};
+use super::super::prefixes::{self, STEPS};
 use super::super::program::{How, Op, Outcome, Program, REGISTERS_MAX, UNSET, Value};
 use super::memory::Memory;
-use super::reach;
+use super::{nothing_yet, reach};
 
 /// Tells if an instruction stores to one word at most.
 pub fn has_one_part(op: &Op) -> bool {
@@ -71,8 +72,8 @@ impl Entry {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct State<
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct State<
     const WORDS: usize,
     const LINES: usize,
     const DEPTH: usize,
@@ -88,8 +89,9 @@ struct State<
     locks: u8,
 }
 
-struct Machine<'a> {
-    program: &'a Program,
+#[derive(Debug)]
+struct Machine {
+    program: Program,
     is_amd: bool,
     caches_survive: bool,
     told_drains: bool,
@@ -105,39 +107,58 @@ pub fn enumerate<
     model: &Model,
     program: &Program,
 ) -> FxHashSet<Outcome> {
-    let machine = Machine {
-        program,
-        is_amd: model.clflush == Clflush::ByFullFence,
-        caches_survive: model.domain == Domain::Caches,
-        told_drains: model.told_drains,
-    };
-    let start = State::<WORDS, LINES, DEPTH, THREADS, BUFFER> {
-        memory: Memory::new(program),
-        next: [0; THREADS],
-        buffers: [[NOTHING; BUFFER]; THREADS],
-        counts: [0; THREADS],
-        registers: [UNSET; REGISTERS_MAX],
-        locks: 0,
-    };
+    let machine = Machine::new(model, program.clone());
+    let start = machine.start::<WORDS, LINES, DEPTH, THREADS, BUFFER>();
     let mut outcomes = FxHashSet::default();
     reach(start, |state, next| {
         let outcome = machine.outcome(state);
         outcomes.extend([outcome, Outcome { done: false, ..outcome }]);
-        next.extend(
-            (0..LINES)
-                .filter_map(|line| Some(State { memory: state.memory.persisted(line)?, ..*state })),
-        );
+        machine.drained(state, &mut |state| next.push(state));
         for thread in 0..program.threads.len() {
             next.extend(machine.executed(state, thread));
-            for place in 0..usize::from(state.counts[thread]) {
-                next.extend(machine.left(state, thread, place));
-            }
         }
     });
     outcomes
 }
 
-impl Machine<'_> {
+impl Machine {
+    fn new(model: &Model, program: Program) -> Machine {
+        Machine {
+            program,
+            is_amd: model.clflush == Clflush::ByFullFence,
+            caches_survive: model.domain == Domain::Caches,
+            told_drains: model.told_drains,
+        }
+    }
+
+    fn start<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>(
+        &self,
+    ) -> State<W, L, D, T, B> {
+        State {
+            memory: Memory::new(&self.program),
+            next: [0; T],
+            buffers: [[NOTHING; B]; T],
+            counts: [0; T],
+            registers: [UNSET; REGISTERS_MAX],
+            locks: 0,
+        }
+    }
+
+    /// Finds the states after an entry has left a persist queue or a store buffer.
+    fn drained<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>(
+        &self,
+        state: &State<W, L, D, T, B>,
+        found: &mut impl FnMut(State<W, L, D, T, B>),
+    ) {
+        for memory in (0..L).filter_map(|line| state.memory.persisted(line)) {
+            found(State { memory, ..*state });
+        }
+        for thread in 0..T {
+            let places = 0..usize::from(state.counts[thread]);
+            places.filter_map(|place| self.left(state, thread, place)).for_each(&mut *found);
+        }
+    }
+
     fn outcome<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>(
         &self,
         state: &State<W, L, D, T, B>,
@@ -296,5 +317,52 @@ impl<const W: usize, const L: usize, const D: usize, const T: usize, const B: us
         let count = &mut self.counts[thread];
         self.buffers[thread][usize::from(*count)] = entry.packed();
         *count += 1;
+    }
+}
+
+/// The machine of x86 for programs that grow: two threads of one-word instructions, on two lines.
+#[derive(Debug)]
+pub struct Growing(Machine);
+
+impl Growing {
+    /// No step yet of programs on these lines, of words that hold 0.
+    pub fn new(model: &Model, lines: &[u8]) -> Growing {
+        Growing(Machine::new(model, nothing_yet(lines)))
+    }
+}
+
+impl prefixes::Machine for Growing {
+    type State = State<4, 2, { 2 * STEPS }, 2, STEPS>;
+
+    const IN_ORDER: bool = true;
+
+    fn replace(&mut self, thread: usize, at: usize, op: &Op) {
+        self.0.program.threads[thread][at] = op.clone();
+    }
+
+    fn start(&self) -> Self::State {
+        self.0.start()
+    }
+
+    fn step(&self, state: &Self::State, thread: usize, at: usize) -> Option<Self::State> {
+        debug_assert_eq!(usize::from(state.next[thread]), at);
+        self.0.executed(state, thread)
+    }
+
+    fn drift(&self, state: &Self::State, found: &mut impl FnMut(Self::State)) {
+        self.0.drained(state, found);
+    }
+
+    fn outcomes(&self, state: &Self::State, found: &mut impl FnMut(Outcome)) {
+        found(state.memory.outcome(state.registers, false));
+    }
+
+    fn is_done(&self, state: &Self::State, lengths: [usize; 2]) -> bool {
+        state.next.map(usize::from) == lengths
+    }
+
+    /// A program is done when all its instructions have been executed.
+    fn is_awaited(&self, _: usize, _: usize) -> bool {
+        true
     }
 }

@@ -1,0 +1,213 @@
+//! Programs that share their first steps, explored together.
+//!
+//! A machine's states are kept in cells: the cell of two lengths has the states in which the last step that each thread has taken
+//! is the one that ends its first so many steps. A state is in one cell, a step that is further on leads to a later cell, everything
+//! else stays in the cell. Since no machine looks ahead, a cell depends on the first steps alone, and programs that begin alike
+//! share it: of a program whose beginnings are known the last cell alone is new.
+//!
+//! This is a way to go through programs. What a step does, the two machines that are compared each say for themselves.
+
+use std::hash::{BuildHasher, Hash};
+
+use rustc_hash::FxBuildHasher;
+
+use crate::program::{Op, Outcome};
+
+/// The most steps of a thread.
+pub const STEPS: usize = 4;
+
+/// A machine of two threads whose steps can be replaced.
+pub trait Machine {
+    /// What it is in between steps.
+    type State: Copy + Eq + Hash;
+
+    /// True if a thread takes a step right after the one before it, so that no step is left out for later.
+    const IN_ORDER: bool;
+
+    /// Replaces a step of a thread. Steps after it do not count until they are replaced, too.
+    fn replace(&mut self, thread: usize, at: usize, op: &Op);
+
+    /// The state before all steps.
+    fn start(&self) -> Self::State;
+
+    /// The state after a step of a thread, if it can be taken now.
+    fn step(&self, state: &Self::State, thread: usize, at: usize) -> Option<Self::State>;
+
+    /// Finds states after what is no step of a thread.
+    fn drift(&self, state: &Self::State, found: &mut impl FnMut(Self::State));
+
+    /// Finds what a power failure may leave, without telling if the program is done.
+    fn outcomes(&self, state: &Self::State, found: &mut impl FnMut(Outcome));
+
+    /// Tells if the program of the first so many steps of each thread is done.
+    fn is_done(&self, state: &Self::State, lengths: [usize; 2]) -> bool;
+
+    /// Tells if a program with this step is not done before it is taken.
+    fn is_awaited(&self, thread: usize, at: usize) -> bool;
+}
+
+/// A set that keeps its memory when it is emptied, and its items in the order in which they came.
+#[derive(Debug)]
+struct Set<T> {
+    items: Vec<T>,
+    /// For each hash the place of an item, counted from 1; 0 where there is none. Always less than half full.
+    places: Vec<u32>,
+}
+
+impl<T> Default for Set<T> {
+    fn default() -> Self {
+        Set { items: Vec::new(), places: Vec::new() }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Set<T> {
+    fn clear(&mut self) {
+        self.items.clear();
+        self.places.fill(0);
+    }
+
+    /// The index in `places` where an item is, or where it would be.
+    fn find(&self, item: &T) -> usize {
+        let mask = self.places.len() - 1;
+        let mut index = FxBuildHasher.hash_one(item) as usize & mask;
+        loop {
+            match self.places[index] {
+                0 => return index,
+                place if self.items[place as usize - 1] == *item => return index,
+                _ => index = (index + 1) & mask,
+            }
+        }
+    }
+
+    fn insert(&mut self, item: T) {
+        if self.places.len() <= 2 * self.items.len() {
+            self.places = vec![0; (2 * self.places.len()).max(64)];
+            for at in 0..self.items.len() {
+                let index = self.find(&self.items[at]);
+                self.places[index] = at as u32 + 1;
+            }
+        }
+        let index = self.find(&item);
+        if self.places[index] == 0 {
+            self.items.push(item);
+            self.places[index] = self.items.len() as u32;
+        }
+    }
+
+    fn extend(&mut self, other: &Set<T>) {
+        other.items.iter().for_each(|item| self.insert(*item));
+    }
+
+    fn equals(&self, other: &Set<T>) -> bool {
+        self.items.len() == other.items.len()
+            && self.items.iter().all(|item| other.places[other.find(item)] != 0)
+    }
+}
+
+/// An outcome of a program of up to four words, as a number.
+type Packed = u128;
+
+fn packed(outcome: &Outcome) -> Packed {
+    let [a, b, c, d, ..] = outcome.image;
+    let image = u32::from_le_bytes([a, b, c, d]);
+    Packed::from(u64::from_le_bytes(outcome.registers)) << 32 | Packed::from(image)
+}
+
+/// The states of one pair of lengths, and what a power failure may leave of the program of these lengths.
+#[derive(Debug)]
+struct Cell<S> {
+    states: Set<S>,
+    all: Set<Packed>,
+    done: Set<Packed>,
+}
+
+impl<S> Default for Cell<S> {
+    fn default() -> Self {
+        Cell { states: Set::default(), all: Set::default(), done: Set::default() }
+    }
+}
+
+/// Cells of a machine: a row for each length of the second thread, in which the first thread has one of some beginnings.
+#[derive(Debug)]
+pub struct Cells<M: Machine> {
+    machine: M,
+    rows: Vec<Vec<Cell<M::State>>>,
+}
+
+impl<M: Machine> Cells<M> {
+    /// Rows of `width` cells: of the first thread's beginnings of 0, 1, 2 steps and so on, then of its ends.
+    pub fn new(machine: M, width: usize) -> Cells<M> {
+        let row = |_| (0..width).map(|_| Cell::default()).collect();
+        Cells { machine, rows: (0..=STEPS).map(row).collect() }
+    }
+
+    /// Replaces a step of a thread.
+    pub fn replace(&mut self, thread: usize, at: usize, op: &Op) {
+        self.machine.replace(thread, at, op);
+    }
+
+    /// Fills a cell whose earlier ones are filled: those of its row for shorter beginnings, and its own place in earlier rows.
+    pub fn fill(&mut self, place: usize, lengths: [usize; 2]) {
+        let [first, second] = lengths;
+        let mut cell = std::mem::take(&mut self.rows[second][place]);
+        let Cell { states, all, done } = &mut cell;
+        states.clear();
+        all.clear();
+        done.clear();
+        let machine = &self.machine;
+        let earlier =
+            |length: usize| if M::IN_ORDER { length.saturating_sub(1) } else { 0 }..length;
+        if lengths == [0, 0] {
+            states.insert(machine.start());
+        }
+        for from in earlier(first).map(|length| &self.rows[second][length]) {
+            let from = from.states.items.iter();
+            from.filter_map(|state| machine.step(state, 0, first - 1))
+                .for_each(|s| states.insert(s));
+        }
+        for from in earlier(second).map(|length| &self.rows[length][place]) {
+            let from = from.states.items.iter();
+            from.filter_map(|state| machine.step(state, 1, second - 1))
+                .for_each(|s| states.insert(s));
+        }
+        let mut next = 0;
+        while let Some(&state) = states.items.get(next) {
+            next += 1;
+            if !M::IN_ORDER {
+                for (thread, length) in lengths.into_iter().enumerate() {
+                    for at in 0..length.saturating_sub(1) {
+                        machine.step(&state, thread, at).into_iter().for_each(|s| states.insert(s));
+                    }
+                }
+            }
+            machine.drift(&state, &mut |s| states.insert(s));
+            let is_done = machine.is_done(&state, lengths);
+            machine.outcomes(&state, &mut |outcome| {
+                let outcome = packed(&outcome);
+                all.insert(outcome);
+                if is_done {
+                    done.insert(outcome);
+                }
+            });
+        }
+        // What is left of a program's beginning may be left of the program, and of a program that is done without its last step.
+        let shorter = [
+            (first > 0).then(|| &self.rows[second][first - 1]),
+            (second > 0).then(|| &self.rows[second - 1][place]),
+        ];
+        for (thread, shorter) in shorter.into_iter().enumerate() {
+            let Some(shorter) = shorter else { continue };
+            all.extend(&shorter.all);
+            if !machine.is_awaited(thread, lengths[thread] - 1) {
+                done.extend(&shorter.done);
+            }
+        }
+        self.rows[second][place] = cell;
+    }
+
+    /// Tells if two machines leave the same of the program of a cell.
+    pub fn agrees<N: Machine>(&self, other: &Cells<N>, place: usize, second: usize) -> bool {
+        let (cell, other) = (&self.rows[second][place], &other.rows[second][place]);
+        cell.all.equals(&other.all) && cell.done.equals(&other.done)
+    }
+}
