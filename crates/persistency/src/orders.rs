@@ -5,6 +5,7 @@
 //! orders share are visited once.
 
 use std::cell::RefCell;
+use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashSet;
 
@@ -132,14 +133,14 @@ enum Action {
 }
 
 /// The stores to a line, in the order in which they became visible.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Order<const STORES: usize> {
     nodes: [u8; STORES],
     count: u8,
 }
 
 /// What has acted, and what that has left.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct State<const LINES: usize, const STORES: usize> {
     acted: u64,
     registers: [u8; REGISTERS_MAX],
@@ -147,6 +148,18 @@ pub(crate) struct State<const LINES: usize, const STORES: usize> {
     orders: [Order<STORES>; LINES],
     /// The number of what is durable.
     ranges: u32,
+}
+
+impl<const LINES: usize, const STORES: usize> Hash for State<LINES, STORES> {
+    /// Locks are left out: they hardly differ alone.
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u64(self.acted ^ u64::from(self.ranges) << 32);
+        hasher.write_u64(u64::from_le_bytes(self.registers));
+        for order in &self.orders {
+            let nodes = order.nodes.iter().fold(0, |all, &node| all << 6 ^ u64::from(node));
+            hasher.write_u64(nodes ^ u64::from(order.count) << 56);
+        }
+    }
 }
 
 impl<const LINES: usize, const STORES: usize> State<LINES, STORES> {

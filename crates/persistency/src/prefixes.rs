@@ -62,14 +62,19 @@ impl<T> Default for Set<T> {
 
 impl<T: Copy + Eq + Hash> Set<T> {
     fn clear(&mut self) {
+        // As much as was needed the last time: memory that is near is faster.
+        let needed = (2 * self.items.len() + 2).next_power_of_two();
         self.items.clear();
-        self.places.fill(0);
+        self.places.clear();
+        self.places.resize(needed, 0);
     }
 
     /// The index in `places` where an item is, or where it would be.
     fn find(&self, item: &T) -> usize {
         let mask = self.places.len() - 1;
-        let mut index = FxBuildHasher.hash_one(item) as usize & mask;
+        // The uppermost bits of the product that the hash is, which depend on all bits of the item.
+        let hash = FxBuildHasher.hash_one(item).rotate_right(26);
+        let mut index = (hash >> 32) as usize >> (32 - mask.count_ones());
         loop {
             match self.places[index] {
                 0 => return index,
@@ -81,7 +86,9 @@ impl<T: Copy + Eq + Hash> Set<T> {
 
     fn insert(&mut self, item: T) {
         if self.places.len() <= 2 * self.items.len() {
-            self.places = vec![0; (2 * self.places.len()).max(64)];
+            let more = (4 * self.places.len()).max(64);
+            self.places.clear();
+            self.places.resize(more, 0);
             for at in 0..self.items.len() {
                 let index = self.find(&self.items[at]);
                 self.places[index] = at as u32 + 1;
@@ -203,6 +210,22 @@ impl<M: Machine> Cells<M> {
             }
         }
         self.rows[second][place] = cell;
+    }
+
+    /// Tells if what is left of the program of a cell is this.
+    #[cfg(test)]
+    pub fn leaves(
+        &self,
+        place: usize,
+        second: usize,
+        outcomes: &rustc_hash::FxHashSet<Outcome>,
+    ) -> bool {
+        let cell = &self.rows[second][place];
+        let is_in = |outcome: &Outcome| {
+            let set = if outcome.done { &cell.done } else { &cell.all };
+            !set.items.is_empty() && set.places[set.find(&packed(outcome))] != 0
+        };
+        outcomes.len() == cell.all.items.len() + cell.done.items.len() && outcomes.iter().all(is_in)
     }
 
     /// Tells if two machines leave the same of the program of a cell.

@@ -3,13 +3,15 @@
 //! An instruction is executed when no earlier one of its thread, not yet executed, holds it back. A load takes the value of its
 //! thread's newest earlier store to the word that is not executed yet, or of memory.
 
+use std::hash::{Hash, Hasher};
+
 use rustc_hash::FxHashSet;
 
 use super::super::happening::Fence;
 use super::super::model::{Domain, Model};
-use super::super::prefixes::{self, STEPS};
+use super::super::prefixes;
 use super::super::program::{How, Op, Outcome, Program, REGISTERS_MAX, UNSET, Value};
-use super::memory::Memory;
+use super::memory::{Memory, Queue};
 use super::{nothing_yet, reach};
 
 /// One instruction, or one store of an instruction that makes several.
@@ -25,13 +27,22 @@ struct Instruction {
     is_awaited: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct State<const WORDS: usize, const LINES: usize, const DEPTH: usize, const THREADS: usize> {
-    memory: Memory<WORDS, LINES, DEPTH>,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct State<Q, const WORDS: usize, const LINES: usize, const THREADS: usize> {
+    memory: Memory<Q, WORDS, LINES>,
     /// Instructions that have been executed, as a set for each thread.
     executed: [u32; THREADS],
     registers: [u8; REGISTERS_MAX],
     locks: u8,
+}
+
+impl<Q: Queue, const W: usize, const L: usize, const T: usize> Hash for State<Q, W, L, T> {
+    /// Locks are left out: they hardly differ alone.
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.memory.hash(hasher);
+        let executed = self.executed.iter().fold(0, |all, &set| all << 16 ^ u64::from(set));
+        hasher.write_u64(u64::from_le_bytes(self.registers).rotate_left(4) ^ executed);
+    }
 }
 
 #[derive(Debug)]
@@ -59,17 +70,12 @@ fn instructions(op: &Op) -> impl Iterator<Item = Instruction> {
     })
 }
 
-pub fn enumerate<
-    const WORDS: usize,
-    const LINES: usize,
-    const DEPTH: usize,
-    const THREADS: usize,
->(
+pub fn enumerate<Q: Queue, const W: usize, const L: usize, const T: usize>(
     model: &Model,
     program: &Program,
 ) -> FxHashSet<Outcome> {
     let machine = Machine::new(model, program.clone());
-    let start = machine.start::<WORDS, LINES, DEPTH, THREADS>();
+    let start = machine.start::<Q, W, L, T>();
     let mut outcomes = FxHashSet::default();
     reach(start, |state, next| {
         let is_done = (0..machine.threads.len()).all(|thread| {
@@ -89,9 +95,9 @@ pub fn enumerate<
 }
 
 /// Finds the states after an entry has left a persist queue.
-fn persisted<const W: usize, const L: usize, const D: usize, const T: usize>(
-    state: &State<W, L, D, T>,
-    found: &mut impl FnMut(State<W, L, D, T>),
+fn persisted<Q: Queue, const W: usize, const L: usize, const T: usize>(
+    state: &State<Q, W, L, T>,
+    found: &mut impl FnMut(State<Q, W, L, T>),
 ) {
     for memory in (0..L).filter_map(|line| state.memory.persisted(line)) {
         found(State { memory, ..*state });
@@ -127,9 +133,7 @@ impl Machine {
         (instruction.waits_for, instruction.is_awaited) = (waits_for, is_awaited);
     }
 
-    fn start<const W: usize, const L: usize, const D: usize, const T: usize>(
-        &self,
-    ) -> State<W, L, D, T> {
+    fn start<Q: Queue, const W: usize, const L: usize, const T: usize>(&self) -> State<Q, W, L, T> {
         State {
             memory: Memory::new(&self.program),
             executed: [0; T],
@@ -139,9 +143,9 @@ impl Machine {
     }
 
     /// Tells if loads and DSB have been executed, of the first so many instructions of a thread.
-    fn has_ended<const W: usize, const L: usize, const D: usize, const T: usize>(
+    fn has_ended<Q: Queue, const W: usize, const L: usize, const T: usize>(
         &self,
-        state: &State<W, L, D, T>,
+        state: &State<Q, W, L, T>,
         thread: usize,
         end: usize,
     ) -> bool {
@@ -155,12 +159,12 @@ impl Machine {
         self.program.lines[usize::from(word)]
     }
 
-    fn executed<const W: usize, const L: usize, const D: usize, const T: usize>(
+    fn executed<Q: Queue, const W: usize, const L: usize, const T: usize>(
         &self,
-        state: &State<W, L, D, T>,
+        state: &State<Q, W, L, T>,
         thread: usize,
         at: usize,
-    ) -> Option<State<W, L, D, T>> {
+    ) -> Option<State<Q, W, L, T>> {
         let instructions = &self.threads[thread];
         let instruction = &instructions[at];
         if state.executed[thread] >> at & 1 != 0 {
@@ -176,7 +180,7 @@ impl Machine {
         {
             return Some(next);
         }
-        let has_waited = state.memory.has_no_marker_of(thread as u8);
+        let has_waited = || state.memory.has_no_marker_of(thread as u8);
         match instruction.op {
             Op::Store { value, .. } => {
                 let value = value_of(state, value);
@@ -199,8 +203,8 @@ impl Machine {
                     next.memory.mark(line, thread as u8);
                 }
             }
-            Op::Fence(Fence::Dsb) if !has_waited => return None,
-            Op::Told if self.model.told_drains && !has_waited => return None,
+            Op::Fence(Fence::Dsb) if !has_waited() => return None,
+            Op::Told if self.model.told_drains && !has_waited() => return None,
             Op::Lock(lock) => {
                 if state.locks >> lock & 1 != 0 {
                     return None;
@@ -217,9 +221,9 @@ impl Machine {
     }
 
     /// The value that a load takes now, if it is known.
-    fn read<const W: usize, const L: usize, const D: usize, const T: usize>(
+    fn read<Q: Queue, const W: usize, const L: usize, const T: usize>(
         &self,
-        state: &State<W, L, D, T>,
+        state: &State<Q, W, L, T>,
         thread: usize,
         at: usize,
         loaded: u8,
@@ -331,8 +335,8 @@ fn is_store(op: &Op) -> bool {
     matches!(op, Op::Store { .. } | Op::Unlock(_))
 }
 
-fn value_of<const W: usize, const L: usize, const D: usize, const T: usize>(
-    state: &State<W, L, D, T>,
+fn value_of<Q: Queue, const W: usize, const L: usize, const T: usize>(
+    state: &State<Q, W, L, T>,
     value: Value,
 ) -> u8 {
     match value {
@@ -353,7 +357,7 @@ impl Growing {
 }
 
 impl prefixes::Machine for Growing {
-    type State = State<4, 2, { 2 * STEPS }, 2>;
+    type State = State<u64, 4, 2, 2>;
 
     const IN_ORDER: bool = false;
 

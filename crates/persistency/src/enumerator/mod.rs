@@ -20,10 +20,11 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashSet;
 
+use self::memory::Long;
 use crate::model::Model;
 use crate::prefixes::STEPS;
 use crate::program::{
-    LINES_MAX, Op, Outcome, Program, STORES_MAX, THREADS_MAX, TooLarge, WORDS_MAX,
+    LINES_MAX, Op, Outcome, Program, STORES_MAX, THREADS_MAX, TooLarge, Value, WORDS_MAX,
 };
 
 /// Returns everything that a power failure at any instant may leave of a program.
@@ -36,16 +37,27 @@ pub fn enumerate(model: &Model, program: &Program) -> Result<FxHashSet<Outcome>,
         && program.lines.iter().all(|&line| line < 2)
         && program.threads.len() <= 2
         && program.threads.iter().all(|ops| ops.len() <= 4)
-        && program.threads.iter().flatten().all(x86::has_one_part);
+        && program.threads.iter().flatten().all(is_small_step)
+        && program.initial.iter().all(|&value| value < 32);
     // Smaller states are faster to compare: most of a campaign's time.
     Ok(match (model.is_arm(), is_small) {
-        (false, true) => x86::enumerate::<4, 2, 8, 2, 4>(model, program),
-        (true, true) => arm::enumerate::<4, 2, 8, 2>(model, program),
+        (false, true) => x86::enumerate::<u64, u64, 4, 2, 2>(model, program),
+        (true, true) => arm::enumerate::<u64, 4, 2, 2>(model, program),
         (false, false) => {
-            x86::enumerate::<WORDS_MAX, LINES_MAX, 40, THREADS_MAX, STORES_MAX>(model, program)
+            x86::enumerate::<Long<40>, x86::Long<STORES_MAX>, WORDS_MAX, LINES_MAX, THREADS_MAX>(
+                model, program,
+            )
         }
-        (true, false) => arm::enumerate::<WORDS_MAX, LINES_MAX, 40, THREADS_MAX>(model, program),
+        (true, false) => {
+            arm::enumerate::<Long<40>, WORDS_MAX, LINES_MAX, THREADS_MAX>(model, program)
+        }
     })
+}
+
+/// Tells if an instruction stores to one word at most, and no large value.
+fn is_small_step(op: &Op) -> bool {
+    !matches!(op.action(), Op::Store { words, value, .. }
+        if words.len() > 1 || matches!(value, Value::Constant(32..)))
 }
 
 /// A program of two threads on these lines whose steps are still to be replaced.

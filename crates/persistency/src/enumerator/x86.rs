@@ -3,21 +3,19 @@
 //! A thread executes its instructions in order. Loads, `mfence` and locked instructions are executed at once; stores, flushes
 //! and `sfence` enter the thread's buffer, which they leave in any order in which each passes the entries before it.
 
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
+
 use rustc_hash::FxHashSet;
 
 use super::super::happening::Fence;
 use super::super::model::{Clflush, Domain, Model};
-use super::super::prefixes::{self, STEPS};
+use super::super::prefixes;
 use super::super::program::{How, Op, Outcome, Program, REGISTERS_MAX, UNSET, Value};
-use super::memory::Memory;
+use super::memory::{Memory, Queue};
 use super::{nothing_yet, reach};
 
-/// Tells if an instruction stores to one word at most.
-pub fn has_one_part(op: &Op) -> bool {
-    !matches!(op.action(), Op::Store { words, .. } if words.len() > 1)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Store,
     NonTemporal,
@@ -29,8 +27,8 @@ enum Kind {
 }
 
 /// An entry of a store buffer.
-#[derive(Clone, Copy)]
-struct Entry {
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
     kind: Kind,
     /// The number of its instruction.
     at: u8,
@@ -40,26 +38,26 @@ struct Entry {
     value: u8,
 }
 
-/// An entry as a number, in which states are compared and hashed faster.
-type Packed = u32;
-
-const NOTHING: Packed = 0;
-
 impl Entry {
     const fn new(kind: Kind, at: u8) -> Entry {
         Entry { kind, at, word: 0, line: 0, value: 0 }
     }
 
-    fn packed(self) -> Packed {
-        let fields = [(self.at, 6), (self.word, 5), (self.line, 3), (self.value, 8)];
-        fields
-            .iter()
-            .fold(self.kind as u32 + 1, |packed, &(field, bits)| packed << bits | u32::from(field))
+    /// The entry as a number that is not 0, with so many bits for instruction, word, line and value.
+    fn packed(self, bits: [u32; 4]) -> u32 {
+        let fields = [self.at, self.word, self.line, self.value];
+        let fields = fields.into_iter().zip(bits);
+        fields.fold(self.kind as u32 + 1, |packed, (field, bits)| packed << bits | u32::from(field))
     }
 
-    fn unpacked(packed: Packed) -> Entry {
-        let field = |shift: u32, bits: u32| (packed >> shift & ((1 << bits) - 1)) as u8;
-        let kind = match packed >> 22 {
+    fn unpacked(packed: u32, bits: [u32; 4]) -> Entry {
+        let mut rest = packed;
+        let [value, line, word, at] = [bits[3], bits[2], bits[1], bits[0]].map(|bits| {
+            let field = rest & ((1 << bits) - 1);
+            rest >>= bits;
+            field as u8
+        });
+        let kind = match rest {
             1 => Kind::Store,
             2 => Kind::NonTemporal,
             3 => Kind::Unlock,
@@ -68,25 +66,99 @@ impl Entry {
             6 => Kind::Sfence,
             _ => unreachable!("a place of the buffer that is taken"),
         };
-        Entry { kind, at: field(16, 6), word: field(11, 5), line: field(8, 3), value: field(0, 8) }
+        Entry { kind, at, word, line, value }
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct State<
-    const WORDS: usize,
-    const LINES: usize,
-    const DEPTH: usize,
-    const THREADS: usize,
-    const BUFFER: usize,
-> {
-    memory: Memory<WORDS, LINES, DEPTH>,
+/// A store buffer, the oldest entry first.
+pub trait Buffer: Copy + Eq + Hash + Debug {
+    /// No entry.
+    const EMPTY: Self;
+
+    fn count(&self) -> usize;
+
+    fn get(&self, place: usize) -> Entry;
+
+    fn push(&mut self, entry: Entry);
+
+    fn remove(&mut self, place: usize);
+}
+
+/// Up to four entries of 16 bits each, the oldest the lowest: of programs that are small.
+impl Buffer for u64 {
+    const EMPTY: Self = 0;
+
+    fn count(&self) -> usize {
+        (u64::BITS - self.leading_zeros()).div_ceil(16) as usize
+    }
+
+    fn get(&self, place: usize) -> Entry {
+        Entry::unpacked((self >> (16 * place)) as u32 & 0xffff, SHORT)
+    }
+
+    fn push(&mut self, entry: Entry) {
+        *self |= u64::from(entry.packed(SHORT)) << (16 * self.count());
+    }
+
+    fn remove(&mut self, place: usize) {
+        let later = !0 << (16 * place);
+        *self = *self & !later | *self >> 16 & later;
+    }
+}
+
+const SHORT: [u32; 4] = [4, 2, 2, 5];
+const LONG: [u32; 4] = [6, 5, 3, 8];
+
+/// Up to `BUFFER` entries of all programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Long<const BUFFER: usize> {
+    entries: [u32; BUFFER],
+    count: u8,
+}
+
+impl<const BUFFER: usize> Buffer for Long<BUFFER> {
+    const EMPTY: Self = Long { entries: [0; BUFFER], count: 0 };
+
+    fn count(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    fn get(&self, place: usize) -> Entry {
+        Entry::unpacked(self.entries[place], LONG)
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.entries[usize::from(self.count)] = entry.packed(LONG);
+        self.count += 1;
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.entries.copy_within(place + 1.., place);
+        self.entries[BUFFER - 1] = 0;
+        self.count -= 1;
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct State<Q, B, const WORDS: usize, const LINES: usize, const THREADS: usize> {
+    memory: Memory<Q, WORDS, LINES>,
     /// The instruction that each thread executes next.
     next: [u8; THREADS],
-    buffers: [[Packed; BUFFER]; THREADS],
-    counts: [u8; THREADS],
+    buffers: [B; THREADS],
     registers: [u8; REGISTERS_MAX],
     locks: u8,
+}
+
+impl<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize> Hash
+    for State<Q, B, W, L, T>
+{
+    /// Locks are left out: they hardly differ alone.
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.memory.hash(hasher);
+        self.buffers.iter().for_each(|buffer| buffer.hash(hasher));
+        let next = self.next.iter().fold(0, |all, &next| all << 8 ^ u64::from(next));
+        hasher.write_u64(u64::from_le_bytes(self.registers).rotate_left(4) ^ next);
+    }
 }
 
 #[derive(Debug)]
@@ -97,18 +169,12 @@ struct Machine {
     told_drains: bool,
 }
 
-pub fn enumerate<
-    const WORDS: usize,
-    const LINES: usize,
-    const DEPTH: usize,
-    const THREADS: usize,
-    const BUFFER: usize,
->(
+pub fn enumerate<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
     model: &Model,
     program: &Program,
 ) -> FxHashSet<Outcome> {
     let machine = Machine::new(model, program.clone());
-    let start = machine.start::<WORDS, LINES, DEPTH, THREADS, BUFFER>();
+    let start = machine.start::<Q, B, W, L, T>();
     let mut outcomes = FxHashSet::default();
     reach(start, |state, next| {
         let outcome = machine.outcome(state);
@@ -131,37 +197,36 @@ impl Machine {
         }
     }
 
-    fn start<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>(
+    fn start<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
         &self,
-    ) -> State<W, L, D, T, B> {
+    ) -> State<Q, B, W, L, T> {
         State {
             memory: Memory::new(&self.program),
             next: [0; T],
-            buffers: [[NOTHING; B]; T],
-            counts: [0; T],
+            buffers: [B::EMPTY; T],
             registers: [UNSET; REGISTERS_MAX],
             locks: 0,
         }
     }
 
     /// Finds the states after an entry has left a persist queue or a store buffer.
-    fn drained<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>(
+    fn drained<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
         &self,
-        state: &State<W, L, D, T, B>,
-        found: &mut impl FnMut(State<W, L, D, T, B>),
+        state: &State<Q, B, W, L, T>,
+        found: &mut impl FnMut(State<Q, B, W, L, T>),
     ) {
         for memory in (0..L).filter_map(|line| state.memory.persisted(line)) {
             found(State { memory, ..*state });
         }
         for thread in 0..T {
-            let places = 0..usize::from(state.counts[thread]);
+            let places = 0..state.buffers[thread].count();
             places.filter_map(|place| self.left(state, thread, place)).for_each(&mut *found);
         }
     }
 
-    fn outcome<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>(
+    fn outcome<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
         &self,
-        state: &State<W, L, D, T, B>,
+        state: &State<Q, B, W, L, T>,
     ) -> Outcome {
         let mut threads = self.program.threads.iter().zip(state.next);
         let done = threads.all(|(ops, next)| usize::from(next) == ops.len());
@@ -169,11 +234,11 @@ impl Machine {
     }
 
     /// The state after a thread's next instruction, if it can be executed.
-    fn executed<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>(
+    fn executed<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
         &self,
-        state: &State<W, L, D, T, B>,
+        state: &State<Q, B, W, L, T>,
         thread: usize,
-    ) -> Option<State<W, L, D, T, B>> {
+    ) -> Option<State<Q, B, W, L, T>> {
         let at = state.next[thread];
         let op = self.program.threads[thread].get(usize::from(at))?;
         let mut next = *state;
@@ -185,12 +250,12 @@ impl Machine {
             Op::If { then, .. } => then,
             op => op,
         };
-        let packed = &state.buffers[thread][..usize::from(state.counts[thread])];
-        let buffer = packed.iter().map(|&entry| Entry::unpacked(entry));
-        let has_waited = state.memory.has_no_marker_of(thread as u8);
+        let entries = &state.buffers[thread];
+        let buffer = (0..entries.count()).map(|place| entries.get(place));
+        let has_waited = || state.memory.has_no_marker_of(thread as u8);
         let is_past = |entry: Entry| self.is_amd && entry.kind == Kind::Flush;
-        let may_lock = has_waited && buffer.clone().all(is_past);
-        let is_empty = has_waited && packed.is_empty();
+        let may_lock = || has_waited() && buffer.clone().all(is_past);
+        let is_empty = || has_waited() && *entries == B::EMPTY;
         let read = |word: u8| {
             let stores = |entry: &Entry| {
                 matches!(entry.kind, Kind::Store | Kind::NonTemporal) && entry.word == word
@@ -208,12 +273,12 @@ impl Machine {
                 for &word in words {
                     let line = self.program.lines[usize::from(word)];
                     if how == How::Locked {
-                        if !may_lock {
+                        if !may_lock() {
                             return None;
                         }
                         self.write(&mut next.memory, line, word, value);
                     } else {
-                        next.push(thread, Entry { kind, at, word, line, value });
+                        next.buffers[thread].push(Entry { kind, at, word, line, value });
                     }
                 }
             }
@@ -224,22 +289,24 @@ impl Machine {
                 }
             }
             Op::WriteBack(line) => {
-                next.push(thread, Entry { line, ..Entry::new(Kind::WriteBack, at) })
+                next.buffers[thread].push(Entry { line, ..Entry::new(Kind::WriteBack, at) })
             }
-            Op::Flush(line) => next.push(thread, Entry { line, ..Entry::new(Kind::Flush, at) }),
-            Op::Fence(Fence::Store) => next.push(thread, Entry::new(Kind::Sfence, at)),
-            Op::Fence(Fence::Full) if !is_empty => return None,
-            Op::Fence(Fence::Locked) if !may_lock => return None,
-            Op::Told if self.told_drains && !is_empty => return None,
+            Op::Flush(line) => {
+                next.buffers[thread].push(Entry { line, ..Entry::new(Kind::Flush, at) })
+            }
+            Op::Fence(Fence::Store) => next.buffers[thread].push(Entry::new(Kind::Sfence, at)),
+            Op::Fence(Fence::Full) if !is_empty() => return None,
+            Op::Fence(Fence::Locked) if !may_lock() => return None,
+            Op::Told if self.told_drains && !is_empty() => return None,
             Op::Fence(_) | Op::Told => {}
             Op::Lock(lock) => {
-                if !may_lock || state.locks >> lock & 1 != 0 {
+                if !may_lock() || state.locks >> lock & 1 != 0 {
                     return None;
                 }
                 next.locks |= 1 << lock;
             }
             Op::Unlock(lock) => {
-                next.push(thread, Entry { word: lock, ..Entry::new(Kind::Unlock, at) })
+                next.buffers[thread].push(Entry { word: lock, ..Entry::new(Kind::Unlock, at) })
             }
             Op::Clean(..) | Op::If { .. } => unreachable!("no instruction of x86"),
         }
@@ -247,21 +314,19 @@ impl Machine {
     }
 
     /// The state after an entry has left a thread's buffer, if it passes those before it.
-    fn left<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>(
+    fn left<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
         &self,
-        state: &State<W, L, D, T, B>,
+        state: &State<Q, B, W, L, T>,
         thread: usize,
         place: usize,
-    ) -> Option<State<W, L, D, T, B>> {
-        let entry = Entry::unpacked(state.buffers[thread][place]);
-        let before = &state.buffers[thread][..place];
-        if !before.iter().all(|&earlier| self.passes(&entry, &Entry::unpacked(earlier))) {
+    ) -> Option<State<Q, B, W, L, T>> {
+        let buffer = &state.buffers[thread];
+        let entry = buffer.get(place);
+        if !(0..place).all(|earlier| self.passes(&entry, &buffer.get(earlier))) {
             return None;
         }
         let mut next = *state;
-        next.buffers[thread].copy_within(place + 1.., place);
-        next.buffers[thread][B - 1] = NOTHING;
-        next.counts[thread] -= 1;
+        next.buffers[thread].remove(place);
         let memory = &mut next.memory;
         match entry.kind {
             Kind::Store => self.write(memory, entry.line, entry.word, entry.value),
@@ -277,9 +342,9 @@ impl Machine {
         Some(next)
     }
 
-    fn write<const W: usize, const L: usize, const D: usize>(
+    fn write<Q: Queue, const W: usize, const L: usize>(
         &self,
-        memory: &mut Memory<W, L, D>,
+        memory: &mut Memory<Q, W, L>,
         line: u8,
         word: u8,
         value: u8,
@@ -310,16 +375,6 @@ impl Machine {
     }
 }
 
-impl<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>
-    State<W, L, D, T, B>
-{
-    fn push(&mut self, thread: usize, entry: Entry) {
-        let count = &mut self.counts[thread];
-        self.buffers[thread][usize::from(*count)] = entry.packed();
-        *count += 1;
-    }
-}
-
 /// The machine of x86 for programs that grow: two threads of one-word instructions, on two lines.
 #[derive(Debug)]
 pub struct Growing(Machine);
@@ -332,7 +387,7 @@ impl Growing {
 }
 
 impl prefixes::Machine for Growing {
-    type State = State<4, 2, { 2 * STEPS }, 2, STEPS>;
+    type State = State<u64, u64, 4, 2, 2>;
 
     const IN_ORDER: bool = true;
 
