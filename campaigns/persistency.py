@@ -116,7 +116,7 @@ def measure(name: str, given: Given) -> Rows:
 
 def size(model: str, steps: int, what: str) -> int:
     """Returns the number of step sequences of a thread, or of families of programs."""
-    spec = {"first": 0, "count": 0}
+    spec: dict[str, object] = {"first": 0, "count": 0}
     return int(compare(model, steps, [spec], argparse.Namespace(jobs=1))[0][what])
 
 
@@ -196,11 +196,12 @@ def agreement_table(rows: Sequence[Row]) -> str:
         is_drawn = row["share"].isdecimal()
         sums.setdefault((row["steps"], row["model"], is_drawn), []).append(row)
     order = {model: at for at, model in enumerate(MODELS)}
+    ordered = sorted(sums, key=lambda key: (key[0], key[2], order[key[1]]))
     cells = []
-    for (steps, model, is_drawn), of in sorted(
-        sums.items(), key=lambda item: (item[0][0], item[0][2], order[item[0][1]])
-    ):
-        programs, compared = (sum(int(row[what]) for row in of) for what in ("programs", "compared"))
+    for steps, model, is_drawn in ordered:
+        of = sums[steps, model, is_drawn]
+        programs = sum(int(row["programs"]) for row in of)
+        compared = sum(int(row["compared"]) for row in of)
         different = sum(bool(row["difference"]) for row in of)
         total = int(of[0]["of"])
         is_whole = programs == total

@@ -55,7 +55,7 @@ pub fn compare(model: &Model, program: &Program) -> Option<Difference> {
     })
 }
 
-/// What was compared of a family.
+/// Programs of a family that were compared.
 #[derive(Clone, Debug, Default)]
 pub struct Compared {
     /// Programs on which model and enumerator ran.
@@ -75,7 +75,7 @@ pub struct Programs {
     /// The steps of a thread, as places in the alphabet: all sequences. Those that begin with a sequence and have one step more have
     /// the numbers from [`Programs::longer`].
     sequences: Vec<Vec<u8>>,
-    /// What is known of each sequence.
+    /// Facts about each sequence.
     threads: Vec<Thread>,
     /// The number of each sequence with the lines swapped, if that is a symmetry.
     swapped: Option<Vec<usize>>,

@@ -105,7 +105,7 @@ struct Node {
     op: usize,
     action: Action,
     act: Act,
-    /// What it does for durability, as numbers of the table: a locked instruction is a fence and a store.
+    /// Events of durability, as numbers of the table: a locked instruction is a fence and a store.
     events: [Option<usize>; 2],
     /// The register and its value without which it is skipped.
     condition: Option<(u8, u8)>,
@@ -139,7 +139,7 @@ struct Order<const STORES: usize> {
     count: u8,
 }
 
-/// What has acted, and what that has left.
+/// Steps that have acted, and the versions and registers that they left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct State<const LINES: usize, const STORES: usize> {
     acted: u64,
@@ -269,7 +269,7 @@ impl Explorer {
         actions(&self.model, op).into_iter().map(node).collect()
     }
 
-    /// What a step does for durability.
+    /// Events of a step for durability.
     fn events(&self, thread: u32, action: Action) -> [Option<usize>; 2] {
         let line_of = |word: u8| self.lines[usize::from(word)];
         let events = match action {

@@ -1,8 +1,8 @@
 //! Programs that share their first steps, explored together.
 //!
-//! A machine's states are kept in cells: the cell of two lengths has the states in which the last step that each thread has taken
-//! is the one that ends its first so many steps. A state is in one cell, a step that is further on leads to a later cell, everything
-//! else stays in the cell. Since no machine looks ahead, a cell depends on the first steps alone, and programs that begin alike
+//! A machine's states are kept in cells: the cell of M and N has the states in which the last step that is taken of the first thread
+//! is its Mth, and of the second its Nth. A state is in one cell; a step that is further on leads to a later cell, everything else
+//! stays in the cell. Since no machine looks ahead, a cell depends on the first M and N steps alone, and programs that begin alike
 //! share it: of a program whose beginnings are known the last cell alone is new.
 //!
 //! This is a way to go through programs. What a step does, the two machines that are compared each say for themselves.
@@ -18,7 +18,7 @@ pub const STEPS: usize = 4;
 
 /// A machine of two threads whose steps can be replaced.
 pub trait Machine {
-    /// What it is in between steps.
+    /// The machine in between steps.
     type State: Copy + Eq + Hash;
 
     /// True if a thread takes a step right after the one before it, so that no step is left out for later.
@@ -39,7 +39,7 @@ pub trait Machine {
     /// Finds what a power failure may leave, without telling if the program is done.
     fn outcomes(&self, state: &Self::State, found: &mut impl FnMut(Outcome));
 
-    /// Tells if the program of the first so many steps of each thread is done.
+    /// Tells if the program of a number of first steps of each thread is done.
     fn is_done(&self, state: &Self::State, lengths: [usize; 2]) -> bool;
 
     /// Tells if a program with this step is not done before it is taken.
@@ -50,7 +50,7 @@ pub trait Machine {
 #[derive(Debug)]
 struct Set<T> {
     items: Vec<T>,
-    /// For each hash the place of an item, counted from 1; 0 where there is none. Always less than half full.
+    /// For each hash the place of an item, counted from 1; 0 where there is none. Less than a quarter has one.
     places: Vec<u32>,
 }
 
@@ -63,7 +63,7 @@ impl<T> Default for Set<T> {
 impl<T: Copy + Eq + Hash> Set<T> {
     fn clear(&mut self) {
         // As much as was needed the last time: memory that is near is faster.
-        let needed = (2 * self.items.len() + 2).next_power_of_two();
+        let needed = (4 * self.items.len() + 4).next_power_of_two();
         self.items.clear();
         self.places.clear();
         self.places.resize(needed, 0);
@@ -85,7 +85,7 @@ impl<T: Copy + Eq + Hash> Set<T> {
     }
 
     fn insert(&mut self, item: T) {
-        if self.places.len() <= 2 * self.items.len() {
+        if self.places.len() <= 4 * self.items.len() {
             let more = (4 * self.places.len()).max(64);
             self.places.clear();
             self.places.resize(more, 0);
@@ -134,6 +134,12 @@ impl<S> Default for Cell<S> {
     }
 }
 
+/// The place at which a cell is kept. No cell follows those of the longest programs, which have one place in turn: memory that was
+/// used a moment ago is faster.
+fn kept_at(place: usize, lengths: [usize; 2]) -> usize {
+    if lengths == [STEPS; 2] { STEPS } else { place }
+}
+
 /// Cells of a machine: a row for each length of the second thread, in which the first thread has one of some beginnings.
 #[derive(Debug)]
 pub struct Cells<M: Machine> {
@@ -156,7 +162,8 @@ impl<M: Machine> Cells<M> {
     /// Fills a cell whose earlier ones are filled: those of its row for shorter beginnings, and its own place in earlier rows.
     pub fn fill(&mut self, place: usize, lengths: [usize; 2]) {
         let [first, second] = lengths;
-        let mut cell = std::mem::take(&mut self.rows[second][place]);
+        let kept = kept_at(place, lengths);
+        let mut cell = std::mem::take(&mut self.rows[second][kept]);
         let Cell { states, all, done } = &mut cell;
         states.clear();
         all.clear();
@@ -190,13 +197,10 @@ impl<M: Machine> Cells<M> {
             machine.drift(&state, &mut |s| states.insert(s));
             let is_done = machine.is_done(&state, lengths);
             machine.outcomes(&state, &mut |outcome| {
-                let outcome = packed(&outcome);
-                all.insert(outcome);
-                if is_done {
-                    done.insert(outcome);
-                }
+                if is_done { &mut *done } else { &mut *all }.insert(packed(&outcome));
             });
         }
+        all.extend(done);
         // What is left of a program's beginning may be left of the program, and of a program that is done without its last step.
         let shorter = [
             (first > 0).then(|| &self.rows[second][first - 1]),
@@ -209,7 +213,7 @@ impl<M: Machine> Cells<M> {
                 done.extend(&shorter.done);
             }
         }
-        self.rows[second][place] = cell;
+        self.rows[second][kept] = cell;
     }
 
     /// Tells if what is left of the program of a cell is this.
@@ -217,10 +221,10 @@ impl<M: Machine> Cells<M> {
     pub fn leaves(
         &self,
         place: usize,
-        second: usize,
+        lengths: [usize; 2],
         outcomes: &rustc_hash::FxHashSet<Outcome>,
     ) -> bool {
-        let cell = &self.rows[second][place];
+        let cell = &self.rows[lengths[1]][kept_at(place, lengths)];
         let is_in = |outcome: &Outcome| {
             let set = if outcome.done { &cell.done } else { &cell.all };
             !set.items.is_empty() && set.places[set.find(&packed(outcome))] != 0
@@ -229,8 +233,9 @@ impl<M: Machine> Cells<M> {
     }
 
     /// Tells if two machines leave the same of the program of a cell.
-    pub fn agrees<N: Machine>(&self, other: &Cells<N>, place: usize, second: usize) -> bool {
-        let (cell, other) = (&self.rows[second][place], &other.rows[second][place]);
+    pub fn agrees<N: Machine>(&self, other: &Cells<N>, place: usize, lengths: [usize; 2]) -> bool {
+        let (row, kept) = (lengths[1], kept_at(place, lengths));
+        let (cell, other) = (&self.rows[row][kept], &other.rows[row][kept]);
         cell.all.equals(&other.all) && cell.done.equals(&other.done)
     }
 }

@@ -64,8 +64,8 @@ struct AgreementSpec {
     model: String,
     /// Steps of each thread, at most.
     steps: usize,
-    /// Programs whose first thread has one of `count` step sequences from this on; `count` families of programs, from this on and
-    /// so many apart; or `count` programs that a seed draws.
+    /// Programs whose first thread has one of `count` step sequences from this on; `count` families of programs, from one
+    /// on and some apart; or `count` programs that a seed draws.
     first: Option<usize>,
     families: Option<Families>,
     seed: Option<u64>,

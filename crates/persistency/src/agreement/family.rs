@@ -67,13 +67,12 @@ impl<'a, P: Machine, E: Machine> Family<'a, P, E> {
 
     /// Checks that a program's cells have what is left of it alone.
     #[cfg(test)]
-    fn check(&self, first: usize, second: usize, place: usize) {
+    fn check(&self, first: usize, second: usize, place: usize, lengths: [usize; 2]) {
         let program = self.programs.program(first, second);
-        let length = self.programs.sequences[second].len();
         let predicted = crate::orders::explore(self.model, &program).expect("it is small");
         let executed = crate::enumerator::enumerate(self.model, &program).expect("it is small");
-        assert!(self.predicate.leaves(place, length, &predicted), "the model: {program:?}");
-        assert!(self.enumerator.leaves(place, length, &executed), "the enumerator: {program:?}");
+        assert!(self.predicate.leaves(place, lengths, &predicted), "the model: {program:?}");
+        assert!(self.enumerator.leaves(place, lengths, &executed), "the enumerator: {program:?}");
     }
 
     fn replace(&mut self, thread: usize, at: usize, place: u8) {
@@ -104,15 +103,16 @@ impl<'a, P: Machine, E: Machine> Family<'a, P, E> {
         for at in 0..self.firsts.len() {
             let (first, place) = self.firsts[at];
             let is_wanted = is_wanted(first);
+            let lengths = [programs.sequences[first].len(), length];
             if place > stem.len() && (is_wanted || !is_longest) {
                 self.replace(0, stem.len(), programs.sequences[first][stem.len()]);
-                self.fill(place, [stem.len() + 1, length]);
+                self.fill(place, lengths);
             }
             if is_wanted {
                 self.compared.compared += 1;
                 #[cfg(test)]
-                self.check(first, second, place);
-                if !self.predicate.agrees(&self.enumerator, place, length) {
+                self.check(first, second, place, lengths);
+                if !self.predicate.agrees(&self.enumerator, place, lengths) {
                     let found = compare(self.model, &programs.program(first, second));
                     self.compared.difference = Some(found.expect("one by one they differ, too"));
                     return;

@@ -20,7 +20,7 @@
 use super::super::happening::Fence;
 use super::super::program::{How, Op};
 
-/// What is known of a thread's steps, whatever the other thread does.
+/// Facts about a thread's steps, whatever the other thread does.
 #[derive(Clone, Copy, Debug)]
 pub struct Thread {
     /// No program is compared in which a thread begins with these steps.

@@ -142,7 +142,7 @@ impl Machine {
         }
     }
 
-    /// Tells if loads and DSB have been executed, of the first so many instructions of a thread.
+    /// Tells if loads and DSB have been executed, of a thread's instructions before `end`.
     fn has_ended<Q: Queue, const W: usize, const L: usize, const T: usize>(
         &self,
         state: &State<Q, W, L, T>,

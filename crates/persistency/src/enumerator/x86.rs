@@ -43,7 +43,7 @@ impl Entry {
         Entry { kind, at, word: 0, line: 0, value: 0 }
     }
 
-    /// The entry as a number that is not 0, with so many bits for instruction, word, line and value.
+    /// The entry as a number that is not 0, with these bits for instruction, word, line and value.
     fn packed(self, bits: [u32; 4]) -> u32 {
         let fields = [self.at, self.word, self.line, self.value];
         let fields = fields.into_iter().zip(bits);
