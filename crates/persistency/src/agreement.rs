@@ -130,7 +130,7 @@ impl Programs {
     }
 
     /// Tells if no other program stands for that of a pair of sequences, one that has fewer steps or is the same but for the order of
-    /// steps without order ([`same`]).
+    /// steps without order (`same`).
     pub fn is_needed(&self, first: usize, second: usize) -> bool {
         let (a, b) = (&self.threads[first], &self.threads[second]);
         let stored = a.stored | b.stored;

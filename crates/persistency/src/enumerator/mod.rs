@@ -1,7 +1,8 @@
 //! An independent machine that executes small programs in every way: the check of the models.
 //!
 //! Nothing here uses the rules of the models ([`crate::rules`], [`crate::ranges`]); it is written from the publications as a
-//! machine, where those are predicates. It shares the program, the outcome, and the name of the platform.
+//! machine, where those are predicates. It shares the program, the outcome, the name of the platform, and the way through many
+//! programs (`prefixes`), which knows no rule.
 //!
 //! | module | content |
 //! |---|---|

@@ -75,12 +75,16 @@ pub trait Buffer: Copy + Eq + Hash + Debug {
     /// No entry.
     const EMPTY: Self;
 
+    /// The number of entries.
     fn count(&self) -> usize;
 
+    /// The entry at a place less than the number.
     fn get(&self, place: usize) -> Entry;
 
+    /// Appends an entry.
     fn push(&mut self, entry: Entry);
 
+    /// Removes the entry at a place.
     fn remove(&mut self, place: usize);
 }
 
@@ -106,7 +110,9 @@ impl Buffer for u64 {
     }
 }
 
+/// The bits of instruction, word, line and value in an entry of a small program.
 const SHORT: [u32; 4] = [4, 2, 2, 5];
+/// The bits of the same in any program.
 const LONG: [u32; 4] = [6, 5, 3, 8];
 
 /// Up to `BUFFER` entries of all programs.
