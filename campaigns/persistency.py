@@ -84,23 +84,7 @@ def measure(name: str, given: Given) -> Rows:
     if name == LITMUS:
         return {ANSWERS: answers(given)}
     steps, model, *share = name.split("/")
-    specs: list[dict[str, object]]
-    match share:
-        case [_, part]:
-            # The first families are the largest: each part has some of them.
-            apart = ALL_PARTS * PARTS
-            count = -(-size(model, int(steps), "families") // apart)
-            firsts = range(int(part), apart, ALL_PARTS)
-            specs = [{"families": {"first": f, "apart": apart}, "count": count} for f in firsts]
-        case [number]:
-            count = SHARE // PARTS
-            firsts = range(int(number) * SHARE, (int(number) + 1) * SHARE, count)
-            specs = [{"seed": first, "count": count} for first in firsts]
-        case _:
-            all_sequences = size(model, int(steps), "sequences")
-            firsts = range(0, all_sequences, -(-all_sequences // PARTS))
-            specs = [{"first": first, "count": firsts.step} for first in firsts]
-    found = compare(model, int(steps), specs, given)
+    found = compare(model, int(steps), parts(model, int(steps), share), given)
     different = [part["difference"] for part in found if part["difference"] is not None]
     row = AGREEMENT.row(
         steps,
@@ -112,6 +96,25 @@ def measure(name: str, given: Given) -> Rows:
         "".join(different[:1]),
     )
     return {AGREEMENT: [row]}
+
+
+def parts(model: str, steps: int, share: Sequence[str]) -> list[dict[str, object]]:
+    """Cuts a task into parts: one of all programs, or of a share of them."""
+    match share:
+        case [_, part]:
+            # The first families are the largest: each part has some of them.
+            apart = ALL_PARTS * PARTS
+            count = -(-size(model, steps, "families") // apart)
+            firsts = range(int(part), apart, ALL_PARTS)
+            return [{"families": {"first": f, "apart": apart}, "count": count} for f in firsts]
+        case [number]:
+            count = SHARE // PARTS
+            firsts = range(int(number) * SHARE, (int(number) + 1) * SHARE, count)
+            return [{"seed": first, "count": count} for first in firsts]
+        case _:
+            all_sequences = size(model, steps, "sequences")
+            firsts = range(0, all_sequences, -(-all_sequences // PARTS))
+            return [{"first": first, "count": firsts.step} for first in firsts]
 
 
 def size(model: str, steps: int, what: str) -> int:
