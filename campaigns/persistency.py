@@ -1,7 +1,9 @@
 """Persistency models: their litmus programs, and their agreement with the enumerator.
 
-Programs of up to three steps in each thread are compared all; of those of four steps each share is
-a part that its number draws, so that `--shares` continues where the last run ended.
+Programs of up to three steps in each thread are compared one by one. Those of four steps are
+compared in two ways: shares that their numbers draw, one by one, so that `--shares` continues
+where the last run ended; and all of them in parts, by families that share their beginnings and
+without those for which others stand.
 """
 
 from __future__ import annotations
@@ -33,8 +35,14 @@ MODELS = [model.name for model in catalogue().models]
 STEPS_ALL = (2, 3)
 """Steps of each thread; all programs with as many are compared."""
 
-STEPS_DRAWN = 4
-"""Steps of each thread; shares of the programs with as many are compared."""
+STEPS_MOST = 4
+"""Steps of each thread; shares of the programs with as many are compared one by one."""
+
+ALL = "all"
+"""Beginning of the shares that together are all programs of four steps."""
+
+ALL_PARTS = 30
+"""Their number for each model."""
 
 SHARE = 100_000
 """Programs of a share."""
@@ -48,7 +56,7 @@ ANSWERS = Table(
 
 AGREEMENT = Table(
     "agreement",
-    ("steps", "model", "share", "programs", "of", "difference"),
+    ("steps", "model", "share", "programs", "compared", "of", "difference"),
     ("steps", "model", "share"),
 )
 
@@ -66,7 +74,9 @@ def names(given: Given) -> Iterable[str]:
     for steps, model in product(STEPS_ALL, MODELS):
         yield f"{steps}/{model}"
     for share, model in product(range(given.shares), MODELS):
-        yield f"{STEPS_DRAWN}/{model}/{share}"
+        yield f"{STEPS_MOST}/{model}/{share}"
+    for model, part in product(MODELS, range(ALL_PARTS)):
+        yield f"{STEPS_MOST}/{model}/{ALL}/{part}"
 
 
 def measure(name: str, given: Given) -> Rows:
@@ -74,32 +84,43 @@ def measure(name: str, given: Given) -> Rows:
     if name == LITMUS:
         return {ANSWERS: answers(given)}
     steps, model, *share = name.split("/")
-    if share:
-        specs = [
-            {"seed": int(share[0]) * SHARE + at * (SHARE // PARTS), "count": SHARE // PARTS}
-            for at in range(PARTS)
-        ]
-    else:
-        all_sequences = sequences(model, int(steps))
-        first = range(0, all_sequences, -(-all_sequences // PARTS))
-        specs = [{"first": at, "count": first.step} for at in first]
-    found = compare(model, int(steps), specs, given)
+    found = compare(model, int(steps), parts(model, int(steps), share), given)
     different = [part["difference"] for part in found if part["difference"] is not None]
     row = AGREEMENT.row(
         steps,
         model,
-        "".join(share),
+        "/".join(share),
         sum(part["programs"] for part in found),
+        sum(part["compared"] for part in found),
         found[0]["of"],
         "".join(different[:1]),
     )
     return {AGREEMENT: [row]}
 
 
-def sequences(model: str, steps: int) -> int:
-    """Returns the number of step sequences of a thread."""
-    spec = {"model": model, "steps": steps, "first": 0, "count": 0}
-    return int(compare(model, steps, [spec], argparse.Namespace(jobs=1))[0]["sequences"])
+def parts(model: str, steps: int, share: Sequence[str]) -> list[dict[str, object]]:
+    """Cuts a task into parts: one of all programs, or of a share of them."""
+    match share:
+        case [_, part]:
+            # The first families are the largest: each part has some of them.
+            apart = ALL_PARTS * PARTS
+            count = -(-size(model, steps, "families") // apart)
+            firsts = range(int(part), apart, ALL_PARTS)
+            return [{"families": {"first": f, "apart": apart}, "count": count} for f in firsts]
+        case [number]:
+            count = SHARE // PARTS
+            firsts = range(int(number) * SHARE, (int(number) + 1) * SHARE, count)
+            return [{"seed": first, "count": count} for first in firsts]
+        case _:
+            all_sequences = size(model, steps, "sequences")
+            firsts = range(0, all_sequences, -(-all_sequences // PARTS))
+            return [{"first": first, "count": firsts.step} for first in firsts]
+
+
+def size(model: str, steps: int, what: str) -> int:
+    """Returns the number of step sequences of a thread, or of families of programs."""
+    spec: dict[str, object] = {"first": 0, "count": 0}
+    return int(compare(model, steps, [spec], argparse.Namespace(jobs=1))[0][what])
 
 
 def compare(
@@ -172,18 +193,26 @@ def blocks(rows: Sequence[Row], compared: Sequence[Row]) -> list[str]:
 
 
 def agreement_table(rows: Sequence[Row]) -> str:
-    """Makes the table of comparisons, with the shares of a model as one."""
-    sums: dict[tuple[str, str], list[Row]] = {}
+    """Makes the table of comparisons, with the shares and the parts of a model as one."""
+    sums: dict[tuple[str, str, bool], list[Row]] = {}
     for row in rows:
-        sums.setdefault((row["steps"], row["model"]), []).append(row)
+        is_drawn = row["share"].isdecimal()
+        sums.setdefault((row["steps"], row["model"], is_drawn), []).append(row)
+    order = {model: at for at, model in enumerate(MODELS)}
+    ordered = sorted(sums, key=lambda key: (key[0], key[2], order[key[1]]))
     cells = []
-    for (steps, model), of in sorted(sums.items(), key=lambda item: item[0][0]):
+    for steps, model, is_drawn in ordered:
+        of = sums[steps, model, is_drawn]
         programs = sum(int(row["programs"]) for row in of)
+        compared = sum(int(row["compared"]) for row in of)
         different = sum(bool(row["difference"]) for row in of)
-        kind = "all" if steps != str(STEPS_DRAWN) else "drawn"
-        total = exact(int(of[0]["of"]))
-        cells.append([steps, model, kind, exact(programs), total, exact(different)])
-    head = ("steps of each thread", "model", "programs", "compared", "of", "differences")
+        total = int(of[0]["of"])
+        is_whole = programs == total
+        kind = "drawn" if is_drawn else "all" if is_whole else f"{len(of)} of {ALL_PARTS} parts"
+        cells.append(
+            [steps, model, kind, *map(exact, (total, programs, compared)), exact(different)]
+        )
+    head = ("steps of each thread", "model", "programs", "of", "covered", "compared", "differences")
     return table_of(head, cells, texts=3)
 
 

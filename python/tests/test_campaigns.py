@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from campaigns import ALL, OTHERS, checked, faults, mutants, real_programs, runner, soaked
+from campaigns import (
+    ALL,
+    OTHERS,
+    checked,
+    faults,
+    mutants,
+    persistency,
+    real_programs,
+    runner,
+    soaked,
+)
 from campaigns.runner import Campaign, Done, Failed
 from campaigns.tables import ROOT, Table, page_with
 from conftest import python
@@ -184,6 +195,17 @@ def test_real_programs_are_explained_and_lose_silent_stores_alone():
     violated = [row for row in crashed if row["verdict"] == "violated"]
     assert all(int(row["outside"]) > 0 for row in violated)
     assert {r["design"] for r in violated} <= {"fwb-slde", "morlog-slde", "morlog-dp", "silo"}
+
+
+def test_parts_of_all_small_programs_are_all(monkeypatch):
+    monkeypatch.setattr(persistency, "keep", lambda: None)
+    given = Namespace(jobs=1)
+    found = []
+    for part in range(persistency.ALL_PARTS):
+        specs = persistency.parts("arm-pop", 2, ["all", str(part)])
+        found += persistency.compare("arm-pop", 2, specs, given)
+    assert sum(each["programs"] for each in found) == found[0]["of"] == 16_836
+    assert 0 < sum(each["compared"] for each in found) < found[0]["of"]
 
 
 def test_every_soaked_design_was_kept_and_its_failures_add_up():

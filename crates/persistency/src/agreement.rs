@@ -3,15 +3,26 @@
 //! The programs have two threads of up to `steps` steps each, on two lines, with one word each under x86 and two in the first line
 //! under Arm, where the order of stores within a line matters. Every store has a value of its own, so that an image says which
 //! version of each line is left. Of programs that are the same with threads or lines swapped one is compared.
+//!
+//! There are two ways. [`Programs::compare`] takes programs one by one. [`Programs::compare_family`] takes at once those whose first
+//! threads begin alike: both sides explore what programs share once (`prefixes`), and programs for which others stand are left out
+//! (`same`). It is for programs of four steps, of which there are 400 million.
+
+mod family;
+mod same;
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
-use crate::enumerator::enumerate;
+use self::family::Family;
+use self::same::Thread;
+
+use crate::enumerator::{arm, enumerate, x86};
 use crate::happening::{Fence, Point};
 use crate::model::Model;
-use crate::orders::explore;
+use crate::orders::{self, explore};
+use crate::prefixes::STEPS;
 use crate::program::{How, Op, Outcome, Program, Value};
 
 /// A program on which model and enumerator differ.
@@ -44,13 +55,28 @@ pub fn compare(model: &Model, program: &Program) -> Option<Difference> {
     })
 }
 
+/// Programs of a family that were compared.
+#[derive(Clone, Debug, Default)]
+pub struct Compared {
+    /// Programs on which model and enumerator ran.
+    pub compared: u64,
+    /// All programs of the family: these, and those for which others stand, of this family or another.
+    pub covered: u64,
+    /// The first difference.
+    pub difference: Option<Difference>,
+}
+
 /// All programs of two threads of up to some steps each.
 #[derive(Debug)]
 pub struct Programs {
+    steps: usize,
     alphabet: Vec<Op>,
     lines: Vec<u8>,
-    /// The steps of a thread, as places in the alphabet: all sequences.
+    /// The steps of a thread, as places in the alphabet: all sequences. Those that begin with a sequence and have one step more have
+    /// the numbers from [`Programs::longer`].
     sequences: Vec<Vec<u8>>,
+    /// Facts about each sequence.
+    threads: Vec<Thread>,
     /// The number of each sequence with the lines swapped, if that is a symmetry.
     swapped: Option<Vec<usize>>,
 }
@@ -58,6 +84,7 @@ pub struct Programs {
 impl Programs {
     /// All programs of up to `steps` steps in each thread, of the instructions of a model's platform.
     pub fn new(model: &Model, steps: usize) -> Programs {
+        let is_arm = model.is_arm();
         let alphabet = alphabet(model);
         let mut sequences: Vec<Vec<u8>> = vec![vec![]];
         let mut longest = 0..1;
@@ -82,7 +109,9 @@ impl Programs {
             let swapped = sequences.iter().map(|ops| ops.iter().map(other).collect::<Vec<u8>>());
             swapped.map(|ops| numbers[ops.as_slice()]).collect()
         });
-        Programs { alphabet, lines, sequences, swapped }
+        let threads = sequences.iter().map(|places| Thread::new(places, &alphabet, &lines, is_arm));
+        let threads = threads.collect();
+        Programs { steps, alphabet, lines, sequences, threads, swapped }
     }
 
     /// The number of step sequences of a thread: a program is a pair of them.
@@ -100,36 +129,33 @@ impl Programs {
         pair <= (second, first) && lines
     }
 
-    /// Tells if no step of a program is idle: a program with an idle step leaves what the shorter one without it leaves. Idle are a
-    /// fence with nothing before it or right after another that is as strong, a flush of a line that no thread stores to, and a
-    /// load of a line that the other thread does not store to.
-    pub fn has_no_idle_step(&self, first: usize, second: usize) -> bool {
-        let threads = [first, second].map(|number| self.sequences[number].as_slice());
-        let stores = threads.map(|ops| self.stored_lines(ops));
-        (0..2).all(|thread| {
-            let ops = threads[thread].iter().map(|&place| &self.alphabet[usize::from(place)]);
-            let mut last = Some(Fence::Full);
-            ops.into_iter().all(|op| {
-                let before = std::mem::replace(&mut last, fence_of(op));
-                match op {
-                    Op::WriteBack(line) | Op::Flush(line) | Op::Clean(line, _) => {
-                        (stores[0] | stores[1]) >> line & 1 != 0
-                    }
-                    Op::Load { word, .. } => {
-                        stores[1 - thread] >> self.lines[usize::from(*word)] & 1 != 0
-                    }
-                    Op::Fence(fence) => !before.is_some_and(|before| covers(before, *fence)),
-                    _ => true,
-                }
-            })
-        })
+    /// Tells if no other program stands for that of a pair of sequences, one that has fewer steps or is the same but for the order of
+    /// steps without order (`same`).
+    pub fn is_needed(&self, first: usize, second: usize) -> bool {
+        let (a, b) = (&self.threads[first], &self.threads[second]);
+        let stored = a.stored | b.stored;
+        !a.is_not_needed && !b.is_not_needed && (a.flushed | b.flushed) & !stored == 0
     }
 
-    fn stored_lines(&self, ops: &[u8]) -> u8 {
-        ops.iter().fold(0, |lines, &place| match &self.alphabet[usize::from(place)] {
-            Op::Store { words, .. } => lines | 1 << self.lines[usize::from(words[0])],
-            _ => lines,
-        })
+    /// The number of programs for which no other stands.
+    pub fn needed(&self) -> u64 {
+        let all = 0..self.sequences.len();
+        let alone: Vec<usize> = all.filter(|&number| !self.threads[number].is_not_needed).collect();
+        let pairs =
+            alone.iter().enumerate().flat_map(|(at, &a)| alone[at..].iter().map(move |&b| (a, b)));
+        pairs.filter(|&(a, b)| self.is_first(a, b) && self.is_needed(a, b)).count() as u64
+    }
+
+    /// The number of the first sequence that has one step more than this one and begins with it.
+    fn longer(&self, sequence: usize) -> usize {
+        // One step more gives as many sequences as there are steps, in the order of the shorter ones.
+        1 + sequence * self.alphabet.len()
+    }
+
+    /// The number of families of programs: their first threads are a sequence and one step more.
+    pub fn families(&self) -> usize {
+        // As many as there are sequences that can be longer.
+        (self.sequences.len() - 1) / self.alphabet.len()
     }
 
     /// The number of programs, each counted once with those that are the same with threads or lines swapped.
@@ -143,30 +169,27 @@ impl Programs {
 
     /// The program of a pair of sequences.
     pub fn program(&self, first: usize, second: usize) -> Program {
-        let mut values = 0;
-        let mut registers = 0;
-        let mut op = |&place: &u8| {
-            let mut op = self.alphabet[usize::from(place)].clone();
-            match &mut op {
-                Op::Store { value, .. } => {
-                    values += 1;
-                    *value = Value::Constant(values);
-                }
-                Op::Load { into, .. } => {
-                    *into = registers;
-                    registers += 1;
-                }
-                _ => {}
-            }
-            op
+        let ops = |(thread, number): (usize, usize)| {
+            let places = self.sequences[number].iter().enumerate();
+            places.map(|(at, &place)| self.step(thread, at, place)).collect()
         };
-        let first = self.sequences[first].iter().map(&mut op).collect();
-        let second = self.sequences[second].iter().map(&mut op).collect();
         Program {
             lines: self.lines.clone(),
             initial: vec![0; self.lines.len()],
-            threads: vec![first, second],
+            threads: [first, second].into_iter().enumerate().map(ops).collect(),
         }
+    }
+
+    /// A step of a thread, with a value or a register of its own.
+    fn step(&self, thread: usize, at: usize, place: u8) -> Op {
+        let number = (thread * self.steps + at) as u8;
+        let mut op = self.alphabet[usize::from(place)].clone();
+        match &mut op {
+            Op::Store { value, .. } => *value = Value::Constant(1 + number),
+            Op::Load { into, .. } => *into = number,
+            _ => {}
+        }
+        op
     }
 
     /// Compares model and enumerator on all programs whose first thread has one of these sequences. Returns the number of programs,
@@ -188,6 +211,22 @@ impl Programs {
         (count, None)
     }
 
+    /// Compares model and enumerator on all programs of a family for which no others stand.
+    ///
+    /// # Panics
+    /// Programs of more than four steps.
+    pub fn compare_family(&self, model: &Model, family: usize) -> Compared {
+        assert!(self.steps <= STEPS, "a program is too long to be grown");
+        let predicate = orders::Growing::new(model, &self.lines);
+        if model.is_arm() {
+            Family::new(self, model, family, predicate, arm::Growing::new(model, &self.lines))
+                .compare()
+        } else {
+            Family::new(self, model, family, predicate, x86::Growing::new(model, &self.lines))
+                .compare()
+        }
+    }
+
     /// Compares model and enumerator on `count` programs that a seed draws from all. Returns the first difference.
     pub fn compare_drawn(&self, model: &Model, seed: u64, count: u64) -> Option<Difference> {
         let mut state = seed;
@@ -201,20 +240,6 @@ impl Programs {
         };
         (0..count).find_map(|_| compare(model, &self.program(draw(), draw())))
     }
-}
-
-/// The order that a step gives, as a fence.
-fn fence_of(op: &Op) -> Option<Fence> {
-    match op {
-        Op::Fence(fence) => Some(*fence),
-        Op::Store { how: How::Locked, .. } => Some(Fence::Locked),
-        _ => None,
-    }
-}
-
-/// Tells if a fence right after another orders nothing more.
-fn covers(before: Fence, fence: Fence) -> bool {
-    matches!(before, Fence::Full | Fence::Dsb) || before == fence
 }
 
 /// The instructions of a platform on two lines, with words and lines by number.
@@ -255,146 +280,19 @@ fn alphabet(model: &Model) -> Vec<Op> {
 /// The place in the alphabet of the same step on the other line.
 fn place_with_lines_swapped(alphabet: &[Op], place: u8) -> u8 {
     let mut op = alphabet[usize::from(place)].clone();
-    match &mut op {
+    swap_lines(&mut op);
+    alphabet.iter().position(|other| *other == op).expect("the alphabet is symmetric") as u8
+}
+
+/// Makes a step of x86 the same step on the other line.
+fn swap_lines(op: &mut Op) {
+    match op {
         Op::Store { words, .. } => words[0] = 1 - words[0],
         Op::Load { word, .. } => *word = 1 - *word,
         Op::WriteBack(line) | Op::Flush(line) => *line = 1 - *line,
         _ => {}
     }
-    alphabet.iter().position(|other| *other == op).expect("the alphabet is symmetric") as u8
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
-    use crate::model::MODELS;
-    use crate::rules::Rule;
-
-    /// Compares programs without idle steps, all or one of `one_of`, on two host threads.
-    fn agrees(model: &Model, steps: usize, one_of: usize) -> u64 {
-        let programs = Programs::new(model, steps);
-        let next = AtomicUsize::new(0);
-        let compare_some = || {
-            let mut compared = 0;
-            loop {
-                let first = next.fetch_add(1, Ordering::Relaxed);
-                if first >= programs.sequences() {
-                    return compared;
-                }
-                for second in first..programs.sequences() {
-                    let is_left = (first + second).is_multiple_of(one_of)
-                        && programs.is_first(first, second)
-                        && programs.has_no_idle_step(first, second);
-                    if is_left {
-                        compared += 1;
-                        let difference = compare(model, &programs.program(first, second));
-                        assert!(difference.is_none(), "{}: {difference:#?}", model.name);
-                    }
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            let threads = [scope.spawn(compare_some), scope.spawn(compare_some)];
-            threads.into_iter().map(|thread| thread.join().expect("it agrees")).sum()
-        })
-    }
-
-    /// Bug class: a rule of order or durability that the model has and the machine of buffers and queues has not, or the reverse.
-    #[test]
-    fn models_and_enumerator_agree_on_all_programs_of_two_steps() {
-        for model in &MODELS {
-            let programs = Programs::new(model, 2);
-            let (count, difference) = programs.compare(model, 0..programs.sequences());
-            assert!(difference.is_none(), "{}: {difference:#?}", model.name);
-            assert_eq!(count, programs.count());
-        }
-    }
-
-    /// The same class, where it takes three steps.
-    #[test]
-    fn models_and_enumerator_agree_on_a_part_of_the_programs_of_three_steps() {
-        for model in &MODELS {
-            assert!(agrees(model, 3, 37) > 5_000);
-        }
-    }
-
-    /// A message is passed by a load of Arm that nothing but `DMB LD` orders with the next.
-    fn message() -> Program {
-        let store =
-            |word| Op::Store { words: vec![word], value: Value::Constant(1), how: How::Cached };
-        let load = |word, into| Op::Load { word, into, acquire: false };
-        let sender = vec![store(0), Op::Fence(Fence::Dmb), store(2)];
-        let receiver = vec![load(2, 0), Op::Fence(Fence::DmbLoad), load(0, 1)];
-        Program::new(vec![0, 0, 1], vec![sender, receiver]).expect("it is small")
-    }
-
-    /// Bug class: a rule that no program can tell from its absence, so that the agreement says nothing about it.
-    #[test]
-    #[ignore = "long: all programs of two steps, and of one thread of four, without each rule"]
-    fn every_rule_of_order_shows() {
-        let mut hidden = Vec::new();
-        for model in &MODELS {
-            let pairs = Programs::new(model, 2);
-            let alone = Programs::new(model, 4);
-            for rule in model.order {
-                let others = model.order.iter().filter(|other| other.name != rule.name).copied();
-                let order: &[Rule] = Vec::leak(others.collect());
-                let without = Model { order, ..model.clone() };
-                let differs = |program: &Program| compare(&without, program).is_some();
-                let shows = model.is_arm() && differs(&message())
-                    || pairs.compare(&without, 0..pairs.sequences()).1.is_some()
-                    || (0..alone.sequences()).any(|first| differs(&alone.program(first, 0)));
-                if !shows {
-                    hidden.push((model.name, rule.name));
-                }
-            }
-        }
-        // clflush makes durable what a write-back of its line before it would. AMD's rule of clflush says that there is none.
-        // Where caches survive, flushes order nothing but non-temporal stores of their line.
-        let expected = [
-            ("x86-adr", "flushes of a line"),
-            ("x86-adr-amd", "clflush"),
-            ("x86-eadr", "store before write-back"),
-            ("x86-eadr", "flushes of a line"),
-        ];
-        assert_eq!(hidden, expected);
-    }
-
-    /// Bug class: a program is left out as the same as another that it is not the same as.
-    #[test]
-    fn a_program_with_an_idle_step_leaves_what_the_shorter_one_leaves() {
-        let images = |model: &Model, program: &Program| -> FxHashSet<Vec<u8>> {
-            let outcomes = explore(model, program).expect("it is small");
-            outcomes.iter().map(|outcome| outcome.image.to_vec()).collect()
-        };
-        for model in &MODELS {
-            let programs = Programs::new(model, 2);
-            let count = programs.sequences();
-            for (first, second) in (0..count).flat_map(|a| (0..count).map(move |b| (a, b))) {
-                if programs.has_no_idle_step(first, second) {
-                    continue;
-                }
-                let program = programs.program(first, second);
-                let all = images(model, &program);
-                let shorter = (0..2).flat_map(|thread| {
-                    (0..program.threads[thread].len()).map(move |at| (thread, at))
-                });
-                let is_same = |(thread, at): (usize, usize)| {
-                    let mut shorter: Program = program.clone();
-                    shorter.threads[thread].remove(at);
-                    images(model, &shorter) == all
-                };
-                assert!(shorter.into_iter().any(is_same), "{}: {program:?}", model.name);
-            }
-        }
-    }
-
-    #[test]
-    fn draws_repeat() {
-        let programs = Programs::new(&MODELS[0], 4);
-        assert!(programs.compare_drawn(&MODELS[0], 1, 100).is_none());
-        assert_eq!(programs.sequences(), 1 + 14 + 14 * 14 + 14 * 14 * 14 + 14 * 14 * 14 * 14);
-    }
-}
+mod tests;

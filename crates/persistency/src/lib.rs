@@ -21,7 +21,9 @@
 //! | `rules` | preserved program order: which steps of a thread act in their order |
 //! | `ranges` | what makes a line's versions durable: the rules of flushes and fences |
 //! | `history` | the judge of one given order, with contents |
+//! | `tabulated` | the rules of durability as a table, which many programs share |
 //! | `program` | small programs as data |
+//! | `prefixes` | programs that share their first steps, explored together |
 //! | `orders` | all visibility orders of a small program |
 //! | `enumerator` | the independent machine of buffers and queues |
 //! | `agreement` | all small programs, judged by both |
@@ -35,10 +37,12 @@ pub mod happening;
 pub mod history;
 pub mod model;
 pub mod orders;
+mod prefixes;
 pub mod program;
 pub mod promise;
 pub mod ranges;
 pub mod rules;
+mod tabulated;
 
 /// The README, whose example is a test.
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
 //! Persistency models: litmus programs for them, and their agreement with the enumerator on all small programs.
 
 use graven::lab::persistency::{self, Answer, ModelLitmus};
-use graven::persistency::agreement::{Difference, Programs};
+use graven::persistency::agreement::{Compared, Difference, Programs};
 use graven::persistency::model::Model;
 use graven::sim::SimError;
 use serde::Deserialize;
@@ -64,10 +64,19 @@ struct AgreementSpec {
     model: String,
     /// Steps of each thread, at most.
     steps: usize,
-    /// Programs whose first thread has one of `count` step sequences from this on; or `count` programs that a seed draws.
+    /// Programs whose first thread has one of `count` step sequences from this on; `count` families of programs, from one
+    /// on and some apart; or `count` programs that a seed draws.
     first: Option<usize>,
+    families: Option<Families>,
     seed: Option<u64>,
     count: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Families {
+    first: usize,
+    apart: usize,
 }
 
 /// A comparison of a model with the enumerator; everything is checked here, nothing runs.
@@ -83,8 +92,9 @@ pub fn agreement(spec_json: &str) -> Result<Task, Failure> {
             given.steps
         )));
     }
-    if given.first.is_some() == given.seed.is_some() {
-        return Err(Failure::Config("one of `first` and `seed` must be given".into()));
+    let ways = [given.first.is_some(), given.families.is_some(), given.seed.is_some()];
+    if ways.into_iter().filter(|&is_given| is_given).count() != 1 {
+        return Err(Failure::Config("one of `first`, `families` and `seed` must be given".into()));
     }
     Ok(Task::new(move |watch| compared(&given, model, watch)))
 }
@@ -92,32 +102,43 @@ pub fn agreement(spec_json: &str) -> Result<Task, Failure> {
 fn compared(given: &AgreementSpec, model: &Model, watch: &TaskControl) -> Result<Value, Failure> {
     let control = watch.begin(given.count)?;
     let programs = Programs::new(model, given.steps);
-    let mut compared = 0;
-    let mut difference = None;
+    let mut sum = Compared::default();
     for number in 0..given.count {
         if control.report(number) {
             return Err(SimError::Cancelled.into());
         }
-        let (count, found) = match (given.first, given.seed) {
-            (Some(first), _) => {
+        let of_number = match (given.first, &given.families, given.seed) {
+            (Some(first), ..) => {
                 let first = first + number as usize;
-                programs.compare(model, first..(first + 1).min(programs.sequences()))
+                let next = (first + 1).min(programs.sequences());
+                let (compared, difference) = programs.compare(model, first.min(next)..next);
+                Compared { compared, covered: compared, difference }
             }
-            (None, seed) => {
-                let seed = seed.unwrap_or_default();
-                (1, programs.compare_drawn(model, seed.wrapping_add(number), 1))
+            (_, Some(families), _) => {
+                let family = families.first + number as usize * families.apart;
+                if family >= programs.families() {
+                    break;
+                }
+                programs.compare_family(model, family)
+            }
+            (.., seed) => {
+                let seed = seed.unwrap_or_default().wrapping_add(number);
+                let difference = programs.compare_drawn(model, seed, 1);
+                Compared { compared: 1, covered: 1, difference }
             }
         };
-        compared += count;
-        if let Some(found) = found {
-            difference = Some(told(&found));
+        sum.compared += of_number.compared;
+        sum.covered += of_number.covered;
+        if of_number.difference.is_some() {
+            sum.difference = of_number.difference;
             break;
         }
     }
     control.report(given.count);
     Ok(json!({
-        "model": model.name, "sequences": programs.sequences(), "programs": compared,
-        "of": programs.count(), "difference": difference,
+        "model": model.name, "sequences": programs.sequences(), "families": programs.families(),
+        "programs": sum.covered, "compared": sum.compared, "of": programs.count(),
+        "difference": sum.difference.as_ref().map(told),
     }))
 }
 

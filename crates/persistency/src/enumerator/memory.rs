@@ -1,62 +1,139 @@
 //! Coherent caches, a persist queue for each line, the medium.
 
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
+
 use super::super::program::{Outcome, Program, REGISTERS_MAX, WORDS_MAX};
 
-/// An entry of a persist queue, as a number: states are compared and hashed more often than anything else is done.
-type Entry = u16;
-
-const NOTHING: Entry = 0;
-
-/// A store of a value, less than 256, to a word, less than 64.
-const fn write_entry(word: u8, value: u8) -> Entry {
-    1 << 15 | (word as u16) << 8 | value as u16
+/// An entry of a persist queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A store to a word.
+    Write { word: u8, value: u8 },
+    /// A flush that a thread waits for.
+    Marker { thread: u8 },
 }
 
-/// A flush that a thread waits for.
-const fn marker(thread: u8) -> Entry {
-    1 << 14 | thread as u16
+/// The persist queue of a line. States are copied, compared and hashed more often than anything else is done: queues are short.
+pub trait Queue: Copy + Eq + Hash + Debug {
+    /// No entry.
+    const EMPTY: Self;
+
+    /// Appends an entry.
+    fn push(&mut self, entry: Entry);
+
+    /// Takes the oldest entry.
+    fn pop(&mut self) -> Option<Entry>;
+
+    /// Tells if an entry is in it.
+    fn has(&self, entry: Entry) -> bool;
 }
 
-/// The word and the value of a store.
-const fn written(entry: Entry) -> Option<(u8, u8)> {
-    if entry >> 15 == 0 { None } else { Some(((entry >> 8) as u8 & 63, entry as u8)) }
+/// Up to eight entries of a byte each, the oldest the lowest, for words less than 4 and values less than 32.
+impl Queue for u64 {
+    const EMPTY: Self = 0;
+
+    fn push(&mut self, entry: Entry) {
+        let length = (u64::BITS - self.leading_zeros()).div_ceil(8);
+        *self |= u64::from(byte_of(entry)) << (8 * length);
+    }
+
+    fn pop(&mut self) -> Option<Entry> {
+        let byte = *self as u8;
+        *self >>= 8;
+        if byte >> 7 != 0 {
+            Some(Entry::Write { word: byte >> 5 & 3, value: byte & 31 })
+        } else if byte != 0 {
+            Some(Entry::Marker { thread: byte & 31 })
+        } else {
+            None
+        }
+    }
+
+    fn has(&self, entry: Entry) -> bool {
+        self.to_le_bytes().contains(&byte_of(entry))
+    }
 }
 
-/// Memory of up to `WORDS` words in `LINES` lines, with queues of up to `DEPTH` entries.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Memory<const WORDS: usize, const LINES: usize, const DEPTH: usize> {
+/// An entry as a byte that is not 0.
+fn byte_of(entry: Entry) -> u8 {
+    match entry {
+        Entry::Write { word, value } => 1 << 7 | word << 5 | value,
+        Entry::Marker { thread } => 1 << 6 | thread,
+    }
+}
+
+/// Up to `DEPTH` entries of all words and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Long<const DEPTH: usize> {
+    entries: [u16; DEPTH],
+    count: u8,
+}
+
+/// An entry as a number that is not 0.
+fn number_of(entry: Entry) -> u16 {
+    match entry {
+        Entry::Write { word, value } => 1 << 15 | u16::from(word) << 8 | u16::from(value),
+        Entry::Marker { thread } => 1 << 14 | u16::from(thread),
+    }
+}
+
+impl<const DEPTH: usize> Queue for Long<DEPTH> {
+    const EMPTY: Self = Long { entries: [0; DEPTH], count: 0 };
+
+    fn push(&mut self, entry: Entry) {
+        self.entries[usize::from(self.count)] = number_of(entry);
+        self.count += 1;
+    }
+
+    fn pop(&mut self) -> Option<Entry> {
+        self.count = self.count.checked_sub(1)?;
+        let number = self.entries[0];
+        self.entries.copy_within(1.., 0);
+        self.entries[DEPTH - 1] = 0;
+        Some(if number >> 15 != 0 {
+            Entry::Write { word: (number >> 8) as u8 & 63, value: number as u8 }
+        } else {
+            Entry::Marker { thread: number as u8 }
+        })
+    }
+
+    fn has(&self, entry: Entry) -> bool {
+        self.entries.contains(&number_of(entry))
+    }
+}
+
+/// Memory of up to `WORDS` words in `LINES` lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Memory<Q, const WORDS: usize, const LINES: usize> {
     caches: [u8; WORDS],
     medium: [u8; WORDS],
-    queues: [[Entry; DEPTH]; LINES],
-    counts: [u8; LINES],
+    queues: [Q; LINES],
 }
 
-impl<const WORDS: usize, const LINES: usize, const DEPTH: usize> Memory<WORDS, LINES, DEPTH> {
+impl<Q: Queue, const WORDS: usize, const LINES: usize> Hash for Memory<Q, WORDS, LINES> {
+    /// The caches are left out: they hardly differ alone.
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.queues.iter().for_each(|queue| queue.hash(hasher));
+        hasher.write_u64(self.medium.iter().fold(0, |all, &value| all << 8 ^ u64::from(value)));
+    }
+}
+
+impl<Q: Queue, const WORDS: usize, const LINES: usize> Memory<Q, WORDS, LINES> {
     pub fn new(program: &Program) -> Self {
         let mut words = [0; WORDS];
         words[..program.initial.len()].copy_from_slice(&program.initial);
-        Memory {
-            caches: words,
-            medium: words,
-            queues: [[NOTHING; DEPTH]; LINES],
-            counts: [0; LINES],
-        }
+        Memory { caches: words, medium: words, queues: [Q::EMPTY; LINES] }
     }
 
     pub fn load(&self, word: u8) -> u8 {
         self.caches[usize::from(word)]
     }
 
-    fn push(&mut self, line: u8, entry: Entry) {
-        let count = &mut self.counts[usize::from(line)];
-        self.queues[usize::from(line)][usize::from(*count)] = entry;
-        *count += 1;
-    }
-
     /// A store reaches the caches, and will reach the medium some time.
     pub fn write(&mut self, line: u8, word: u8, value: u8) {
         self.caches[usize::from(word)] = value;
-        self.push(line, write_entry(word, value));
+        self.queues[usize::from(line)].push(Entry::Write { word, value });
     }
 
     /// A store reaches caches and medium at once; only a line whose queue is empty takes it.
@@ -66,30 +143,24 @@ impl<const WORDS: usize, const LINES: usize, const DEPTH: usize> Memory<WORDS, L
     }
 
     pub fn mark(&mut self, line: u8, thread: u8) {
-        self.push(line, marker(thread));
+        self.queues[usize::from(line)].push(Entry::Marker { thread });
     }
 
     pub fn is_drained(&self, line: u8) -> bool {
-        self.counts[usize::from(line)] == 0
+        self.queues[usize::from(line)] == Q::EMPTY
     }
 
     /// Tells if a thread waits for no flush.
     pub fn has_no_marker_of(&self, thread: u8) -> bool {
-        !self.queues.iter().flatten().any(|entry| *entry == marker(thread))
+        !self.queues.iter().any(|queue| queue.has(Entry::Marker { thread }))
     }
 
     /// The memory after the oldest entry of a line's queue has left it.
     pub fn persisted(&self, line: usize) -> Option<Self> {
-        if self.counts[line] == 0 {
-            return None;
-        }
         let mut next = *self;
-        if let Some((word, value)) = written(next.queues[line][0]) {
+        if let Entry::Write { word, value } = next.queues[line].pop()? {
             next.medium[usize::from(word)] = value;
         }
-        next.queues[line].copy_within(1.., 0);
-        next.queues[line][DEPTH - 1] = NOTHING;
-        next.counts[line] -= 1;
         Some(next)
     }
 

@@ -1,7 +1,8 @@
 //! An independent machine that executes small programs in every way: the check of the models.
 //!
 //! Nothing here uses the rules of the models ([`crate::rules`], [`crate::ranges`]); it is written from the publications as a
-//! machine, where those are predicates. It shares the program, the outcome, and the name of the platform.
+//! machine, where those are predicates. It shares the program, the outcome, the name of the platform, and the way through many
+//! programs (`prefixes`), which knows no rule.
 //!
 //! | module | content |
 //! |---|---|
@@ -12,16 +13,20 @@
 //! Flushes are asynchronous here, as in Px86: a write-back puts a marker into its line's queue and a fence waits until the queues
 //! have no marker of its thread. Models have synchronous flushes, which give the same images (Khyzha and Lahav, POPL 2021).
 
-mod arm;
+pub(crate) mod arm;
 mod memory;
-mod x86;
+pub(crate) mod x86;
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashSet;
 
+use self::memory::Long;
 use crate::model::Model;
-use crate::program::{LINES_MAX, Outcome, Program, STORES_MAX, THREADS_MAX, TooLarge, WORDS_MAX};
+use crate::prefixes::STEPS;
+use crate::program::{
+    LINES_MAX, Op, Outcome, Program, STORES_MAX, THREADS_MAX, TooLarge, Value, WORDS_MAX,
+};
 
 /// Returns everything that a power failure at any instant may leave of a program.
 ///
@@ -33,16 +38,36 @@ pub fn enumerate(model: &Model, program: &Program) -> Result<FxHashSet<Outcome>,
         && program.lines.iter().all(|&line| line < 2)
         && program.threads.len() <= 2
         && program.threads.iter().all(|ops| ops.len() <= 4)
-        && program.threads.iter().flatten().all(x86::has_one_part);
+        && program.threads.iter().flatten().all(is_small_step)
+        && program.initial.iter().all(|&value| value < 32);
     // Smaller states are faster to compare: most of a campaign's time.
     Ok(match (model.is_arm(), is_small) {
-        (false, true) => x86::enumerate::<4, 2, 8, 2, 4>(model, program),
-        (true, true) => arm::enumerate::<4, 2, 8>(model, program),
+        (false, true) => x86::enumerate::<u64, u64, 4, 2, 2>(model, program),
+        (true, true) => arm::enumerate::<u64, 4, 2, 2>(model, program),
         (false, false) => {
-            x86::enumerate::<WORDS_MAX, LINES_MAX, 40, THREADS_MAX, STORES_MAX>(model, program)
+            x86::enumerate::<Long<40>, x86::Long<STORES_MAX>, WORDS_MAX, LINES_MAX, THREADS_MAX>(
+                model, program,
+            )
         }
-        (true, false) => arm::enumerate::<WORDS_MAX, LINES_MAX, 40>(model, program),
+        (true, false) => {
+            arm::enumerate::<Long<40>, WORDS_MAX, LINES_MAX, THREADS_MAX>(model, program)
+        }
     })
+}
+
+/// Tells if an instruction stores to one word at most, and no large value.
+fn is_small_step(op: &Op) -> bool {
+    !matches!(op.action(), Op::Store { words, value, .. }
+        if words.len() > 1 || matches!(value, Value::Constant(32..)))
+}
+
+/// A program of two threads on these lines whose steps are still to be replaced.
+fn nothing_yet(lines: &[u8]) -> Program {
+    Program {
+        lines: lines.to_vec(),
+        initial: vec![0; lines.len()],
+        threads: vec![vec![Op::Told; STEPS]; 2],
+    }
 }
 
 /// Visits all states that steps reach, each once.

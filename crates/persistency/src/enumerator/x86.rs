@@ -3,20 +3,19 @@
 //! A thread executes its instructions in order. Loads, `mfence` and locked instructions are executed at once; stores, flushes
 //! and `sfence` enter the thread's buffer, which they leave in any order in which each passes the entries before it.
 
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
+
 use rustc_hash::FxHashSet;
 
 use super::super::happening::Fence;
 use super::super::model::{Clflush, Domain, Model};
+use super::super::prefixes;
 use super::super::program::{How, Op, Outcome, Program, REGISTERS_MAX, UNSET, Value};
-use super::memory::Memory;
-use super::reach;
+use super::memory::{Memory, Queue};
+use super::{nothing_yet, reach};
 
-/// Tells if an instruction stores to one word at most.
-pub fn has_one_part(op: &Op) -> bool {
-    !matches!(op.action(), Op::Store { words, .. } if words.len() > 1)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Store,
     NonTemporal,
@@ -28,8 +27,8 @@ enum Kind {
 }
 
 /// An entry of a store buffer.
-#[derive(Clone, Copy)]
-struct Entry {
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
     kind: Kind,
     /// The number of its instruction.
     at: u8,
@@ -39,26 +38,26 @@ struct Entry {
     value: u8,
 }
 
-/// An entry as a number, in which states are compared and hashed faster.
-type Packed = u32;
-
-const NOTHING: Packed = 0;
-
 impl Entry {
     const fn new(kind: Kind, at: u8) -> Entry {
         Entry { kind, at, word: 0, line: 0, value: 0 }
     }
 
-    fn packed(self) -> Packed {
-        let fields = [(self.at, 6), (self.word, 5), (self.line, 3), (self.value, 8)];
-        fields
-            .iter()
-            .fold(self.kind as u32 + 1, |packed, &(field, bits)| packed << bits | u32::from(field))
+    /// The entry as a number that is not 0, with these bits for instruction, word, line and value.
+    fn packed(self, bits: [u32; 4]) -> u32 {
+        let fields = [self.at, self.word, self.line, self.value];
+        let fields = fields.into_iter().zip(bits);
+        fields.fold(self.kind as u32 + 1, |packed, (field, bits)| packed << bits | u32::from(field))
     }
 
-    fn unpacked(packed: Packed) -> Entry {
-        let field = |shift: u32, bits: u32| (packed >> shift & ((1 << bits) - 1)) as u8;
-        let kind = match packed >> 22 {
+    fn unpacked(packed: u32, bits: [u32; 4]) -> Entry {
+        let mut rest = packed;
+        let [value, line, word, at] = [bits[3], bits[2], bits[1], bits[0]].map(|bits| {
+            let field = rest & ((1 << bits) - 1);
+            rest >>= bits;
+            field as u8
+        });
+        let kind = match rest {
             1 => Kind::Store,
             2 => Kind::NonTemporal,
             3 => Kind::Unlock,
@@ -67,80 +66,173 @@ impl Entry {
             6 => Kind::Sfence,
             _ => unreachable!("a place of the buffer that is taken"),
         };
-        Entry { kind, at: field(16, 6), word: field(11, 5), line: field(8, 3), value: field(0, 8) }
+        Entry { kind, at, word, line, value }
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct State<
-    const WORDS: usize,
-    const LINES: usize,
-    const DEPTH: usize,
-    const THREADS: usize,
-    const BUFFER: usize,
-> {
-    memory: Memory<WORDS, LINES, DEPTH>,
+/// A store buffer, the oldest entry first.
+pub trait Buffer: Copy + Eq + Hash + Debug {
+    /// No entry.
+    const EMPTY: Self;
+
+    /// The number of entries.
+    fn count(&self) -> usize;
+
+    /// The entry at a place less than the number.
+    fn get(&self, place: usize) -> Entry;
+
+    /// Appends an entry.
+    fn push(&mut self, entry: Entry);
+
+    /// Removes the entry at a place.
+    fn remove(&mut self, place: usize);
+}
+
+/// Up to four entries of 16 bits each, the oldest the lowest: of programs that are small.
+impl Buffer for u64 {
+    const EMPTY: Self = 0;
+
+    fn count(&self) -> usize {
+        (u64::BITS - self.leading_zeros()).div_ceil(16) as usize
+    }
+
+    fn get(&self, place: usize) -> Entry {
+        Entry::unpacked((self >> (16 * place)) as u32 & 0xffff, SHORT)
+    }
+
+    fn push(&mut self, entry: Entry) {
+        *self |= u64::from(entry.packed(SHORT)) << (16 * self.count());
+    }
+
+    fn remove(&mut self, place: usize) {
+        let later = !0 << (16 * place);
+        *self = *self & !later | *self >> 16 & later;
+    }
+}
+
+/// The bits of instruction, word, line and value in an entry of a small program.
+const SHORT: [u32; 4] = [4, 2, 2, 5];
+/// The bits of the same in any program.
+const LONG: [u32; 4] = [6, 5, 3, 8];
+
+/// Up to `BUFFER` entries of all programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Long<const BUFFER: usize> {
+    entries: [u32; BUFFER],
+    count: u8,
+}
+
+impl<const BUFFER: usize> Buffer for Long<BUFFER> {
+    const EMPTY: Self = Long { entries: [0; BUFFER], count: 0 };
+
+    fn count(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    fn get(&self, place: usize) -> Entry {
+        Entry::unpacked(self.entries[place], LONG)
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.entries[usize::from(self.count)] = entry.packed(LONG);
+        self.count += 1;
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.entries.copy_within(place + 1.., place);
+        self.entries[BUFFER - 1] = 0;
+        self.count -= 1;
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct State<Q, B, const WORDS: usize, const LINES: usize, const THREADS: usize> {
+    memory: Memory<Q, WORDS, LINES>,
     /// The instruction that each thread executes next.
     next: [u8; THREADS],
-    buffers: [[Packed; BUFFER]; THREADS],
-    counts: [u8; THREADS],
+    buffers: [B; THREADS],
     registers: [u8; REGISTERS_MAX],
     locks: u8,
 }
 
-struct Machine<'a> {
-    program: &'a Program,
+impl<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize> Hash
+    for State<Q, B, W, L, T>
+{
+    /// Locks are left out: they hardly differ alone.
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.memory.hash(hasher);
+        self.buffers.iter().for_each(|buffer| buffer.hash(hasher));
+        let next = self.next.iter().fold(0, |all, &next| all << 8 ^ u64::from(next));
+        hasher.write_u64(u64::from_le_bytes(self.registers).rotate_left(4) ^ next);
+    }
+}
+
+#[derive(Debug)]
+struct Machine {
+    program: Program,
     is_amd: bool,
     caches_survive: bool,
     told_drains: bool,
 }
 
-pub fn enumerate<
-    const WORDS: usize,
-    const LINES: usize,
-    const DEPTH: usize,
-    const THREADS: usize,
-    const BUFFER: usize,
->(
+pub fn enumerate<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
     model: &Model,
     program: &Program,
 ) -> FxHashSet<Outcome> {
-    let machine = Machine {
-        program,
-        is_amd: model.clflush == Clflush::ByFullFence,
-        caches_survive: model.domain == Domain::Caches,
-        told_drains: model.told_drains,
-    };
-    let start = State::<WORDS, LINES, DEPTH, THREADS, BUFFER> {
-        memory: Memory::new(program),
-        next: [0; THREADS],
-        buffers: [[NOTHING; BUFFER]; THREADS],
-        counts: [0; THREADS],
-        registers: [UNSET; REGISTERS_MAX],
-        locks: 0,
-    };
+    let machine = Machine::new(model, program.clone());
+    let start = machine.start::<Q, B, W, L, T>();
     let mut outcomes = FxHashSet::default();
     reach(start, |state, next| {
         let outcome = machine.outcome(state);
         outcomes.extend([outcome, Outcome { done: false, ..outcome }]);
-        next.extend(
-            (0..LINES)
-                .filter_map(|line| Some(State { memory: state.memory.persisted(line)?, ..*state })),
-        );
+        machine.drained(state, &mut |state| next.push(state));
         for thread in 0..program.threads.len() {
             next.extend(machine.executed(state, thread));
-            for place in 0..usize::from(state.counts[thread]) {
-                next.extend(machine.left(state, thread, place));
-            }
         }
     });
     outcomes
 }
 
-impl Machine<'_> {
-    fn outcome<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>(
+impl Machine {
+    fn new(model: &Model, program: Program) -> Machine {
+        Machine {
+            program,
+            is_amd: model.clflush == Clflush::ByFullFence,
+            caches_survive: model.domain == Domain::Caches,
+            told_drains: model.told_drains,
+        }
+    }
+
+    fn start<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
         &self,
-        state: &State<W, L, D, T, B>,
+    ) -> State<Q, B, W, L, T> {
+        State {
+            memory: Memory::new(&self.program),
+            next: [0; T],
+            buffers: [B::EMPTY; T],
+            registers: [UNSET; REGISTERS_MAX],
+            locks: 0,
+        }
+    }
+
+    /// Finds the states after an entry has left a persist queue or a store buffer.
+    fn drained<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
+        &self,
+        state: &State<Q, B, W, L, T>,
+        found: &mut impl FnMut(State<Q, B, W, L, T>),
+    ) {
+        for memory in (0..L).filter_map(|line| state.memory.persisted(line)) {
+            found(State { memory, ..*state });
+        }
+        for thread in 0..T {
+            let places = 0..state.buffers[thread].count();
+            places.filter_map(|place| self.left(state, thread, place)).for_each(&mut *found);
+        }
+    }
+
+    fn outcome<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
+        &self,
+        state: &State<Q, B, W, L, T>,
     ) -> Outcome {
         let mut threads = self.program.threads.iter().zip(state.next);
         let done = threads.all(|(ops, next)| usize::from(next) == ops.len());
@@ -148,11 +240,11 @@ impl Machine<'_> {
     }
 
     /// The state after a thread's next instruction, if it can be executed.
-    fn executed<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>(
+    fn executed<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
         &self,
-        state: &State<W, L, D, T, B>,
+        state: &State<Q, B, W, L, T>,
         thread: usize,
-    ) -> Option<State<W, L, D, T, B>> {
+    ) -> Option<State<Q, B, W, L, T>> {
         let at = state.next[thread];
         let op = self.program.threads[thread].get(usize::from(at))?;
         let mut next = *state;
@@ -164,12 +256,12 @@ impl Machine<'_> {
             Op::If { then, .. } => then,
             op => op,
         };
-        let packed = &state.buffers[thread][..usize::from(state.counts[thread])];
-        let buffer = packed.iter().map(|&entry| Entry::unpacked(entry));
-        let has_waited = state.memory.has_no_marker_of(thread as u8);
+        let entries = &state.buffers[thread];
+        let buffer = (0..entries.count()).map(|place| entries.get(place));
+        let has_waited = || state.memory.has_no_marker_of(thread as u8);
         let is_past = |entry: Entry| self.is_amd && entry.kind == Kind::Flush;
-        let may_lock = has_waited && buffer.clone().all(is_past);
-        let is_empty = has_waited && packed.is_empty();
+        let may_lock = || has_waited() && buffer.clone().all(is_past);
+        let is_empty = || has_waited() && *entries == B::EMPTY;
         let read = |word: u8| {
             let stores = |entry: &Entry| {
                 matches!(entry.kind, Kind::Store | Kind::NonTemporal) && entry.word == word
@@ -187,12 +279,12 @@ impl Machine<'_> {
                 for &word in words {
                     let line = self.program.lines[usize::from(word)];
                     if how == How::Locked {
-                        if !may_lock {
+                        if !may_lock() {
                             return None;
                         }
                         self.write(&mut next.memory, line, word, value);
                     } else {
-                        next.push(thread, Entry { kind, at, word, line, value });
+                        next.buffers[thread].push(Entry { kind, at, word, line, value });
                     }
                 }
             }
@@ -203,22 +295,24 @@ impl Machine<'_> {
                 }
             }
             Op::WriteBack(line) => {
-                next.push(thread, Entry { line, ..Entry::new(Kind::WriteBack, at) })
+                next.buffers[thread].push(Entry { line, ..Entry::new(Kind::WriteBack, at) })
             }
-            Op::Flush(line) => next.push(thread, Entry { line, ..Entry::new(Kind::Flush, at) }),
-            Op::Fence(Fence::Store) => next.push(thread, Entry::new(Kind::Sfence, at)),
-            Op::Fence(Fence::Full) if !is_empty => return None,
-            Op::Fence(Fence::Locked) if !may_lock => return None,
-            Op::Told if self.told_drains && !is_empty => return None,
+            Op::Flush(line) => {
+                next.buffers[thread].push(Entry { line, ..Entry::new(Kind::Flush, at) })
+            }
+            Op::Fence(Fence::Store) => next.buffers[thread].push(Entry::new(Kind::Sfence, at)),
+            Op::Fence(Fence::Full) if !is_empty() => return None,
+            Op::Fence(Fence::Locked) if !may_lock() => return None,
+            Op::Told if self.told_drains && !is_empty() => return None,
             Op::Fence(_) | Op::Told => {}
             Op::Lock(lock) => {
-                if !may_lock || state.locks >> lock & 1 != 0 {
+                if !may_lock() || state.locks >> lock & 1 != 0 {
                     return None;
                 }
                 next.locks |= 1 << lock;
             }
             Op::Unlock(lock) => {
-                next.push(thread, Entry { word: lock, ..Entry::new(Kind::Unlock, at) })
+                next.buffers[thread].push(Entry { word: lock, ..Entry::new(Kind::Unlock, at) })
             }
             Op::Clean(..) | Op::If { .. } => unreachable!("no instruction of x86"),
         }
@@ -226,21 +320,19 @@ impl Machine<'_> {
     }
 
     /// The state after an entry has left a thread's buffer, if it passes those before it.
-    fn left<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>(
+    fn left<Q: Queue, B: Buffer, const W: usize, const L: usize, const T: usize>(
         &self,
-        state: &State<W, L, D, T, B>,
+        state: &State<Q, B, W, L, T>,
         thread: usize,
         place: usize,
-    ) -> Option<State<W, L, D, T, B>> {
-        let entry = Entry::unpacked(state.buffers[thread][place]);
-        let before = &state.buffers[thread][..place];
-        if !before.iter().all(|&earlier| self.passes(&entry, &Entry::unpacked(earlier))) {
+    ) -> Option<State<Q, B, W, L, T>> {
+        let buffer = &state.buffers[thread];
+        let entry = buffer.get(place);
+        if !(0..place).all(|earlier| self.passes(&entry, &buffer.get(earlier))) {
             return None;
         }
         let mut next = *state;
-        next.buffers[thread].copy_within(place + 1.., place);
-        next.buffers[thread][B - 1] = NOTHING;
-        next.counts[thread] -= 1;
+        next.buffers[thread].remove(place);
         let memory = &mut next.memory;
         match entry.kind {
             Kind::Store => self.write(memory, entry.line, entry.word, entry.value),
@@ -256,9 +348,9 @@ impl Machine<'_> {
         Some(next)
     }
 
-    fn write<const W: usize, const L: usize, const D: usize>(
+    fn write<Q: Queue, const W: usize, const L: usize>(
         &self,
-        memory: &mut Memory<W, L, D>,
+        memory: &mut Memory<Q, W, L>,
         line: u8,
         word: u8,
         value: u8,
@@ -289,12 +381,49 @@ impl Machine<'_> {
     }
 }
 
-impl<const W: usize, const L: usize, const D: usize, const T: usize, const B: usize>
-    State<W, L, D, T, B>
-{
-    fn push(&mut self, thread: usize, entry: Entry) {
-        let count = &mut self.counts[thread];
-        self.buffers[thread][usize::from(*count)] = entry.packed();
-        *count += 1;
+/// The machine of x86 for programs that grow: two threads of one-word instructions, on two lines.
+#[derive(Debug)]
+pub struct Growing(Machine);
+
+impl Growing {
+    /// No step yet of programs on these lines, of words that hold 0.
+    pub fn new(model: &Model, lines: &[u8]) -> Growing {
+        Growing(Machine::new(model, nothing_yet(lines)))
+    }
+}
+
+impl prefixes::Machine for Growing {
+    type State = State<u64, u64, 4, 2, 2>;
+
+    const IN_ORDER: bool = true;
+
+    fn replace(&mut self, thread: usize, at: usize, op: &Op) {
+        self.0.program.threads[thread][at] = op.clone();
+    }
+
+    fn start(&self) -> Self::State {
+        self.0.start()
+    }
+
+    fn step(&self, state: &Self::State, thread: usize, at: usize) -> Option<Self::State> {
+        debug_assert_eq!(usize::from(state.next[thread]), at);
+        self.0.executed(state, thread)
+    }
+
+    fn drift(&self, state: &Self::State, found: &mut impl FnMut(Self::State)) {
+        self.0.drained(state, found);
+    }
+
+    fn outcomes(&self, state: &Self::State, found: &mut impl FnMut(Outcome)) {
+        found(state.memory.outcome(state.registers, false));
+    }
+
+    fn is_done(&self, state: &Self::State, lengths: [usize; 2]) -> bool {
+        state.next.map(usize::from) == lengths
+    }
+
+    /// A program is done when all its instructions have been executed.
+    fn is_awaited(&self, _: usize, _: usize) -> bool {
+        true
     }
 }
