@@ -180,7 +180,7 @@ def adversary(
     Examples:
         >>> report = graven.adversary("silo", schedules=5)
         >>> report
-        <AdversaryReport: silo, 5 schedules: kept, 56,028 power failures>
+        <AdversaryReport: silo, 5 schedules: kept, 55,981 power failures>
         >>> report.verdict, report.next_seed
         ('kept', 6)
 

@@ -297,7 +297,7 @@ class AdversaryReport(Campaign):
     Examples:
         >>> report = graven.adversary("silo", schedules=5)
         >>> report
-        <AdversaryReport: silo, 5 schedules: kept, 56,028 power failures>
+        <AdversaryReport: silo, 5 schedules: kept, 55,981 power failures>
         >>> report.schedules, report.next_seed, report.is_refused
         (5, 6, False)
         >>> report.name, report.called, report.claims_safety
