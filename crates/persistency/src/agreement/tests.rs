@@ -95,7 +95,7 @@ fn every_rule_of_order_shows() {
 }
 
 /// Checks programs that others stand for.
-fn others_leave_the_same(steps: usize) {
+fn others_leave_the_same(steps: usize, one_of: usize) {
     for model in &MODELS {
         let programs = Programs::new(model, steps);
         let next = AtomicUsize::new(0);
@@ -105,7 +105,8 @@ fn others_leave_the_same(steps: usize) {
                 if first >= programs.sequences() {
                     return;
                 }
-                for second in first..programs.sequences() {
+                let is_taken = |second: &usize| (first + second).is_multiple_of(one_of);
+                for second in (first..programs.sequences()).filter(is_taken) {
                     others_of_one_leave_the_same(model, &programs, first, second);
                 }
             }
@@ -171,14 +172,14 @@ fn others_of_one_leave_the_same(model: &Model, programs: &Programs, first: usize
 /// Bug class: a program is left out as the same as another that it is not the same as.
 #[test]
 fn programs_of_two_steps_leave_what_those_that_stand_for_them_leave() {
-    others_leave_the_same(2);
+    others_leave_the_same(2, 1);
 }
 
 /// The same class, where it takes three steps.
 #[test]
-#[ignore = "long: all programs of three steps, each with others"]
+#[ignore = "long: one of 1,009 programs of three steps, each with others"]
 fn programs_of_three_steps_leave_what_those_that_stand_for_them_leave() {
-    others_leave_the_same(3);
+    others_leave_the_same(3, 1009);
 }
 
 /// Compares families; each of their programs is checked to leave what it leaves alone.
