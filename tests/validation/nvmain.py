@@ -41,7 +41,7 @@ def graven_settings(nvmain: Settings) -> dict[str, object]:
     - A read of a closed row takes tRCD + tCAS, of an open one tCAS; both are followed by the burst.
     - A bank is held by a read for B, or for tCAS if that is less, beyond the opening of its row;
       by a write for the burst and the pulse, B + tWP.
-    - A write's data follow those of the read before them, which leave the bus tCAS after its command.
+    - A write's data follow those of the read before, which leave the bus tCAS after its command.
     - A row is closed in tRP. NVMain may have it wait longer before that, by tRTP after a read, and
       by tCWD and tWR after a write; Graven has no such times.
 
