@@ -6,7 +6,7 @@
 //!
 //! There are two ways. [`Programs::compare`] takes programs one by one. [`Programs::compare_family`] takes at once those whose first
 //! threads begin alike: both sides explore what programs share once (`prefixes`), and programs for which others stand are left out
-//! (`same`). It is for programs of four steps, of which there are 400 million.
+//! (`same`). Programs of four steps, 400 million, need the second way.
 
 mod family;
 mod same;

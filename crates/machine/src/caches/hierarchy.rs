@@ -324,20 +324,6 @@ impl Hierarchy {
         }
     }
 
-    /// An access of a core to a line that is on its way to its L1, and that no other core has taken. It asks no outer level, whether or
-    /// not the tags have the line still; a write may have to take copies from others.
-    pub fn join(
-        &mut self,
-        core: u32,
-        line: LineAddr,
-        write: bool,
-        counters: &mut Counters,
-    ) -> Access {
-        let access = self.access_again(core, line, write, counters);
-        counters.l1_joins += 1;
-        access
-    }
-
     /// Result of an access of a core to a line that is known to be in no cache.
     pub fn miss(&self) -> Access {
         Access::Miss(self.miss_path_cycles())

@@ -43,7 +43,8 @@ impl Simulation {
         access
     }
 
-    /// An access to a line that comes to the L1 after `wait` cycles at the earliest.
+    /// An access to a line that comes to the L1 after `wait` cycles at the earliest. It asks no outer level, whether or not the tags
+    /// have the line still.
     fn join(
         &mut self,
         core: u32,
@@ -53,10 +54,10 @@ impl Simulation {
         wait: Cycle,
     ) -> Access {
         let caches = &mut self.machine.caches;
-        let joins = self.machine.memory.shared.stats.counters.l1_joins;
-        caches.join(core, line, write, self.machine.memory.counters());
-        if counted {
-            self.machine.count().l1_joins = joins;
+        let counters = self.machine.memory.counters();
+        caches.access_again(core, line, write, counters);
+        if !counted {
+            caches.count_join(true, counters);
         }
         let l1 = Access::Hit(self.machine.caches.l1_latency().max(wait));
         self.after_tag_ports(core, l1)

@@ -5,8 +5,8 @@
 //!   - a fence with nothing to order since another that orders as much, or since the beginning. Loads of x86 need no fence: each is
 //!     answered before all later steps;
 //!   - a flush right after the same flush: what the earlier of the two makes durable, the later one does;
-//!   - a flush of a line that no thread stores to: nothing is there to become durable, and what the flush may order are loads of one
-//!     word, which are in order;
+//!   - a flush of a line that no thread stores to: the line holds no store that could become durable, and what the flush may order
+//!     are loads of one word, which are in order;
 //!   - a flush or fence at the end of a thread, but for `mfence` and `DSB`: no step waits for it, nor does the program's end. Later
 //!     loads of x86 wait neither for flushes nor for `sfence`;
 //!   - `DMB ST` with no store after it.

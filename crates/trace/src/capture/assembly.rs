@@ -414,7 +414,7 @@ impl<W: Write> Assembly<'_, W> {
     }
 
     /// A recorded load, for which the trace has these words; its address was loaded `ago` recorded loads before. The history has those
-    /// of a site, with their address and bytes, where the trace has several threads. Returns how many they are.
+    /// of an instruction (`of`: site, address, bytes) where the trace has several threads. Returns the number of words.
     fn loads(
         &mut self,
         thread: usize,

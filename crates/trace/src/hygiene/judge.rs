@@ -122,7 +122,7 @@ struct Judge {
     totals: Totals,
     /// First byte and the one behind the last of each region.
     regions: Vec<(u64, u64)>,
-    /// One thread only has run: no other sees in which order it stores.
+    /// The program has a single thread: no other sees in which order it stores.
     is_alone: bool,
     asyncs: Vec<Async>,
     /// Calls that made something durable.
