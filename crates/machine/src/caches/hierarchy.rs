@@ -197,13 +197,18 @@ impl Hierarchy {
     }
 
     /// Ways of an L1.
-    pub fn l1_ways(&self) -> u32 {
-        self.cores[0].l1.ways() as u32
+    pub fn l1_ways(&self) -> usize {
+        self.cores[0].l1.ways()
     }
 
-    /// Tells whether two lines are in one set of an L1.
-    pub fn in_one_l1_set(&self, one: LineAddr, other: LineAddr) -> bool {
-        self.cores[0].l1.in_one_set(one, other)
+    /// Sets of an L1.
+    pub fn l1_sets(&self) -> usize {
+        self.cores[0].l1.sets()
+    }
+
+    /// The set of a line in an L1.
+    pub fn l1_set(&self, line: LineAddr) -> usize {
+        self.cores[0].l1.set(line)
     }
 
     /// Latency of an L1 hit.

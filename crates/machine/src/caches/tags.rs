@@ -98,13 +98,14 @@ impl Cache {
         (line.0 >> self.set_bits) as u32 + 1
     }
 
-    /// Tells whether two lines are in one set.
-    pub fn in_one_set(&self, one: LineAddr, other: LineAddr) -> bool {
-        self.set(one) == self.set(other)
+    /// Number of sets.
+    pub fn sets(&self) -> usize {
+        self.uses.len()
     }
 
+    /// The set of a line.
     #[inline]
-    fn set(&self, line: LineAddr) -> usize {
+    pub fn set(&self, line: LineAddr) -> usize {
         (line.0 & self.set_mask) as usize
     }
 

@@ -187,7 +187,9 @@ impl Simulation {
         machine.caches.report_l1_evictions(design.wants_l1_evictions());
         let core = spec.config.get::<CoreConfig>();
         let dram = machine.memory.dram_start();
-        let threads = (0..spec.threads).map(|id| thread(id, spec, workload.as_ref())).collect();
+        let sets = machine.caches.l1_sets();
+        let threads =
+            (0..spec.threads).map(|id| thread(id, spec, workload.as_ref(), sets)).collect();
         let mut simulation = Simulation {
             battery: (spec.design.battery)(&context),
             context,
@@ -640,7 +642,8 @@ fn populated(spec: &Spec, workload: &dyn Workload) -> Populated {
     Populated::of(image)
 }
 
-fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
+/// A thread before its first operation. `l1_sets`: sets of the L1 of its core.
+fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload, l1_sets: usize) -> Thread {
     let core = spec.config.get::<CoreConfig>();
     // Cores are filled one thread each first, then a second each.
     let sharing = if spec.threads > core.count { core.threads_per_core } else { 1 };
@@ -657,7 +660,7 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         undurable: 0,
         durable_heard_at: 0,
         stores_asked: 0,
-        lines_held: 0,
+        filling: vec![0; l1_sets].into(),
         stores_max: (core.store_queue_entries / sharing).max(1) as usize,
         head: Head::Free,
         store_port_free_at: 0,

@@ -55,17 +55,9 @@ impl Simulation {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
         let (in_transaction, after_load) = (t.running.is_some(), t.pipeline.last_load());
-        let (line_at, holds_line, counted) = (0, false, false);
-        let store = QueuedStore {
-            kind,
-            addr,
-            value,
-            in_transaction,
-            after_load,
-            line_at,
-            holds_line,
-            counted,
-        };
+        let (line_at, fills, counted) = (0, None, false);
+        let store =
+            QueuedStore { kind, addr, value, in_transaction, after_load, line_at, fills, counted };
         t.stores.push_back(store);
         if t.stores.len() > 1 || t.head != Head::Free {
             self.ask_ahead(thread);
@@ -92,12 +84,13 @@ impl Simulation {
         while let Some(&store) = self.threads[thread].stores.get(self.threads[thread].stores_asked)
         {
             let mut asked = Asked::NOTHING;
+            let line = store.addr.line();
             if store.kind == Kind::Cached {
                 let core = self.threads[thread].core;
-                if self.crowds_set(thread, store.addr.line()) {
+                if self.is_crowded(thread, line) {
                     return;
                 }
-                match self.ask_for_line(core, store.addr.line(), store.counted) {
+                match self.ask_for_line(core, line, store.counted) {
                     Some(found) => asked = found,
                     None => return,
                 }
@@ -106,25 +99,22 @@ impl Simulation {
             let store = &mut t.stores[t.stores_asked];
             store.line_at = asked.line_at;
             store.counted |= asked.counted;
-            store.holds_line = asked.counted && t.pipeline.is_out_of_order();
-            t.lines_held += u32::from(store.holds_line);
+            if asked.counted && t.pipeline.is_out_of_order() {
+                let set = self.machine.caches.l1_set(line);
+                store.fills = Some(set as u32);
+                t.filling[set] += 1;
+            }
             t.stores_asked += 1;
         }
     }
 
-    /// Tells whether half the ways of a line's set in an out-of-order core's L1 are for stores that wait for their turn. From when a line is asked for
-    /// until its store is performed, as many lines of stores before it are touched as wait behind it: with more, the L1 would lose
-    /// lines before their turn.
-    fn crowds_set(&self, thread: usize, line: LineAddr) -> bool {
+    /// Tells whether half the ways of a line's set in an out-of-order core's L1 are for stores that wait for their turn. From
+    /// when a line is asked for until its store is performed, as many lines of stores before it are touched as wait behind it:
+    /// with more, the L1 would lose lines before their turn.
+    fn is_crowded(&self, thread: usize, line: LineAddr) -> bool {
         let (t, caches) = (&self.threads[thread], &self.machine.caches);
         let most = (caches.l1_ways() / 2).max(1);
-        if t.lines_held < most {
-            return false;
-        }
-        let asked = t.stores.iter().take(t.stores_asked);
-        let is_in_set =
-            |of: &&QueuedStore| of.holds_line && caches.in_one_l1_set(of.addr.line(), line);
-        asked.filter(is_in_set).count() >= most as usize
+        t.stores_asked >= most && usize::from(t.filling[caches.l1_set(line)]) >= most
     }
 
     /// Asks for a line that a store will need: from memory, or from the L2 or LLC if no other core has it. `counted`: the store's

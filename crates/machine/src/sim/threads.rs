@@ -96,8 +96,8 @@ pub struct QueuedStore {
     pub after_load: u32,
     /// When its line comes out of the L2 or LLC, if it was asked for ahead.
     pub line_at: Cycle,
-    /// True if it has asked for its line ahead of its turn, on an out-of-order core.
-    pub holds_line: bool,
+    /// Set of the L1 where its line will be, if it has asked for it ahead of its turn, on an out-of-order core.
+    pub fills: Option<u32>,
     /// True if its access to the caches has been counted: when its line was asked for ahead, or
     /// when it was tried first.
     pub counted: bool,
@@ -164,8 +164,8 @@ pub struct Thread {
     pub stores: VecDeque<QueuedStore>,
     /// Number of the oldest that have asked for their lines, or need not.
     pub stores_asked: usize,
-    /// Number of them that have asked.
-    pub lines_held: u32,
+    /// For each set of the L1, the number of them that fill it.
+    pub filling: Box<[u16]>,
     /// Capacity of `stores`.
     pub stores_max: usize,
     /// State of the oldest store.
@@ -208,8 +208,9 @@ impl Thread {
     /// The oldest in the store queue has taken effect.
     #[inline]
     pub fn take_head(&mut self, now: Cycle) {
-        let performed = self.stores.pop_front();
-        self.lines_held -= u32::from(performed.is_some_and(|store| store.holds_line));
+        if let Some(set) = self.stores.pop_front().and_then(|store| store.fills) {
+            self.filling[set as usize] -= 1;
+        }
         self.stores_asked = self.stores_asked.saturating_sub(1);
         self.head_accessed = false;
         self.head_granted = false;
