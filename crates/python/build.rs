@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// Folders of the crates that the engine is made of.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "base",
     "capture",
     "designs",
@@ -20,6 +20,7 @@ const CRATES: [&str; 10] = [
     "lab",
     "machine",
     "persistency",
+    "powerfail",
     "python",
     "trace",
     "workloads",

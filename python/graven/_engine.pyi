@@ -126,6 +126,7 @@ CampaignKind = Literal[
     "check",
     "faults",
     "agreement",
+    "powerfail",
 ]
 
 class Campaign(Task):

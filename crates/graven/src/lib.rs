@@ -27,6 +27,7 @@ pub use graven_machine::{
     program, quantities, recovery, registry, request, sim, trace_event, workload,
 };
 pub use graven_persistency as persistency;
+pub use graven_powerfail as powerfail;
 pub use graven_trace as trace;
 pub use graven_workloads as workloads;
 

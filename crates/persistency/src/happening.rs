@@ -44,6 +44,15 @@ pub enum Happening {
         /// The thread that calls.
         thread: ThreadId,
     },
+    /// A system call (msync, fsync) has made durable what was stored to a range.
+    Synced {
+        /// The first byte of the range.
+        start: u64,
+        /// One past the last byte of the range.
+        end: u64,
+        /// Stores of events before this one are durable.
+        before: Seq,
+    },
 }
 
 /// The path of a store to memory.

@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Addr, LineAddr, WORDS_PER_LINE};
+use graven_base::memory::{Addr, LINE_BYTES, LineAddr, WORDS_PER_LINE};
 use rustc_hash::FxHashMap;
 
 use crate::happening::{Fence, Happening, Path, Persist, Seq};
@@ -100,6 +100,7 @@ pub struct History {
     lines: Vec<Line>,
     open: Vec<u32>,
     threads: Vec<Thread>,
+    settled: u64,
 }
 
 impl History {
@@ -112,7 +113,14 @@ impl History {
             lines: Vec::new(),
             open: Vec::new(),
             threads: Vec::new(),
+            settled: 0,
         }
+    }
+
+    /// Number of stores that have become durable so far. While it stays the same, a power failure may leave whatever it might
+    /// have left before.
+    pub fn settled(&self) -> u64 {
+        self.settled
     }
 
     /// The versions of a line that a power failure may leave now.
@@ -200,6 +208,7 @@ impl History {
             line.oldest[word] = first.value;
             line.settled[word] = Some(Settled { store: first.at, fence });
             line.later.pop_front();
+            self.settled += 1;
         }
         match (line.open_at, range.is_open()) {
             (None, true) => {
@@ -291,6 +300,18 @@ impl History {
         }
     }
 
+    fn synced(&mut self, at: Seq, start: u64, end: u64, before: Seq) {
+        let is_in = |line: LineAddr| line.addr().0 + LINE_BYTES > start && line.addr().0 < end;
+        let all = self.open.iter().copied();
+        let covered: Vec<u32> =
+            all.filter(|&number| is_in(self.lines[number as usize].line)).collect();
+        for number in covered {
+            let version = self.version_before(number, before);
+            self.ranges.synced(number, version);
+            self.settle(number, at);
+        }
+    }
+
     fn judge_line(&self, number: usize, found: &dyn Words) -> Result<(), Broken> {
         let line = &self.lines[number];
         let words: [u64; WORDS_PER_LINE] =
@@ -378,6 +399,7 @@ impl Judge for History {
             Happening::Load { thread, addr } => self.load(at, thread, addr.line()),
             Happening::Persist { thread, op } => self.persist(at, thread, op),
             Happening::Told { thread } => self.told(at, thread),
+            Happening::Synced { start, end, before } => self.synced(at, start, end, before),
         }
     }
 

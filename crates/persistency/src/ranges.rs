@@ -207,6 +207,11 @@ impl Ranges {
         }
     }
 
+    /// A system call has made a line durable up to a version.
+    pub fn synced(&mut self, line: u32, version: u32) {
+        self.raise(line, version);
+    }
+
     /// A system call that sends something out.
     pub fn told(&mut self, thread: ThreadId, raised: &mut impl FnMut(u32)) {
         if self.told_drains {

@@ -13,7 +13,8 @@ const KEPT_BYTES: usize = 1 << 20;
 /// Longest wait for a pipe when the command has ended. A process that the command has left may keep it open, and is killed then.
 const PIPE_WAIT: Duration = Duration::from_millis(500);
 
-/// Longest pause between two looks at whether it has ended.
+/// Shortest and longest pause between two looks at whether it has ended.
+const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
 /// Exit codes of a shell that cannot execute its command, or does not find it.
@@ -102,19 +103,75 @@ fn signal_name(signal: i32) -> String {
     name.into()
 }
 
+/// Streams of a command whose output is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// Standard output and standard error, in the order in which they come.
+    Both,
+    /// Standard output.
+    Output,
+}
+
+/// Runs a command as [`run`] does, without a shell if it has plain words only: a shell takes as long as a small checker.
+///
+/// # Errors
+/// There is no shell, or no pipe.
+pub fn run_plainly(
+    command: &str,
+    limit: Duration,
+    streams: Streams,
+    stops: &dyn Fn() -> bool,
+) -> io::Result<Ended> {
+    let is_plain = |c: char| c.is_alphanumeric() || "._-+,@%/:= ".contains(c);
+    let mut words = command.split_whitespace();
+    if let Some(program) = words.next().filter(|first| first.contains('/'))
+        && command.chars().all(is_plain)
+        && !program.contains('=')
+    {
+        let mut plain = Command::new(program);
+        plain.args(words);
+        match run_this(plain, limit, streams, stops) {
+            // A shell says what is wrong.
+            Err(error) if is_refusal(&error) => {}
+            ended => return ended,
+        }
+    }
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command);
+    run_this(shell, limit, streams, stops)
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+        || error.raw_os_error().is_some()
+}
+
 /// Runs a command, with nothing to read, and kills it, with whatever it has begun, after so long or when it is to stop.
 ///
 /// # Errors
 /// There is no shell, or no pipe.
 pub fn run(command: &str, limit: Duration, stops: &dyn Fn() -> bool) -> io::Result<Ended> {
-    let (reader, writer) = io::pipe()?;
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(command).stdin(Stdio::null());
-    shell.stdout(writer.try_clone()?).stderr(writer);
+    shell.arg("-c").arg(command);
+    run_this(shell, limit, Streams::Both, stops)
+}
+
+fn run_this(
+    mut command: Command,
+    limit: Duration,
+    streams: Streams,
+    stops: &dyn Fn() -> bool,
+) -> io::Result<Ended> {
+    let (reader, writer) = io::pipe()?;
+    let errors = match streams {
+        Streams::Both => writer.try_clone()?.into(),
+        Streams::Output => Stdio::null(),
+    };
+    command.stdin(Stdio::null()).stdout(writer).stderr(errors);
     // A group of its own, so that all of it can be killed.
-    let mut child = shell.process_group(0).spawn()?;
+    let mut child = command.process_group(0).spawn()?;
     // The writing ends that are this process's go, so that the pipe ends with the command.
-    drop(shell);
+    drop(command);
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(read(reader)));
     let status = wait(&mut child, limit, stops)?;
@@ -132,19 +189,20 @@ fn wait(
     limit: Duration,
     stops: &dyn Fn() -> bool,
 ) -> io::Result<Option<ExitStatus>> {
-    let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
+    let began = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if began.elapsed() >= limit || stops() {
+        let elapsed = began.elapsed();
+        if elapsed >= limit || stops() {
             kill_group(child.id());
             child.kill()?;
             child.wait()?;
             return Ok(None);
         }
-        thread::sleep(pause);
-        pause = (pause * 2).min(PAUSE_MAX);
+        // Little of its time is lost.
+        thread::sleep((elapsed / 16).clamp(PAUSE_MIN, PAUSE_MAX));
     }
 }
 

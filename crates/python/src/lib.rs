@@ -13,7 +13,8 @@
 //! | `program_trace`, `request_trace` | the same for traces |
 //! | `history` | what is in the histories of such traces |
 //! | `capture` | the same for programs that were captured |
-//! | `verification`, `checker_command` | recovered files of such programs, held against the user's own checker; its command |
+//! | `powerfail`, `left_behind` | what a power failure may leave of such programs; the commands that judge it |
+//! | `verification`, `checker_command`, `image_files` | recovered files of such programs, held against the user's own checker; its command; files as an image holds them |
 //! | `paper_files` | the files of the papers |
 //!
 //! This file has the module's exceptions, classes and functions.
@@ -23,9 +24,12 @@ mod capture;
 mod checker_command;
 mod facade;
 mod history;
+mod image_files;
 mod laboratory;
+mod left_behind;
 mod paper_files;
 mod persistency;
+mod powerfail;
 mod program_trace;
 mod request_trace;
 mod seam;
@@ -94,7 +98,7 @@ impl MemoryReplay {
 }
 
 /// A campaign of the crash laboratory on one host thread: `Campaign(KIND, spec_json)`, KIND being run, trial, adversary,
-/// litmus, mutants, mutant, programs, check, faults or agreement. Its progress is in transactions, schedules, designs or programs, its result a report.
+/// litmus, mutants, mutant, programs, check, faults, agreement or powerfail. Its progress is in transactions, schedules, designs or programs, its result a report.
 #[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
 struct Campaign;
 
@@ -113,9 +117,10 @@ impl Campaign {
             "check" => laboratory::check(spec_json)?,
             "faults" => laboratory::faults(spec_json)?,
             "agreement" => persistency::agreement(spec_json)?,
+            "powerfail" => powerfail::powerfail(spec_json)?,
             other => {
                 let message = format!(
-                    "`{other}` is no campaign; run, trial, adversary, litmus, mutants, mutant, programs, check, faults and agreement are"
+                    "`{other}` is no campaign; run, trial, adversary, litmus, mutants, mutant, programs, check, faults, agreement and powerfail are"
                 );
                 return Err(ConfigError::new_err(message));
             }

@@ -1,10 +1,8 @@
 //! Recovered files of a captured program, held against a checker of the user's own.
 
-use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::iter::Peekable;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -20,6 +18,7 @@ use graven::workload::{BrokenInvariant, Extent, Workload};
 use serde_json::Value;
 
 use crate::checker_command::{self, Ended};
+use crate::image_files::{self, Folder, ImageFile};
 
 /// Most characters of what a checker says that a violation shows.
 const SHOWN_CHARACTERS: usize = 2000;
@@ -29,21 +28,6 @@ const LENGTHS_ALIGNMENT: u64 = 4096;
 
 /// Name of the file with what the checker has said, beside kept images.
 const SAID: &str = "checker.txt";
-
-/// Name in the trace for memory that is no file's.
-const MEMORY: &str = "(memory)";
-
-/// A file of the program's.
-struct ImageFile {
-    /// Name, without folder and without characters that mean something to a shell.
-    name: String,
-    /// First byte in the trace.
-    start: u64,
-    /// Bytes of it that the trace may have.
-    bytes: u64,
-    /// Length when the trace begins, in bytes; none: it is not known, or this is no file.
-    length: Option<u64>,
-}
 
 /// Call of a checker.
 pub struct Asked {
@@ -87,20 +71,7 @@ impl Verification {
         threads: u32,
         end: u64,
     ) -> Option<Verification> {
-        let paths = capture["files"].as_array()?;
-        let regions = capture["report"]["regions"].as_array()?;
-        let mut files = Vec::new();
-        let mut names = HashSet::new();
-        for (number, (path, region)) in paths.iter().zip(regions).enumerate() {
-            let path = path.as_str()?;
-            let name = safe_name(Path::new(path).file_name()?.to_str()?);
-            // Of two with the same name, in different folders, the second one has its number, too.
-            let name = if names.contains(&name) { format!("{number}-{name}") } else { name };
-            names.insert(name.clone());
-            let (start, bytes) = (region["start"].as_u64()?, region["bytes"].as_u64()?);
-            let length = region["file_bytes"].as_u64().filter(|_| path != MEMORY);
-            files.push(ImageFile { name, start, bytes, length });
-        }
+        let files = image_files::of(capture)?;
         let behind = files.iter().map(|file| file.start + file.bytes).max().unwrap_or(0);
         let start = behind.max(end).next_multiple_of(LENGTHS_ALIGNMENT);
         let lengths = Lengths { start, files: files.len() as u64, threads, changes };
@@ -229,8 +200,7 @@ impl Verification {
         fs::create_dir_all(folder)?;
         for (number, file) in self.files.iter().enumerate() {
             let length = self.lengths.of(number as u64, image).or(file.length);
-            let length = length.unwrap_or(file.bytes);
-            write(&folder.join(&file.name), image, (file.start, file.bytes), length)?;
+            file.write(folder, image, length.unwrap_or(file.bytes))?;
         }
         Ok(())
     }
@@ -238,42 +208,6 @@ impl Verification {
 
 fn broken(what: String) -> Result<(), BrokenInvariant> {
     Err(BrokenInvariant { structure: "recovered files".into(), what })
-}
-
-/// A name as it is, if a shell reads it so.
-fn safe_name(name: &str) -> String {
-    let is_safe = |c: char| c.is_alphanumeric() || "._-+,@%".contains(c);
-    name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect()
-}
-
-/// Writes a file of `length` bytes and leaves zeros as holes. The file has the first `bytes` bytes of its region.
-fn write(path: &Path, image: &Image, (start, bytes): (u64, u64), length: u64) -> io::Result<()> {
-    let file = File::create(path)?;
-    let (mut run, mut at) = (Vec::new(), 0);
-    let end = start + bytes.min(length);
-    let words = image.nonzero_words().map(|(addr, word)| (addr.0, word));
-    for (addr, word) in words.filter(|&(addr, _)| addr >= start && addr < end) {
-        let offset = addr - start;
-        if offset != at + run.len() as u64 {
-            file.write_all_at(&run, at)?;
-            run.clear();
-            at = offset;
-        }
-        run.extend(word.to_le_bytes());
-    }
-    file.write_all_at(&run, at)?;
-    // Of the last word there may be a part that is not the file's.
-    file.set_len(length)
-}
-
-/// A folder that is removed with all that is in it.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left there harms nobody.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Lengths of files. A file system keeps a file's length in PM, as it keeps its bytes: a program that is held against a checker

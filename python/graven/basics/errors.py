@@ -30,3 +30,7 @@ class StoreError(Exception):
         graven.StoreError: kept is a store of schema 99; this version knows 1: use a
         newer Graven, or another folder
     """
+
+
+class CaptureError(Exception):
+    """A program cannot be captured; the message says why."""

@@ -17,9 +17,9 @@ from typing import Any
 
 from graven import _engine
 from graven._engine import Cancelled
+from graven.basics.errors import CaptureError
 from graven.basics.output import apart, check, growing
 from graven.capture.folder import Left, write_setup
-from graven.capture.guests import CaptureError
 from graven.capture.process import command, execute
 from graven.capture.request import KNOWN, Persistent, Preset, Request, Served, Transactions
 from graven.running.pool import Observer, Pool

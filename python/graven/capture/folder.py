@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from graven.capture.guests import CaptureError
+from graven.basics.errors import CaptureError
 from graven.capture.request import LOCKS, Request
 
 _WORDS = dict.fromkeys(LOCKS.values(), "synchronises") | {"wait": "waits"}

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-
-class CaptureError(Exception):
-    """A program cannot be captured; the message says why."""
+from graven.basics.errors import CaptureError
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from os import PathLike
 from pathlib import Path
 
 from graven.basics import signals
-from graven.capture.guests import CaptureError, Guest, guest_of, sysroot_of
+from graven.basics.errors import CaptureError
+from graven.capture.guests import Guest, guest_of, sysroot_of
 from graven.capture.request import Request, Served
 
 PLUGIN = Path(__file__).parent.with_name("_capture.so")

@@ -12,7 +12,7 @@ import click
 
 from graven import capture as captures
 from graven.basics.numbers import exact
-from graven.capture import HEADER, KNOWN, Captured, CaptureError, Transactions
+from graven.capture import HEADER, KNOWN, Captured, CaptureError
 from graven.capture.recipes import capture_recipe, recipes
 from graven.cli import options
 from graven.cli.files import Writer, Written
@@ -79,12 +79,6 @@ SECTIONS = {
 """Rows about critical sections and their locks, which are left out where the count is 0."""
 
 
-def _transactions(
-    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
-) -> tuple[Transactions, ...]:
-    return tuple(map(Transactions.parse, texts))
-
-
 def _include_path(context: click.Context, _parameter: click.Parameter, is_asked: bool) -> None:
     if is_asked:
         click.echo(HEADER.parent)
@@ -106,15 +100,7 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
     help=f"Instead of PROGRAM: build, run and capture one of {', '.join(recipes())}.",
 )
 @options.persistent_memory
-@click.option(
-    "--tx",
-    "transactions",
-    multiple=True,
-    metavar="BEGIN:COMMIT[:ABORT]|FUNCTION",
-    callback=_transactions,
-    help="Functions: a transaction begins at the entry of the first, and ends at the return of "
-    "the others, or its own. Those within another are part of it.",
-)
+@options.functions
 @click.option(
     "--like",
     type=click.Choice(sorted(KNOWN)),

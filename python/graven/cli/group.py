@@ -37,6 +37,7 @@ Examples:
   graven list designs                         what there is to compare
   graven capture --to kv.gvt … -- ./kv        a program of yours as it is, for every design
   graven hygiene --pm-file '*/pool' -- ./kv pool   what it forgets to flush, fence and sync
+  graven powerfail kv.gvt --verify './kv check {image}'   does it survive a power failure?
   graven sweep sweep.toml --on slurm          thousands of simulations, on a cluster
   graven plot bars --out throughput.pdf       a figure for a paper, from what compare has kept
   graven results list                         what has been simulated; also query, verify, merge
@@ -64,6 +65,7 @@ COMMANDS = {
     "mutants": ("mutants.mutants", "Which mutants of a design the adversary kills."),
     "new": ("new.new", "Write a crate with a design or workload of your own."),
     "plot": ("plot.plot", "Draw figures for papers from stored results."),
+    "powerfail": ("powerfail.powerfail", "Let power fail in a program as it is."),
     "reproduce": ("reproduce.reproduce", "Reproduce the papers: figures, tables, claims."),
     "results": ("results.results", "What is in the store: list, query, check, clean, merge."),
     "run": ("run.run", "Simulate one design on one workload; every statistic."),

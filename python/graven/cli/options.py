@@ -24,6 +24,7 @@ from graven.basics.arguments import (
     VIOLATIONS_MAX,
 )
 from graven.basics.folders import DEFAULT_STORE, REPRODUCED, STORE_VARIABLE
+from graven.capture import Transactions
 from graven.cli import completions
 from graven.cli.files import Written
 from graven.engine.machine import DEFAULT, Machine
@@ -199,6 +200,24 @@ _PERSISTENT: tuple[Callable[[F], F], ...] = (
         "memory.",
     ),
 )
+
+
+def _transactions(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> tuple[Transactions, ...]:
+    return tuple(map(Transactions.parse, texts))
+
+
+functions = click.option(
+    "--tx",
+    "transactions",
+    multiple=True,
+    metavar="BEGIN:COMMIT[:ABORT]|FUNCTION",
+    callback=_transactions,
+    help="Functions: a transaction begins at the entry of the first, and ends at the return of "
+    "the others, or its own. Those within another are part of it.",
+)
+"""`--tx`."""
 
 
 sysroot = click.option(

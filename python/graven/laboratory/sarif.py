@@ -8,6 +8,7 @@ from typing import Any
 
 from graven import _engine
 from graven.laboratory.hygiene import Hygiene, where
+from graven.laboratory.powerfail import Powerfail
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"bug": "error", "waste": "warning"}
@@ -34,6 +35,46 @@ def to_sarif(found: Hygiene) -> dict[str, Any]:
     results = [_result(finding, list(rules).index(finding["class"])) for finding in found.findings]
     run = {"tool": {"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def violations_to_sarif(found: Powerfail) -> dict[str, Any]:
+    """Returns the log of one run: a result for each violation, at the store that is missing."""
+    rules = [
+        {
+            "id": "power-failure",
+            "shortDescription": {"text": "A power failure leaves what the program refuses"},
+            "help": {"text": "Make the missing store durable before the one that is left."},
+            "defaultConfiguration": {"level": "error"},
+        }
+    ]
+    driver = {"name": "graven powerfail", "semanticVersion": _engine.__version__, "rules": rules}
+    results = [_violation(violation) for violation in found.violations]
+    run = {"tool": {"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _violation(violation: Mapping[str, Any]) -> dict[str, Any]:
+    words = [violation["edge"], violation["said"], violation["mend"]]
+    text = "; ".join(word for word in words if word)
+    stores = [*violation["missing"], *violation["present"]]
+    frames = [store["place"] for store in stores] or [violation["after"] or {}]
+    return {
+        "ruleId": "power-failure",
+        "ruleIndex": 0,
+        "level": "error",
+        "message": {"text": f"{text[0].upper()}{text[1:]}."},
+        "occurrenceCount": violation["count"],
+        "locations": [_location(frames[0])],
+        "stacks": [
+            {"frames": [{"location": _location(frame)} for frame in store["calls"]]}
+            for store in violation["missing"]
+        ],
+        "relatedLocations": [
+            {**_location(store["place"]), "message": {"text": label}}
+            for key, label in (("missing", "is missing"), ("present", "is left"))
+            for store in violation[key]
+        ],
+    }
 
 
 def _result(finding: Mapping[str, Any], rule: int) -> dict[str, Any]:

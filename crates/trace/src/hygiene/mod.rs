@@ -29,4 +29,4 @@ mod places;
 pub use classes::{Class, Severity};
 pub use findings::{Caller, Finding, Partner};
 pub use judge::{Hygiene, Totals, judge};
-pub use places::Frame;
+pub use places::{Blamed, Deed, Frame, Places};

@@ -127,7 +127,7 @@ fn begins(function: &str, names: &[&str]) -> bool {
 
 /// The place that is blamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Blamed {
+pub enum Blamed {
     /// A place, by its number.
     Place(u32),
     /// Data of the C library.
@@ -136,7 +136,7 @@ pub(super) enum Blamed {
 
 /// An instruction that is blamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Deed {
+pub enum Deed {
     /// A store or a load.
     Access,
     /// A flush, a fence, or a system call.
@@ -151,7 +151,7 @@ fn function_of(frame: &Frame) -> Function {
 }
 
 /// All places of a history.
-pub(super) struct Places {
+pub struct Places {
     sites: Vec<Site>,
     stacks: Vec<Stack>,
     /// Functions that lead to stores.
@@ -159,6 +159,7 @@ pub(super) struct Places {
     /// By site, stack and deed.
     blamed: FxHashMap<(u32, u32, Deed), (Blamed, Option<u32>)>,
     numbers: FxHashMap<Frame, u32>,
+    /// The places, by their numbers.
     pub frames: Vec<Frame>,
 }
 
@@ -216,6 +217,7 @@ impl Places {
         function.is_some_and(|function| begins(function, &SEARCHES))
     }
 
+    /// An instruction, by its number.
     pub fn site(&self, site: u32) -> Option<&Site> {
         self.sites.get(site as usize)
     }
