@@ -49,7 +49,11 @@ impl Keys {
         for event in &story.events {
             numbers.entry((event.site, event.stack)).or_insert_with(|| {
                 let of = match places.blamed(event.site, event.stack, Deed::Access) {
-                    (Blamed::Place(place), caller) => (Some((place, caller)), 0),
+                    // A library has one line for all that it does.
+                    (Blamed::Place(place), caller) => {
+                        let is_library = places.frames[place as usize].is_library();
+                        (Some((place, caller)), if is_library { event.site } else { 0 })
+                    }
                     (Blamed::Runtime, _) => (None, event.site),
                 };
                 let next = lines.len() as Key;

@@ -402,7 +402,9 @@ impl<'a> Explorer<'a> {
             let of = &found.shrunk;
             of.fault.kind == fault.kind && keys.set(&of.missing).is_subset(&missing)
         };
-        if let Some(known) = run.found.iter_mut().find(contains) {
+        let known = run.found.iter_mut().find(contains);
+        let is_counted = known.is_some();
+        if let Some(known) = known {
             known.count += 1;
             let mut lines: Vec<Key> = keys.set(&known.shrunk.missing).into_iter().collect();
             lines.sort_unstable();
@@ -420,7 +422,7 @@ impl<'a> Explorer<'a> {
                 && keys.set(&of.present) == keys.set(&shrunk.present)
         };
         match run.found.iter_mut().find(is_same) {
-            Some(known) => known.count += 1,
+            Some(known) => known.count += u64::from(!is_counted),
             None => run.found.push(Found { shrunk, count: 1 }),
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use graven_base::control::Control;
 use graven_base::memory::{Image, LINE_BYTES, LineAddr};
-use graven_persistency::happening::{Fence, Persist, Point as Depth};
+use graven_persistency::happening::{Fence, Path, Persist, Point as Depth};
 use graven_persistency::model::{Domain, Model};
 use rustc_hash::FxHashSet;
 
@@ -132,12 +132,26 @@ impl Edge {
         is_same || is_reversed || missing.is_empty()
     }
 
+    /// Tells whether one instruction has made both stores.
+    fn is_one_instruction(&self, story: &Story) -> bool {
+        let Some(present) = self.present else { return false };
+        let (first, last) = (self.missing.min(present), self.missing.max(present));
+        let thread = story.events[first as usize].thread;
+        let mut later = story.events[first as usize + 1..=last as usize].iter();
+        later.all(|event| {
+            event.thread != thread || matches!(event.what, What::Store { continues: true, .. })
+        })
+    }
+
     /// The repairs that are worth a trial.
     fn repairs(&self, story: &Story, rules: Rules) -> Vec<Repair> {
         if self.missing as usize >= story.events.len() {
             return Vec::new();
         }
         let end = self.present.filter(|&event| event > self.missing).unwrap_or(self.at);
+        if self.is_one_instruction(story) {
+            return Vec::new();
+        }
         let is_behind = self.present.is_some_and(|event| event < self.missing);
         if is_behind {
             return vec![Repair::LaterStore];
@@ -153,7 +167,13 @@ impl Edge {
                     ) => line == addr.line(),
                     _ => false,
                 };
-                if between.iter().any(flushes) {
+                let is_uncached = matches!(
+                    story.events[self.missing as usize].what,
+                    What::Store { path: Path::NonTemporal, .. }
+                );
+                if is_uncached {
+                    vec![Repair::Fence]
+                } else if between.iter().any(flushes) {
                     vec![Repair::Fence, Repair::FlushAndFence]
                 } else {
                     vec![Repair::FlushAndFence]

@@ -48,13 +48,16 @@ fn begin(story: &Story, rules: Rules) -> Frontier {
     frontier
 }
 
-/// The events that make a store durable.
+/// The events that make a store, or a length, durable.
 fn settling(story: &Story, rules: Rules) -> Vec<bool> {
     let mut frontier = begin(story, rules);
     let mut settled = 0;
     let each = story.events.iter().zip(0..).map(|(event, id)| {
         frontier.saw(id, event);
-        std::mem::replace(&mut settled, frontier.settled()) != settled
+        // Where there is no page cache, a length is durable at once.
+        let is_length = matches!(event.what, What::Length { .. });
+        let is_at_once = is_length && matches!(rules, Rules::Processor(_));
+        is_at_once || std::mem::replace(&mut settled, frontier.settled()) != settled
     });
     each.collect()
 }

@@ -46,22 +46,12 @@ pub fn shrink(
     state.fill()?;
     state.earlier(first_good)?;
     state.fill()?;
-    let present = state.empty()?;
-    let State { candidate: least, fault, explorer } = state;
-    // The image that is shown has whatever is left and need not be: the story is about what is missing.
-    let Present { needed, candidate } = present;
+    let present = state.needed()?;
+    let State { candidate, fault, explorer } = state;
     let point = &explorer.points.all[candidate.point];
     let units = point.units.iter().zip(&candidate.picks);
     let missing = units.filter_map(|(unit, &pick)| unit.missing(pick).next()).collect();
-    let last = |&at: &usize| point.units[at].left(least.picks[at]).last();
-    let present = needed.iter().filter_map(last).collect();
     Ok(Shrunk { candidate, fault, missing, present })
-}
-
-/// The units that must be left, and the image with those that need not.
-struct Present {
-    needed: Vec<usize>,
-    candidate: Candidate,
 }
 
 struct State<'a, 'b> {
@@ -181,27 +171,31 @@ impl State<'_, '_> {
         Ok(())
     }
 
-    /// Finds what must be left: all else is taken out.
-    fn empty(&mut self) -> Result<Present, Refusal> {
-        let candidate = self.candidate.clone();
-        let newest = |at: &usize| self.candidate.picks[*at] == self.units()[*at].newest();
-        let units: Vec<usize> = (0..self.units().len()).filter(newest).collect();
+    /// Finds what must be left: the last such store of each unit. The image stays as it is, since the story is about what is
+    /// missing.
+    fn needed(&mut self) -> Result<Vec<EventId>, Refusal> {
+        let (whole, fault) = (self.candidate.clone(), self.fault.clone());
+        let has_stores = |at: &usize| self.units()[*at].left(self.candidate.picks[*at]).count() > 0;
+        let units: Vec<usize> = (0..self.units().len()).filter(has_stores).collect();
         let needless = self.set(units.clone(), |_| Pick::First(0))?;
-        let needed: Vec<usize> =
-            units.into_iter().filter(|unit| !needless.contains(unit)).collect();
-        for &at in &needed {
+        (self.candidate, self.fault) = (whole.clone(), fault.clone());
+        let mut present = Vec::new();
+        for at in units.into_iter().filter(|unit| !needless.contains(unit)) {
             let unit = Arc::clone(&self.units()[at]);
-            let mut count = unit.stores.len() as u32;
-            while count > 1 {
+            // The first of its stores with which the judge refuses the image.
+            while let Pick::First(count) = self.candidate.picks[at]
+                && count > 1
+            {
                 let mut candidate = self.candidate.clone();
                 candidate.picks[at] = Pick::First(count - 1);
                 if !self.try_this(candidate)? {
                     break;
                 }
-                count -= 1;
             }
+            present.extend(unit.left(self.candidate.picks[at]).last());
+            (self.candidate, self.fault) = (whole.clone(), fault.clone());
         }
-        Ok(Present { needed, candidate })
+        Ok(present)
     }
 }
 

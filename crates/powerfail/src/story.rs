@@ -229,7 +229,7 @@ impl Teller<'_> {
     }
 
     fn take_in(&mut self, happening: &Happening, op: Option<Op>) {
-        self.push_extras(happening.thread, 2 * happening.operation);
+        self.push_extras(happening);
         match (&happening.what, op) {
             (
                 Happened::Store { how, is_joined },
@@ -301,8 +301,16 @@ impl Teller<'_> {
         self.push(by, What::Synced { start, end, before });
     }
 
-    /// Beginnings, ends and lengths of a thread up to a place.
-    fn push_extras(&mut self, thread: ThreadId, place: u64) {
+    /// Beginnings, ends and lengths of a thread that come before an entry. A length is that entry's if it is a call, and otherwise
+    /// comes before the operation that it stands before.
+    fn push_extras(&mut self, next: &Happening) {
+        let &Happening { thread, operation, site, stack, ref what } = next;
+        let is_call = matches!(what, Happened::Call(_));
+        let place = if is_call { 2 * operation } else { (2 * operation).saturating_sub(1) };
+        self.push_due(thread, place, (site, stack));
+    }
+
+    fn push_due(&mut self, thread: ThreadId, place: u64, (site, stack): (u32, u32)) {
         let Some(extras) = self.extras.get_mut(thread as usize) else { return };
         let mut due = Vec::new();
         while let Some(extra) = extras.pop_if(|extra| extra.place <= place) {
@@ -313,15 +321,15 @@ impl Teller<'_> {
                 let Some(length) = self.lengths.get_mut(*file as usize) else { continue };
                 *old = std::mem::replace(length, *new);
             }
-            let last = self.story.events.last();
-            let (site, stack) = last.map_or((0, 0), |event| (event.site, event.stack));
             self.story.events.push(Event { thread, site, stack, what });
         }
     }
 
     fn end(mut self) -> Story {
         for thread in 0..self.extras.len() as u32 {
-            self.push_extras(thread, u64::MAX);
+            let last = self.story.events.iter().rfind(|event| event.thread == thread);
+            let by = last.map_or((0, 0), |event| (event.site, event.stack));
+            self.push_due(thread, u64::MAX, by);
         }
         self.story
     }

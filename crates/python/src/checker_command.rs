@@ -7,8 +7,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::runner::kill_group;
+
 /// Most bytes that are kept of what it says; the rest is read and counted.
-const KEPT_BYTES: usize = 1 << 20;
+pub const KEPT_BYTES: usize = 1 << 20;
 
 /// Longest wait for a pipe when the command has ended. A process that the command has left may keep it open, and is killed then.
 const PIPE_WAIT: Duration = Duration::from_millis(500);
@@ -36,6 +38,12 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// The end of a command, with the beginning of its output and the number of bytes behind that; no status: it took longer than
+    /// the limit.
+    pub fn new(status: Option<ExitStatus>, limit: Duration, said: Vec<u8>, more: u64) -> Ended {
+        Ended { status, limit, said, more }
+    }
+
     /// Returns true if the command finds no fault.
     pub fn passed(&self) -> bool {
         self.status.is_some_and(|status| status.success())
@@ -103,75 +111,19 @@ fn signal_name(signal: i32) -> String {
     name.into()
 }
 
-/// Streams of a command whose output is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Streams {
-    /// Standard output and standard error, in the order in which they come.
-    Both,
-    /// Standard output.
-    Output,
-}
-
-/// Runs a command as [`run`] does, without a shell if it has plain words only: a shell takes as long as a small checker.
-///
-/// # Errors
-/// There is no shell, or no pipe.
-pub fn run_plainly(
-    command: &str,
-    limit: Duration,
-    streams: Streams,
-    stops: &dyn Fn() -> bool,
-) -> io::Result<Ended> {
-    let is_plain = |c: char| c.is_alphanumeric() || "._-+,@%/:= ".contains(c);
-    let mut words = command.split_whitespace();
-    if let Some(program) = words.next().filter(|first| first.contains('/'))
-        && command.chars().all(is_plain)
-        && !program.contains('=')
-    {
-        let mut plain = Command::new(program);
-        plain.args(words);
-        match run_this(plain, limit, streams, stops) {
-            // A shell says what is wrong.
-            Err(error) if is_refusal(&error) => {}
-            ended => return ended,
-        }
-    }
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(command);
-    run_this(shell, limit, streams, stops)
-}
-
-fn is_refusal(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
-        || error.raw_os_error().is_some()
-}
-
 /// Runs a command, with nothing to read, and kills it, with whatever it has begun, after so long or when it is to stop.
 ///
 /// # Errors
 /// There is no shell, or no pipe.
 pub fn run(command: &str, limit: Duration, stops: &dyn Fn() -> bool) -> io::Result<Ended> {
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(command);
-    run_this(shell, limit, Streams::Both, stops)
-}
-
-fn run_this(
-    mut command: Command,
-    limit: Duration,
-    streams: Streams,
-    stops: &dyn Fn() -> bool,
-) -> io::Result<Ended> {
     let (reader, writer) = io::pipe()?;
-    let errors = match streams {
-        Streams::Both => writer.try_clone()?.into(),
-        Streams::Output => Stdio::null(),
-    };
-    command.stdin(Stdio::null()).stdout(writer).stderr(errors);
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command).stdin(Stdio::null());
+    shell.stdout(writer.try_clone()?).stderr(writer);
     // A group of its own, so that all of it can be killed.
-    let mut child = command.process_group(0).spawn()?;
+    let mut child = shell.process_group(0).spawn()?;
     // The writing ends that are this process's go, so that the pipe ends with the command.
-    drop(command);
+    drop(shell);
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(read(reader)));
     let status = wait(&mut child, limit, stops)?;
@@ -204,15 +156,6 @@ fn wait(
         // Little of its time is lost.
         thread::sleep((elapsed / 16).clamp(PAUSE_MIN, PAUSE_MAX));
     }
-}
-
-/// Kills what a command has begun and left behind, if there is something.
-fn kill_group(leader: u32) {
-    let kill = format!("kill -KILL -{leader}");
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(kill).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Where nothing is left there is nothing to kill.
-    let _ = shell.status();
 }
 
 /// Reads all, and keeps the beginning.

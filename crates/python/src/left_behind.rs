@@ -1,7 +1,7 @@
 //! Judges of what a power failure leaves of a program's files: the user's commands, run on files of their own.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -13,13 +13,15 @@ use std::time::Duration;
 use graven::control::Control;
 use graven::powerfail::judge::{Fault, Judge, Left, Verdict};
 
-use crate::checker_command::{self, Streams};
 use crate::image_files::{Folder, ImageFile};
+use crate::runner::{Runner, Streams, Watching, kill_group};
 
 /// Most characters of what a command says that a violation shows.
 const SHOWN_CHARACTERS: usize = 2000;
 /// Most characters of a fault's kind.
 const KIND_CHARACTERS: usize = 200;
+/// The beginning of the names of folders with images.
+const PREFIX: &str = "graven-left-";
 /// A folder in the host's memory, on hosts that have it.
 const MEMORY_FOLDER: &str = "/dev/shm";
 
@@ -39,8 +41,11 @@ pub struct Commands {
 pub struct FilesJudge {
     commands: Commands,
     files: Vec<ImageFile>,
-    control: OnceLock<Arc<Control>>,
+    control: Arc<OnceLock<Arc<Control>>>,
     folder: Folder,
+    watching: Watching,
+    /// For each worker: what runs its commands.
+    runners: Vec<Mutex<Option<Runner>>>,
     /// For each worker: the command that is kept running.
     kept: Vec<Mutex<Option<Kept>>>,
     /// The states after each number of operations.
@@ -52,12 +57,13 @@ struct Kept {
     child: Child,
     to: ChildStdin,
     lines: mpsc::Receiver<String>,
+    errors: File,
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
+        kill_group(self.child.id());
         // It may have ended by itself.
-        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
@@ -68,14 +74,22 @@ impl FilesJudge {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let in_memory = Path::new(MEMORY_FOLDER);
         let parent = if in_memory.is_dir() { in_memory.into() } else { std::env::temp_dir() };
+        remove_stale(&parent);
         let number = NUMBER.fetch_add(1, Relaxed);
-        let folder = parent.join(format!("graven-left-{}-{number}", std::process::id()));
-        let kept = (0..workers.max(1)).map(|_| Mutex::new(None)).collect();
+        let folder = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
+        let workers = workers.max(1);
+        let kept = (0..workers).map(|_| Mutex::new(None)).collect();
+        let runners = (0..workers).map(|_| Mutex::new(None)).collect();
+        let control: Arc<OnceLock<Arc<Control>>> = Arc::default();
+        let watched = Arc::clone(&control);
+        let stops = move || watched.get().is_some_and(|control| control.is_cancelled());
         FilesJudge {
             commands,
             files,
-            control: OnceLock::new(),
+            control,
             folder: Folder(folder),
+            watching: Watching::begin(workers, stops),
+            runners,
             kept,
             states: Mutex::default(),
         }
@@ -95,12 +109,27 @@ impl FilesJudge {
     pub fn write(&self, folder: &Path, left: &Left<'_>) -> Result<(), String> {
         let write = || {
             fs::create_dir_all(folder)?;
+            self.empty(folder)?;
             let all = self.files.iter().zip(left.lengths);
             all.into_iter().try_for_each(|(file, &length)| file.write(folder, left.image, length))
         };
         write().map_err(|error: std::io::Error| {
             format!("the files cannot be written to {}: {error}", folder.display())
         })
+    }
+
+    /// Removes what commands have made beside the files.
+    fn empty(&self, folder: &Path) -> std::io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let is_ours = self.files.iter().any(|file| entry.file_name() == file.name.as_str());
+            match (entry.file_type()?.is_dir(), is_ours) {
+                (true, _) => fs::remove_dir_all(entry.path())?,
+                (false, false) => fs::remove_file(entry.path())?,
+                (false, true) => {}
+            }
+        }
+        Ok(())
     }
 
     fn place(&self, worker: usize) -> PathBuf {
@@ -115,10 +144,18 @@ impl FilesJudge {
     }
 
     /// Runs a command; its output, or why it is no good.
-    fn run(&self, command: &str, folder: &Path, streams: Streams) -> Result<Vec<u8>, Verdict> {
-        let stops = || self.is_cancelled();
-        let full = self.command(command, folder);
-        let ended = checker_command::run_plainly(&full, self.commands.limit, streams, &stops)
+    fn run(&self, command: &str, worker: usize, streams: Streams) -> Result<Vec<u8>, Verdict> {
+        let full = self.command(command, &self.place(worker));
+        let mut runner = self.runners[worker].lock().expect("no worker panics with it");
+        let output = self.folder.0.join(format!("{worker}.said"));
+        let run = || {
+            if runner.is_none() {
+                *runner = Some(Runner::new(&self.watching, worker, &output)?);
+            }
+            let runner = runner.as_mut().expect("it was just made");
+            runner.run(&full, self.commands.limit, streams)
+        };
+        let ended = { run }()
             .map_err(|error| Verdict::Impossible(format!("`{command}` cannot be run: {error}")))?;
         if self.is_cancelled() {
             return Err(Verdict::Impossible("cancelled".into()));
@@ -135,24 +172,29 @@ impl FilesJudge {
         }
     }
 
-    fn verify(&self, folder: &Path) -> Result<(), Verdict> {
-        let each = |command: &String| self.run(command, folder, Streams::Both).map(drop);
+    fn verify(&self, worker: usize) -> Result<(), Verdict> {
+        let each = |command: &String| self.run(command, worker, Streams::Both).map(drop);
         self.commands.verify.iter().try_for_each(each)
     }
 
     /// Asks the command that is kept running.
-    fn ask(&self, worker: usize, folder: &Path) -> Result<(), Verdict> {
+    fn ask(&self, worker: usize) -> Result<(), Verdict> {
         let Some(command) = &self.commands.kept else { return Ok(()) };
         let mut kept = self.kept[worker].lock().expect("no worker panics with it");
         let impossible = |error: std::io::Error| {
             Verdict::Impossible(format!("`{command}` cannot be run: {error}"))
         };
         if kept.is_none() {
-            *kept = Some(begin(command).map_err(impossible)?);
+            let errors = self.folder.0.join(format!("{worker}.errors"));
+            *kept = Some(begin(command, &errors).map_err(impossible)?);
         }
         let process = kept.as_mut().expect("it was just begun");
+        let twice = format!("`{command}` has answered an image with more than one line");
+        if process.lines.try_recv().is_ok() {
+            return Err(Verdict::Impossible(twice));
+        }
         let first = self.files.first().map_or("", |file| &file.name);
-        let path = folder.join(first);
+        let path = self.place(worker).join(first);
         let answer = writeln!(process.to, "{}", path.display())
             .and_then(|()| process.to.flush())
             .map_err(|_| "ended".to_owned())
@@ -169,8 +211,13 @@ impl FilesJudge {
             Ok(answer) => ("says".to_owned(), answer.trim().to_owned()),
             Err(how) => {
                 // The next image has a new one.
-                let status = kept.take().and_then(|mut kept| kept.child.try_wait().ok()).flatten();
-                (how, status.map_or(String::new(), |status| status.to_string()))
+                let errors = kept.take().and_then(|mut kept| {
+                    kept.errors.seek(SeekFrom::Start(0)).ok()?;
+                    let mut said = String::new();
+                    (&kept.errors).take(SHOWN_CHARACTERS as u64).read_to_string(&mut said).ok()?;
+                    Some(said.trim().to_owned())
+                });
+                (how, errors.filter(|said| !said.is_empty()).unwrap_or("it said nothing".into()))
             }
         };
         if self.is_cancelled() {
@@ -181,9 +228,9 @@ impl FilesJudge {
     }
 
     /// Compares the state with those between which the program was.
-    fn compare(&self, folder: &Path, left: &Left<'_>) -> Result<(), Verdict> {
+    fn compare(&self, worker: usize, left: &Left<'_>) -> Result<(), Verdict> {
         let Some(command) = &self.commands.dump else { return Ok(()) };
-        let found = self.run(command, folder, Streams::Output)?;
+        let found = self.run(command, worker, Streams::Output)?;
         let states = self.states.lock().expect("no worker panics with it");
         let end = (left.begun as usize + 1).min(states.len());
         let begin = (left.acknowledged as usize).min(end);
@@ -214,11 +261,27 @@ fn plain(said: &str) -> String {
     line.chars().filter(|c| !c.is_ascii_hexdigit()).take(KIND_CHARACTERS).collect()
 }
 
+/// Removes folders of processes that were killed before they could.
+fn remove_stale(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let Some((process, _)) = process.and_then(|rest| rest.split_once('-')) else { continue };
+        if process.parse::<u32>().is_ok() && !Path::new("/proc").join(process).exists() {
+            // Another process may remove it, too.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// Begins a command that is kept running.
-fn begin(command: &str) -> std::io::Result<Kept> {
+fn begin(command: &str, errors: &Path) -> std::io::Result<Kept> {
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(format!("exec {command}"));
-    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    shell.arg("-c").arg(command);
+    let errors =
+        OpenOptions::new().read(true).write(true).create(true).truncate(true).open(errors)?;
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
     let mut child = shell.process_group(0).spawn()?;
     let to = child.stdin.take().expect("it is piped");
     let from = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -231,7 +294,7 @@ fn begin(command: &str) -> std::io::Result<Kept> {
             }
         }
     });
-    Ok(Kept { child, to, lines })
+    Ok(Kept { child, to, lines, errors })
 }
 
 impl Judge for FilesJudge {
@@ -241,9 +304,9 @@ impl Judge for FilesJudge {
             return Verdict::Impossible(why);
         }
         let all = self
-            .verify(&folder)
-            .and_then(|()| self.ask(worker, &folder))
-            .and_then(|()| self.compare(&folder, left));
+            .verify(worker)
+            .and_then(|()| self.ask(worker))
+            .and_then(|()| self.compare(worker, left));
         all.err().unwrap_or(Verdict::Good)
     }
 
@@ -255,7 +318,7 @@ impl Judge for FilesJudge {
         let Some(command) = &self.commands.dump else { return Ok(()) };
         let folder = self.place(0);
         self.write(&folder, left)?;
-        match self.run(command, &folder, Streams::Output) {
+        match self.run(command, 0, Streams::Output) {
             Ok(state) => {
                 let mut states = self.states.lock().expect("no worker panics with it");
                 states.resize(operations as usize, Vec::new());

@@ -13,7 +13,7 @@
 //! | `program_trace`, `request_trace` | the same for traces |
 //! | `history` | what is in the histories of such traces |
 //! | `capture` | the same for programs that were captured |
-//! | `powerfail`, `left_behind` | what a power failure may leave of such programs; the commands that judge it |
+//! | `powerfail`, `left_behind`, `runner` | what a power failure may leave of such programs; the commands that judge it, run thousands of times |
 //! | `verification`, `checker_command`, `image_files` | recovered files of such programs, held against the user's own checker; its command; files as an image holds them |
 //! | `paper_files` | the files of the papers |
 //!
@@ -32,6 +32,7 @@ mod persistency;
 mod powerfail;
 mod program_trace;
 mod request_trace;
+mod runner;
 mod seam;
 mod task;
 mod verification;

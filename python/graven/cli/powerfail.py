@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from graven import capture as captures
+from graven._engine import SimulationError
 from graven.basics import output
 from graven.basics.numbers import exact
 from graven.capture import CaptureError
@@ -70,8 +71,8 @@ CALLS_SHOWN = 6
 @click.option(
     "--model",
     type=click.Choice(MODELS),
-    help="Rules of what may be missing: a processor's persistency model, or the page cache for files "
-    "on ordinary disks.  [default: by the flushes in the trace]",
+    help="Rules of what may be missing: a processor's persistency model, or the page cache "
+    "for files on ordinary disks.  [default: by the flushes in the trace]",
 )
 @click.option(
     "--sector",
@@ -211,20 +212,20 @@ def powerfail(
         if written is not None:
             with refusing("--report, --sarif: "):
                 output.check([written], 0)
-    if asked.only:
-        return _say_one(judge_one(program[0], asked), form)
-    if is_given:
-        found = _explored(program[0], asked)
-    else:
-        try:
+    try:
+        if asked.only:
+            return _say_one(judge_one(program[0], asked), form)
+        if is_given:
+            found = _explored(program[0], asked)
+        else:
             with tempfile.TemporaryDirectory(prefix="graven-powerfail-") as folder:
                 trace = kept or Path(folder) / "program.gvt"
                 with refusing("--to: "), Display("captures") as display:
                     captures.capture(program, trace, observe=display, only_pm=True, **how)
                 found = _explored(trace, asked)
-        except CaptureError as error:
-            complain(str(error))
-            return REFUSED
+    except (CaptureError, SimulationError) as error:
+        complain(str(error))
+        return REFUSED
     _write(found, report, sarif)
     if form == "json":
         sys.stdout.write(json_text(found.to_dict()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,12 @@ ACKNOWLEDGED = ("return", "never")
 FLUSHES = ("clwb", "clflushopt", "clflush")
 CLEANS = ("dc cvap", "dc cvadp", "dc cvac", "dc civac")
 SYNCS = ("msync", "fsync", "fdatasync", "sync_file_range", "sync")
+
+SHELL = frozenset({"&&", "||", "|", ";", "<", ">", ">>", "2>", "&"})
+"""Words that only a shell understands."""
+
+PLACES = ("{image}", "{folder}")
+"""Words of a command that stand for files."""
 
 RECOVERIES = 6
 """Recoveries in which power fails, too, of images from all over the run."""
@@ -201,6 +208,13 @@ def explore(
         SimulationError: the judge cannot be run, or does not say the same twice.
     """
     path = str(trace)
+    if asked.recover is not None:
+        _recovery(asked.recover)
+    for command in asked.verify:
+        if not any(place in command for place in PLACES):
+            raise ConfigError(
+                f"--verify: {command!r} names no files; allowed: {' or '.join(PLACES)} in it"
+            )
     header = json.loads(_engine.trace_info(path))["header"]
     if header.get("capture") is None:
         raise ConfigError(f"{path}: it is no trace of a captured program")
@@ -210,10 +224,12 @@ def explore(
     violations = [_with_words(violation, header) for violation in found.pop("violations")]
     samples = found.pop("samples")
     recoveries: list[Mapping[str, Any]] = []
+    in_recovery: list[dict[str, Any]] = []
     if asked.recover is not None and found["end"] != "cancelled":
         for outcome in _in_recovery(path, asked, model, samples, capture):
             recoveries.append(outcome["recovery"])
-            violations.extend(outcome["violations"])
+            in_recovery.extend(outcome["violations"])
+    violations.extend(_merged(in_recovery))
     notes = tuple(_notes(found, header["capture"], model, why, recoveries))
     program = tuple(header["capture"].get("arguments") or ())
     return Powerfail(program, path, model, found, tuple(violations), tuple(recoveries), notes)
@@ -242,40 +258,79 @@ def _explored(path: str, asked: Asked, model: str, observe: Observer | None) -> 
     return found
 
 
+def _recovery(command: str) -> list[str]:
+    """Words of a recovery's command, which runs without a shell.
+
+    Raises:
+        ConfigError: it needs one, or does not exist.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(f"--recover: {command!r}: {error}") from None
+    operators = [word for word in words if word in SHELL]
+    if operators:
+        raise ConfigError(
+            f"--recover: {command!r} needs a shell for {operators[0]}; allowed: a program and its "
+            "arguments, or a script that runs it"
+        )
+    if not words or shutil.which(words[0]) is None:
+        raise ConfigError(f"--recover: {command!r} is no program that can be run")
+    return words
+
+
 def _in_recovery(
     path: str, asked: Asked, model: str, samples: Sequence[str], capture: Capture
 ) -> Iterable[dict[str, Any]]:
-    """Lets power fail in recoveries of some images."""
+    """Lets power fail in recoveries of some images that the judge finds good."""
+    header = json.loads(_engine.trace_info(path))["header"]
+    name_of_first = PurePath(header["capture"]["files"][0]).name
     step = max(1, len(samples) // RECOVERIES)
-    for name in samples[::step][:RECOVERIES]:
+    tried = 0
+    for name in [*samples[::step], *samples]:
+        if tried == RECOVERIES:
+            break
         with tempfile.TemporaryDirectory(prefix="graven-recovery-") as place:
             folder = Path(place) / "files"
-            _explored(
-                path,
-                replace(asked, only=name, keep=folder, verify=(), loop=None, dump=None),
-                model,
-                None,
-            )
-            header = json.loads(_engine.trace_info(path))["header"]
-            first = folder / PurePath(header["capture"]["files"][0]).name
-            command = (asked.recover or "").replace("{image}", str(first))
-            command = command.replace("{folder}", str(folder))
-            trace = Path(place) / "recovery.gvt"
-            try:
-                capture(shlex.split(command), trace, pm_files=(f"{folder}/*",), only_pm=True)
-            except CaptureError as error:
-                # A recovery that stores nothing cannot be interrupted.
-                yield {"recovery": {"image": name, "said": str(error)}, "violations": []}
+            one = replace(asked, only=name, keep=folder, dump=None)
+            if _explored(path, one, model, None)["said"] is not None:
+                # It is a violation already.
                 continue
-            again = replace(asked, recover=None, dump=None, keep=None)
-            found = _explored(str(trace), again, model, None)
-            of = json.loads(_engine.trace_info(str(trace)))["header"]
-            found.pop("samples")
-            violations = [
-                {**_with_words(violation, of), "recovery_of": name}
-                for violation in found.pop("violations")
-            ]
-            yield {"recovery": {"image": name, **found}, "violations": violations}
+            tried += 1
+            yield _one_recovery(folder, name, asked, model, folder / name_of_first, capture)
+
+
+def _one_recovery(
+    folder: Path, name: str, asked: Asked, model: str, first: Path, capture: Capture
+) -> dict[str, Any]:
+    """Lets power fail in the recovery of an image whose files are in a folder."""
+    command = (asked.recover or "").replace("{image}", str(first))
+    command = command.replace("{folder}", str(folder))
+    trace = folder.parent / "recovery.gvt"
+    try:
+        capture(shlex.split(command), trace, pm_files=(f"{folder}/*",), only_pm=True)
+    except CaptureError as error:
+        # A recovery that stores nothing cannot be interrupted.
+        return {"recovery": {"image": name, "said": str(error)}, "violations": []}
+    again = replace(asked, recover=None, dump=None, keep=None)
+    found = _explored(str(trace), again, model, None)
+    of = json.loads(_engine.trace_info(str(trace)))["header"]
+    found.pop("samples")
+    violations = [
+        {**_with_words(violation, of), "recovery_of": name} for violation in found.pop("violations")
+    ]
+    return {"recovery": {"image": name, **found}, "violations": violations}
+
+
+def _merged(violations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Violations in several recoveries, those of the same lines as one."""
+    merged: dict[str, dict[str, Any]] = {}
+    for violation in violations:
+        if (known := merged.get(violation["edge"])) is not None:
+            known["count"] += violation["count"]
+        else:
+            merged[violation["edge"]] = violation
+    return list(merged.values())
 
 
 def _with_words(violation: Mapping[str, Any], header: Mapping[str, Any]) -> dict[str, Any]:
@@ -392,4 +447,5 @@ def _notes(
         )
     silent = sum("said" in recovery for recovery in recoveries)
     if silent:
-        yield f"{silent} of {len(recoveries)} recoveries stored nothing in which power could fail."
+        said = next(recovery["said"] for recovery in recoveries if "said" in recovery)
+        yield f"{silent} of {len(recoveries)} recoveries gave nothing to interrupt: {said}."

@@ -91,7 +91,7 @@ fn is_of_system(path: &str) -> bool {
 
 impl Frame {
     /// Tells whether the code is a library's of the system.
-    pub(super) fn is_library(&self) -> bool {
+    pub fn is_library(&self) -> bool {
         matches!(self.role(), Role::Library | Role::Runtime)
     }
 
