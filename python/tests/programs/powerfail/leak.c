@@ -13,21 +13,22 @@ struct pool {
     } blocks[BLOCKS + 1];
 };
 
-static void store(volatile uint64_t *to, uint64_t value) {
-    *to = value;
-    persist(to, 8);
+static void store_pending(volatile struct pool *pool, uint64_t bit) {
+    pool->pending = bit;
+    persist(&pool->pending, 8);
 }
 
 static void push(volatile struct pool *pool, uint64_t number) {
     if (IS_REPAIRED)
-        store(&pool->pending, 1u << number);
+        store_pending(pool, 1u << number);
+    pool->blocks[number].next = pool->head;
+    persist(&pool->blocks[number], 8);
     pool->taken |= 1u << number; // PRESENT
     persist(&pool->taken, 8);
-    store(&pool->blocks[number].next, pool->head);
     pool->head = number; // MISSING
     persist(&pool->head, 8);
     if (IS_REPAIRED)
-        store(&pool->pending, 0);
+        store_pending(pool, 0);
 }
 
 static void run(volatile struct pool *pool) {
@@ -43,9 +44,11 @@ static uint64_t linked(volatile struct pool *pool) {
 }
 
 static const char *check(volatile struct pool *pool) {
-    if (IS_REPAIRED && (pool->pending & ~linked(pool)))
-        store(&pool->taken, pool->taken & ~pool->pending);
-    store(&pool->pending, 0);
+    if (pool->pending & ~linked(pool)) {
+        pool->taken &= ~pool->pending;
+        persist(&pool->taken, 8);
+    }
+    store_pending(pool, 0);
     if (linked(pool) & ~pool->taken)
         return "a block is linked and not taken";
     return pool->taken & ~linked(pool) ? "a block is taken and linked nowhere" : NULL;
