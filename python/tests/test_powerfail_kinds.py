@@ -53,6 +53,8 @@ KINDS = [
     Kind("record that straddles two lines", "straddle", forgiven=(*CHECK, *EADR)),
     Kind("value of 16 bytes is not atomic", "torn"),
     Kind("value of 16 bytes is not atomic, by states", "torn", DUMP),
+    Kind("value of 8 bytes over the edge of two words", "edge"),
+    Kind("string instruction that copies a flag", "copied"),
     Kind("flush before the last store", "flush_too_early", forgiven=(*CHECK, *EADR)),
     Kind("count before content", "count_first"),
     Kind("flag in a line of its own", "same_line_flag", forgiven=(*CHECK, *EADR)),
@@ -63,6 +65,7 @@ KINDS = [
     Kind("failed msync", "msync_fails", model=PAGES),
     Kind("asynchronous msync", "msync_async", model=PAGES),
     Kind("page torn between sectors", "sectors", model=SECTORS, forgiven=(*CHECK, *PAGES)),
+    Kind("length of a file", "length", model=PAGES, memory=("--pm-file", "*/pool*")),
     Kind("neither fence nor locked instruction", "locked", forgiven=(*CHECK, *EADR)),
     Kind("non-temporal store without a fence", "non_temporal"),
     Kind("non-temporal store without a fence, on eADR", "non_temporal", model=EADR),
@@ -110,7 +113,8 @@ def judged(real, tmp_path):
     """The exit code of the command on a program, and its document."""
 
     def call(program, memory, options):
-        tmp_path.joinpath("pool").unlink(missing_ok=True)
+        for left in tmp_path.glob("pool*"):
+            left.unlink()
         words = [word.replace("{program}", str(program)) for word in options]
         run = (str(program), "run", str(tmp_path / "pool"))
         done = real("powerfail", *memory, *words, "--format", "json", "--", *run)
@@ -156,7 +160,7 @@ def test_programs_accept_files_that_nothing_has_happened_to(compiled, tmp_path, 
     for flags in ((), ("-DREPAIRED",)):
         program = compiled(kind, *flags)
         for number, content in enumerate((b"", bytes(1 << 16))):
-            pool = tmp_path / f"pool{number}{flags}"
+            pool = tmp_path / f"pool-{number}{''.join(flags)}"
             pool.write_bytes(content)
             for mode in ("check", "run", "check"):
                 subprocess.run([program, mode, pool], check=True)

@@ -6,7 +6,7 @@
 // one that did.
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <immintrin.h>
+#include <emmintrin.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,9 +56,13 @@ __attribute__((unused)) static void persist(volatile void *from, size_t bytes) {
     fence();
 }
 
+// Of the file that is open.
+static const char *pool_path;
+
 static volatile struct pool *open_pool(const char *path, size_t bytes) {
     int file = open(path, O_RDWR | O_CREAT, 0600);
     void *at = MAP_FAILED;
+    pool_path = path;
     if (file >= 0 && (lseek(file, 0, SEEK_END) >= (off_t)bytes || ftruncate(file, bytes) == 0))
         at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (at == MAP_FAILED) {
