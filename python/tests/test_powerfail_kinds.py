@@ -126,7 +126,7 @@ def compiled(tmp_path_factory):
     def program(kind, *flags):
         path = folder / "".join((kind.source, *kind.flags, *flags))
         if not path.exists():
-            command = ["cc", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread"]
+            command = ["cc", "-g", "-O1", "-Wall", "-Wextra", "-pthread"]
             command += [*kind.flags, *flags, "-o", path, SOURCES / f"{kind.source}.c"]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
