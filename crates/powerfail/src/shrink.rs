@@ -13,6 +13,9 @@ use crate::story::EventId;
 /// Earlier instants that are tried, at most.
 const INSTANTS_MAX: usize = 64;
 
+/// Units that are taken out one by one, at most.
+const ALONE_MAX: usize = 256;
+
 /// A violation, as short as it was made.
 #[derive(Clone, Debug)]
 pub struct Shrunk {
@@ -177,10 +180,25 @@ impl State<'_, '_> {
         let (whole, fault) = (self.candidate.clone(), self.fault.clone());
         let has_stores = |at: &usize| self.units()[*at].left(self.candidate.picks[*at]).count() > 0;
         let units: Vec<usize> = (0..self.units().len()).filter(has_stores).collect();
-        let needless = self.set(units.clone(), |_| Pick::First(0))?;
-        (self.candidate, self.fault) = (whole.clone(), fault.clone());
+        let mut needed = Vec::new();
+        if units.len() <= ALONE_MAX {
+            for &at in &units {
+                let mut candidate = whole.clone();
+                candidate.picks[at] = Pick::First(0);
+                if !self.try_this(candidate)? {
+                    needed.push(at);
+                }
+                (self.candidate, self.fault) = (whole.clone(), fault.clone());
+            }
+        }
+        if needed.is_empty() {
+            // Of several any will do, or there are many.
+            let needless = self.set(units.clone(), |_| Pick::First(0))?;
+            needed = units.into_iter().filter(|unit| !needless.contains(unit)).collect();
+            (self.candidate, self.fault) = (whole.clone(), fault.clone());
+        }
         let mut present = Vec::new();
-        for at in units.into_iter().filter(|unit| !needless.contains(unit)) {
+        for at in needed {
             let unit = Arc::clone(&self.units()[at]);
             // The first of its stores with which the judge refuses the image.
             while let Pick::First(count) = self.candidate.picks[at]
