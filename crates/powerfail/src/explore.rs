@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use graven_base::control::Control;
 use graven_base::memory::Image;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::candidate::{Candidate, Name};
 use crate::choice::{Chooser, Key, Keys};
 use crate::frontier::{Cursor, Rules};
-use crate::judge::{Fault, Judge, Left, Verdict};
+use crate::judge::{Fault, Judge, Left, Verdict, Verdicts};
 use crate::points::Points;
 use crate::shrink::{Shrunk, shrink};
 use crate::story::{EventId, Story, What};
@@ -108,14 +108,15 @@ pub struct Explorer<'a> {
     pub(crate) story: &'a Story,
     pub(crate) points: &'a Points,
     judge: &'a dyn Judge,
+    verdicts: &'a Verdicts,
     options: &'a Options,
     control: &'a Control,
     /// One for each worker.
     cursors: Vec<Mutex<Cursor>>,
     /// The explorer's own.
     cursor: Cursor,
-    /// Identities of images that were judged.
-    known: FxHashMap<u64, Option<String>>,
+    /// Identities of images that were chosen.
+    known: FxHashSet<u64>,
     keys: Keys,
     begun: Instant,
     judged: u64,
@@ -126,7 +127,7 @@ impl<'a> Explorer<'a> {
     pub fn new(
         (story, points, keys): (&'a Story, &'a Points, &Keys),
         before: &mut Image,
-        judge: &'a dyn Judge,
+        (judge, verdicts): (&'a dyn Judge, &'a Verdicts),
         options: &'a Options,
         control: &'a Control,
     ) -> Explorer<'a> {
@@ -137,11 +138,12 @@ impl<'a> Explorer<'a> {
             story,
             points,
             judge,
+            verdicts,
             options,
             control,
             cursors,
             cursor,
-            known: FxHashMap::default(),
+            known: FxHashSet::default(),
             keys: keys.clone(),
             begun: Instant::now(),
             judged: 0,
@@ -157,8 +159,31 @@ impl<'a> Explorer<'a> {
         Ok(verdicts.into_iter().next().flatten())
     }
 
-    /// Judges images side by side.
+    /// Judges one image whether or not it was judged before.
+    ///
+    /// # Errors
+    /// The judge cannot judge.
+    pub fn judge_again(&mut self, candidate: &Candidate) -> Result<Option<Fault>, Refusal> {
+        let verdicts = self.ask_all(std::slice::from_ref(candidate))?;
+        Ok(verdicts.into_iter().next().flatten())
+    }
+
+    /// Judges images of which no verdict is known.
     fn judge_all(&mut self, all: &[Candidate]) -> Result<Vec<Option<Fault>>, Refusal> {
+        let identities: Vec<u64> = all.iter().map(|candidate| self.identity(candidate)).collect();
+        let is_new = |identity: &u64| self.verdicts.get(*identity).is_none();
+        let numbers: Vec<usize> =
+            (0..all.len()).filter(|&number| is_new(&identities[number])).collect();
+        let new: Vec<Candidate> = numbers.iter().map(|&number| all[number].clone()).collect();
+        for (number, fault) in numbers.into_iter().zip(self.ask_all(&new)?) {
+            self.verdicts.put(identities[number], fault);
+        }
+        let verdict = |identity: &u64| self.verdicts.get(*identity).expect("it was just judged");
+        Ok(identities.iter().map(verdict).collect())
+    }
+
+    /// Asks the judge about images side by side.
+    fn ask_all(&mut self, all: &[Candidate]) -> Result<Vec<Option<Fault>>, Refusal> {
         let next = AtomicUsize::new(0);
         let verdicts = Mutex::new(vec![None; all.len()]);
         let work = |worker: usize| {
@@ -290,22 +315,29 @@ impl<'a> Explorer<'a> {
             end: None,
             first_good,
         };
-        let points = first_good..self.points.all.len();
-        for number in points.clone() {
-            let point = &self.points.all[number];
-            let chosen = run.chooser.guided(self.story, number, point);
-            self.offer(&mut run, chosen)?;
-            if run.end.is_some() {
-                break;
-            }
-        }
-        self.flush(&mut run)?;
-        if self.options.deepens {
-            self.deepen(&mut run, points)?;
+        match self.explore(&mut run) {
+            // What was found until then stands.
+            Err(_) if self.control.is_cancelled() => run.end = Some(End::Cancelled),
+            explored => explored?,
         }
         let Run { found, images, chooser, end, .. } = run;
         let end = end.unwrap_or(End::NothingNew);
         Ok(Outcome { found, images, judged: self.judged, pairs: chooser.pairs(), first_good, end })
+    }
+
+    /// Images that cover pairs of lines, at all points; then others.
+    fn explore(&mut self, run: &mut Run) -> Result<(), Refusal> {
+        let points = run.first_good..self.points.all.len();
+        for number in points.clone() {
+            let point = &self.points.all[number];
+            let chosen = run.chooser.guided(self.story, number, point);
+            self.offer(run, chosen)?;
+            if run.end.is_some() {
+                break;
+            }
+        }
+        self.flush(run)?;
+        if self.options.deepens { self.deepen(run, points) } else { Ok(()) }
     }
 
     /// All images of points that have few, and drawn ones of the others.
@@ -344,10 +376,9 @@ impl<'a> Explorer<'a> {
     fn offer(&mut self, run: &mut Run, candidates: Vec<Candidate>) -> Result<(), Refusal> {
         for candidate in candidates {
             let identity = self.identity(&candidate);
-            if self.known.contains_key(&identity) {
+            if !self.known.insert(identity) {
                 continue;
             }
-            self.known.insert(identity, None);
             run.pending.push(candidate);
             if run.pending.len() >= BATCH {
                 self.flush(run)?;
@@ -366,13 +397,7 @@ impl<'a> Explorer<'a> {
             pending.truncate(room as usize);
             run.end.get_or_insert(End::Images);
         }
-        let faults = match self.judge_all(&pending) {
-            Err(Refusal::Cancelled) => {
-                run.end = Some(End::Cancelled);
-                return Ok(());
-            }
-            other => other?,
-        };
+        let faults = self.judge_all(&pending)?;
         run.images += pending.len() as u64;
         self.control.report(run.images);
         for (candidate, fault) in pending.iter().zip(faults) {

@@ -1,7 +1,11 @@
 //! Judges: they say whether a program copes with an image.
 
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
 use graven_base::memory::Image;
-use serde::Serialize;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// The files that a power failure leaves.
 #[derive(Clone, Copy)]
@@ -17,7 +21,7 @@ pub struct Left<'a> {
 }
 
 /// A fault of what was left.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// The kind, which faults that look alike share: how a command ended.
     pub kind: String,
@@ -43,6 +47,33 @@ impl Verdict {
             Verdict::Bad(fault) => Some(fault),
             _ => None,
         }
+    }
+}
+
+/// Verdicts by the identities of images, so that no image is judged twice.
+#[derive(Debug, Default)]
+pub struct Verdicts(Mutex<FxHashMap<u64, Option<Fault>>>);
+
+impl Verdicts {
+    /// Verdicts of an earlier exploration.
+    pub fn new(known: impl IntoIterator<Item = (u64, Option<Fault>)>) -> Verdicts {
+        Verdicts(Mutex::new(known.into_iter().collect()))
+    }
+
+    /// The verdict on an image, if it was judged.
+    pub fn get(&self, identity: u64) -> Option<Option<Fault>> {
+        self.0.lock().expect("no thread panics with it").get(&identity).cloned()
+    }
+
+    /// Remembers a verdict.
+    pub fn put(&self, identity: u64, fault: Option<Fault>) {
+        self.0.lock().expect("no thread panics with it").insert(identity, fault);
+    }
+
+    /// All verdicts, by their identities.
+    pub fn all(&self) -> BTreeMap<u64, Option<Fault>> {
+        let known = self.0.lock().expect("no thread panics with it");
+        known.iter().map(|(&identity, fault)| (identity, fault.clone())).collect()
     }
 }
 

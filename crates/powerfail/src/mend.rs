@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use crate::choice::{Key, Keys};
 use crate::explore::{Explorer, Found, Options, Refusal};
 use crate::frontier::Rules;
-use crate::judge::Judge;
+use crate::judge::{Judge, Verdicts};
 use crate::points::Points;
 use crate::shrink::Shrunk;
 use crate::story::{Event, EventId, Story, What};
@@ -56,7 +56,9 @@ pub fn mend(
     before: &mut Image,
     shrunk: &Shrunk,
     at: EventId,
-    (judge, options, control): (&dyn Judge, &Options, &Control),
+    (judge, verdicts): (&dyn Judge, &Verdicts),
+    options: &Options,
+    control: &Control,
 ) -> Result<Mended, Refusal> {
     let edge = Edge::of(keys, shrunk, at);
     let repairs = edge.repairs(story, options.rules);
@@ -77,7 +79,7 @@ pub fn mend(
         let points = Points::of(&mended, options.rules, judge.compares_states(), control);
         let keys = keys.again(&mended);
         let mut explorer =
-            Explorer::new((&mended, &points, &keys), before, judge, &options, control);
+            Explorer::new((&mended, &points, &keys), before, (judge, verdicts), &options, control);
         let outcome = match explorer.run() {
             Ok(outcome) => outcome,
             // Stores in another order may not be what the program would have done.

@@ -39,7 +39,7 @@ pub fn shrink(
     fault: Fault,
     first_good: usize,
 ) -> Result<Shrunk, Refusal> {
-    if explorer.judge(candidate)?.is_none() {
+    if explorer.judge_again(candidate)?.is_none() {
         return Err(Refusal::Judge(format!(
             "{}; it passed when it was asked once more about the same image: what it says means nothing",
             fault.what

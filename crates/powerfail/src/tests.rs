@@ -12,7 +12,7 @@ use crate::candidate::{Candidate, Name};
 use crate::choice::{Chooser, Keys};
 use crate::explore::{End, Explorer, Options, Outcome, Refusal};
 use crate::frontier::{Cursor, Frontier, Rules};
-use crate::judge::{Fault, Judge, Left, Verdict};
+use crate::judge::{Fault, Judge, Left, Verdict, Verdicts};
 use crate::mend::{Mended, Repair, mend};
 use crate::points::Points;
 use crate::story::{Event, EventId, Story, StoryFile, What};
@@ -103,10 +103,15 @@ fn options(rules: Rules) -> Options {
 fn explored(story: &Story, rules: Rules, judge: &dyn Judge) -> Result<(Outcome, Points), Refusal> {
     let control = Control::default();
     let points = Points::of(story, rules, judge.compares_states(), &control);
-    let options = options(rules);
+    let (options, verdicts) = (options(rules), Verdicts::default());
     let keys = Keys::of(story);
-    let mut explorer =
-        Explorer::new((story, &points, &keys), &mut Image::new(), judge, &options, &control);
+    let mut explorer = Explorer::new(
+        (story, &points, &keys),
+        &mut Image::new(),
+        (judge, &verdicts),
+        &options,
+        &control,
+    );
     Ok((explorer.run()?, points))
 }
 
@@ -150,8 +155,9 @@ fn mended(story: &Story, rules: Rules, judge: &dyn Judge) -> Mended {
     let at = points.all[shrunk.candidate.point].at;
     let (options, control) = (options(rules), Control::default());
     let keys = Keys::of(story);
-    let with = (judge, &options, &control);
-    mend((story, &keys), &mut Image::new(), shrunk, at, with).expect("the judge judges")
+    let judge = (judge, &Verdicts::default());
+    mend((story, &keys), &mut Image::new(), shrunk, at, judge, &options, &control)
+        .expect("the judge judges")
 }
 
 /// Bug class: a repair is told that was not tried, or that does not help.
@@ -416,11 +422,16 @@ fn equal_seeds_explore_alike() {
     let run = || {
         let rules = model("x86-adr");
         let options = Options { images: 3_000, ..options(rules) };
-        let control = Control::default();
+        let (control, verdicts) = (Control::default(), Verdicts::default());
         let points = Points::of(&story, rules, false, &control);
         let keys = Keys::of(&story);
-        let mut explorer =
-            Explorer::new((&story, &points, &keys), &mut Image::new(), &judge, &options, &control);
+        let mut explorer = Explorer::new(
+            (&story, &points, &keys),
+            &mut Image::new(),
+            (&judge, &verdicts),
+            &options,
+            &control,
+        );
         let outcome = explorer.run().expect("the judge judges");
         let found = outcome.found.iter().map(|f| (f.count, f.shrunk.missing.clone())).collect();
         (outcome.images, outcome.judged, outcome.end, found)

@@ -15,6 +15,7 @@ use graven::powerfail::judge::{Fault, Judge, Left, Verdict};
 
 use crate::image_files::{Folder, ImageFile};
 use crate::runner::{Runner, Streams, Watching, kill_group};
+use crate::served::{self, PROTOCOLS, Server};
 
 /// Most characters of what a command says that a violation shows.
 const SHOWN_CHARACTERS: usize = 2000;
@@ -31,6 +32,10 @@ pub struct Commands {
     pub verify: Vec<String>,
     /// Kept running: answers a line for each path that it reads.
     pub kept: Option<String>,
+    /// A server on the files, which must accept connections.
+    pub serve: Option<String>,
+    /// Run while the server runs: must end with exit code 0; or the name of a protocol by which the server must answer.
+    pub ask: Option<String>,
     /// Prints the state, which must be that before or after the operation under way.
     pub dump: Option<String>,
     /// The limit of each one's time.
@@ -227,6 +232,41 @@ impl FilesJudge {
         Err(Verdict::Bad(Fault { kind: format!("{command} {how} {}", plain(&said)), what }))
     }
 
+    /// Starts the server, asks it, and stops it.
+    fn serve(&self, worker: usize) -> Result<(), Verdict> {
+        let Some(command) = &self.commands.serve else { return Ok(()) };
+        let impossible = |error: std::io::Error| {
+            Verdict::Impossible(format!("`{command}` cannot be run: {error}"))
+        };
+        let port = served::free_port().map_err(impossible)?;
+        let with_port = |text: &str| text.replace("{port}", &port.to_string());
+        let full = self.command(&with_port(command), &self.place(worker));
+        let said = self.folder.0.join(format!("{worker}.server"));
+        let mut server = Server::start(&full, port, &said).map_err(impossible)?;
+        let limit = self.commands.limit;
+        let bad = |how: String| {
+            let kind = format!("{command} {}", plain(&how));
+            Verdict::Bad(Fault { kind, what: format!("`{command}` {how}") })
+        };
+        let stream = server.accepts(limit, &|| self.is_cancelled());
+        if self.is_cancelled() {
+            return Err(Verdict::Impossible("cancelled".into()));
+        }
+        let stream = stream.map_err(bad)?;
+        let Some(ask) = &self.commands.ask else { return Ok(()) };
+        match PROTOCOLS.iter().find(|protocol| protocol.name == ask) {
+            Some(protocol) => server.answers(stream, protocol, limit).map_err(bad)?,
+            None => {
+                drop(stream);
+                self.run(&with_port(ask), worker, Streams::Both)?;
+            }
+        }
+        match server.runs() {
+            true => Ok(()),
+            false => Err(bad(format!("has ended while it was asked: {}", server.told()))),
+        }
+    }
+
     /// Compares the state with those between which the program was.
     fn compare(&self, worker: usize, left: &Left<'_>) -> Result<(), Verdict> {
         let Some(command) = &self.commands.dump else { return Ok(()) };
@@ -305,6 +345,7 @@ impl Judge for FilesJudge {
         }
         let all = self
             .verify(worker)
+            .and_then(|()| self.serve(worker))
             .and_then(|()| self.ask(worker))
             .and_then(|()| self.compare(worker, left));
         all.err().unwrap_or(Verdict::Good)

@@ -13,7 +13,7 @@
 //! | `program_trace`, `request_trace` | the same for traces |
 //! | `history` | what is in the histories of such traces |
 //! | `capture` | the same for programs that were captured |
-//! | `powerfail`, `left_behind`, `runner` | what a power failure may leave of such programs; the commands that judge it, run thousands of times |
+//! | `powerfail`, `left_behind`, `runner`, `served` | what a power failure may leave of such programs; the commands and servers that judge it, run thousands of times |
 //! | `verification`, `checker_command`, `image_files` | recovered files of such programs, held against the user's own checker; its command; files as an image holds them |
 //! | `paper_files` | the files of the papers |
 //!
@@ -34,6 +34,7 @@ mod program_trace;
 mod request_trace;
 mod runner;
 mod seam;
+mod served;
 mod task;
 mod verification;
 

@@ -1,5 +1,6 @@
 //! Power failures of captured programs: what may be left of their files, and what the user's commands say of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use graven::powerfail::candidate::{Candidate, Name};
 use graven::powerfail::choice::Keys;
 use graven::powerfail::explore::{End, Explorer, Found, Options, Outcome, Refusal};
 use graven::powerfail::frontier::{Cursor, Rules};
-use graven::powerfail::judge::Judge;
+use graven::powerfail::judge::{Fault, Judge, Verdicts};
 use graven::powerfail::mend::mend;
 use graven::powerfail::points::Points;
 use graven::powerfail::story::{Story, StoryFile, What};
@@ -44,6 +45,10 @@ struct PowerfailSpec {
     verify: Vec<String>,
     kept: Option<String>,
     dump: Option<String>,
+    serve: Option<String>,
+    ask: Option<String>,
+    /// Verdicts of an earlier exploration of the same request; then all are returned.
+    known: Option<BTreeMap<u64, Option<Fault>>>,
     /// Longest time of each command.
     verify_seconds: f64,
     images: u64,
@@ -94,6 +99,8 @@ impl PowerfailSpec {
             verify: self.verify.clone(),
             kept: self.kept.clone(),
             dump: self.dump.clone(),
+            serve: self.serve.clone(),
+            ask: self.ask.clone(),
             limit: Duration::from_secs_f64(self.verify_seconds),
         };
         Arc::new(FilesJudge::new(commands, files, self.workers))
@@ -128,8 +135,10 @@ pub fn powerfail(spec_json: &str) -> Result<Task, Failure> {
     let spec: PowerfailSpec = parse(spec_json)?;
     let rules = spec.rules()?;
     let only = spec.only.as_deref().map(str::parse::<Name>).transpose().map_err(Failure::Config)?;
-    if spec.verify.is_empty() && spec.kept.is_none() && spec.dump.is_none() && only.is_none() {
-        let why = "no judge is named: verify, loop or dump";
+    let commands = [&spec.kept, &spec.dump, &spec.serve];
+    if spec.verify.is_empty() && commands.iter().all(|command| command.is_none()) && only.is_none()
+    {
+        let why = "no judge is named: verify, loop, serve or dump";
         return Err(Failure::Config(why.into()));
     }
     Ok(Task::new(move |watch| {
@@ -148,6 +157,7 @@ pub fn powerfail(spec_json: &str) -> Result<Task, Failure> {
             points: &points,
             keys: &keys,
             judge: &judge,
+            verdicts: Verdicts::new(spec.known.clone().unwrap_or_default()),
             options: spec.options(rules),
             control: &control,
         };
@@ -166,7 +176,7 @@ fn refuse_states(story: &Story) -> Result<(), Failure> {
                 .into(),
         ));
     }
-    let threads: std::collections::BTreeSet<u32> =
+    let threads: BTreeSet<u32> =
         story.events.iter().filter(|event| event.what == What::Begins).map(|e| e.thread).collect();
     if threads.len() > 1 {
         return Err(Failure::Config(format!(
@@ -183,13 +193,15 @@ struct Exploration<'a> {
     points: &'a Points,
     keys: &'a Keys,
     judge: &'a Arc<FilesJudge>,
+    verdicts: Verdicts,
     options: Options,
     control: &'a Arc<Control>,
 }
 
 impl Exploration<'_> {
     fn explorer<'b>(&'b self, before: &mut Image) -> Explorer<'b> {
-        let (story, judge) = ((self.story, self.points, self.keys), self.judge.as_ref());
+        let story = (self.story, self.points, self.keys);
+        let judge = (self.judge.as_ref() as &dyn Judge, &self.verdicts);
         Explorer::new(story, before, judge, &self.options, self.control)
     }
 
@@ -235,6 +247,9 @@ impl Exploration<'_> {
             .collect();
         let mut value = self.counts(&outcome);
         value["violations"] = json!(told);
+        if self.spec.known.is_some() {
+            value["verdicts"] = json!(self.verdicts.all());
+        }
         Ok(value)
     }
 
@@ -247,9 +262,9 @@ impl Exploration<'_> {
             return Ok(None);
         }
         let at = self.points.all[found.shrunk.candidate.point].at;
-        let judge: &dyn Judge = self.judge.as_ref();
-        let with = (judge, &self.options, &**self.control);
-        match mend((self.story, self.keys), before, &found.shrunk, at, with) {
+        let judge = (self.judge.as_ref() as &dyn Judge, &self.verdicts);
+        let story = (self.story, self.keys);
+        match mend(story, before, &found.shrunk, at, judge, &self.options, self.control) {
             Ok(mended) => Ok(Some(mended)),
             Err(Refusal::Cancelled) => Ok(None),
             Err(refusal) => Err(self.refused(refusal)),
@@ -261,7 +276,7 @@ impl Exploration<'_> {
             |event: &&graven::powerfail::story::Event| matches!(event.what, What::Store { .. });
         let first_good = &self.points.all[outcome.first_good];
         let most = self.points.all.iter().map(|point| point.units.len()).max();
-        let lines: std::collections::BTreeSet<u64> = self
+        let lines: BTreeSet<u64> = self
             .story
             .events
             .iter()

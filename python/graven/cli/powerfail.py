@@ -17,6 +17,7 @@ from graven import capture as captures
 from graven._engine import SimulationError
 from graven.basics import output
 from graven.basics.numbers import exact
+from graven.basics.signals import INTERRUPTED
 from graven.capture import CaptureError
 from graven.cli import options
 from graven.cli.files import Writer, Written
@@ -26,6 +27,7 @@ from graven.laboratory.powerfail import (
     ENDS,
     MARKS,
     MODELS,
+    PROTOCOLS,
     Asked,
     Powerfail,
     explore,
@@ -102,6 +104,18 @@ CALLS_SHOWN = 6
     "under way (--tx).",
 )
 @click.option(
+    "--serve",
+    metavar="COMMAND",
+    help="Judge by a server: the command starts it on {image} or {folder}, listening on {port} of "
+    "the host; it must accept connections, and is stopped when it was asked.",
+)
+@click.option(
+    "--ask",
+    metavar=f"COMMAND|{'|'.join(PROTOCOLS)}",
+    help="Ask the server of --serve by a command of yours, at {port}: exit code 0 is good; or by "
+    "a protocol that is known.",
+)
+@click.option(
     "--acknowledge",
     type=click.Choice(ACKNOWLEDGED),
     default=ACKNOWLEDGED[0],
@@ -167,6 +181,12 @@ CALLS_SHOWN = 6
     metavar="FOLDER",
     help="Keep the files of the first violation, or of --only.",
 )
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Keep the verdicts in a file, and continue from those that it has.",
+)
 @click.option("--timeline", is_flag=True, help="Print the steps that led to each violation.")
 @options.written("--report", "Write the violations as one HTML file.")
 @options.written("--sarif", "Write the violations as SARIF 2.1.0, for services that show code.")
@@ -201,13 +221,14 @@ def powerfail(
     if jobs is not None:
         question["jobs"] = jobs
     asked = Asked(sector=int(sector), **question)
-    if not (asked.verify or asked.loop or asked.dump or asked.only):
-        raise click.UsageError("name a judge: --verify, --loop or --dump")
+    if not (asked.verify or asked.loop or asked.dump or asked.serve or asked.only):
+        raise click.UsageError("name a judge: --verify, --loop, --serve or --dump")
     is_given = len(program) == 1 and is_trace(program[0])
     if is_given and (kept or any(how.values())):
         raise click.UsageError(f"{program[0]} is a trace: options of captures do not go with it")
-    if asked.only and not is_given:
-        raise click.UsageError("--only goes with a TRACE: another run may have other images")
+    for option, value in (("--only", asked.only), ("--state", asked.state)):
+        if value and not is_given:
+            raise click.UsageError(f"{option} goes with a TRACE: another run has other images")
     for written in (report, sarif):
         if written is not None:
             with refusing("--report, --sarif: "):
@@ -235,6 +256,8 @@ def powerfail(
         _print(
             results_console(), found, asked, timeline, kept or (program[0] if is_given else None)
         )
+    if found.counts["end"] == "cancelled":
+        return INTERRUPTED
     return int(bool(found.violations))
 
 
@@ -336,7 +359,13 @@ def command_of(
         words += ["--sector", str(asked.sector)]
     for command in asked.verify:
         words += ["--verify", command]
-    for option, value in (("--loop", asked.loop), ("--dump", asked.dump)):
+    judges = (
+        ("--loop", asked.loop),
+        ("--dump", asked.dump),
+        ("--serve", asked.serve),
+        ("--ask", asked.ask),
+    )
+    for option, value in judges:
         if value is not None:
             words += [option, value]
     if asked.acknowledge != Asked.acknowledge:

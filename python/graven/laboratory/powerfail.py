@@ -7,6 +7,7 @@ which are captured, power failures of their own.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shlex
@@ -23,6 +24,7 @@ from graven._engine import ConfigError
 from graven.basics.errors import CaptureError
 from graven.basics.numbers import exact
 from graven.laboratory.hygiene import where
+from graven.laboratory.state_file import StateFile
 from graven.running.pool import Observer, Pool, failures_text, kind_of
 
 PAGE_CACHE = "page-cache"
@@ -40,6 +42,15 @@ SYNCS = ("msync", "fsync", "fdatasync", "sync_file_range", "sync")
 
 SHELL = frozenset({"&&", "||", "|", ";", "<", ">", ">>", "2>", "&"})
 """Words that only a shell understands."""
+
+QUESTION = ("model", "sector", "acknowledges", "verify", "kept", "dump", "serve", "ask")
+"""Parts of a question by which an image is judged."""
+
+ROOM = 1 << 20
+"""Bytes that a state needs at least."""
+
+PROTOCOLS = ("redis", "memcached")
+"""Protocols of servers, for `Asked.ask`."""
 
 PLACES = ("{image}", "{folder}")
 """Words of a command that stand for files."""
@@ -71,6 +82,9 @@ class Asked:
             and answers with a line, `ok` or what is wrong.
         dump: Command that prints the state, which must be that before or after the operation under
             way.
+        serve: Command that starts a server on the files, which listens on `{port}` of the host.
+        ask: Command that asks the server and ends with 0 if it answers well; or a protocol, by
+            `PROTOCOLS`, by which it must answer.
         acknowledge: When operations must survive, by `ACKNOWLEDGED`.
         recover: Command that recovers an image; power fails in it, too.
         command_seconds: Longest time of a command.
@@ -80,6 +94,7 @@ class Asked:
         seed: Seed of what is drawn.
         jobs: Judges side by side.
         mend: Whether repairs are tried.
+        state: File with the verdicts so far, to continue from.
         only: One image, by its name.
         keep: Folder where the files of the first violation, or of the one image, are kept.
     """
@@ -89,6 +104,8 @@ class Asked:
     verify: tuple[str, ...] = ()
     loop: str | None = None
     dump: str | None = None
+    serve: str | None = None
+    ask: str | None = None
     acknowledge: str = "return"
     recover: str | None = None
     command_seconds: float = 20.0
@@ -98,12 +115,16 @@ class Asked:
     seed: int = 1
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     mend: bool = True
+    state: Path | None = None
     only: str | None = None
     keep: Path | None = None
 
-    def spec(self, trace: str, model: str) -> dict[str, Any]:
-        """The engine's form."""
+    def spec(
+        self, trace: str, model: str, known: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The engine's form; `known` are verdicts of before, and then all verdicts come back."""
         return {
+            "known": known,
             "trace": trace,
             "model": model,
             "sector": self.sector,
@@ -111,6 +132,8 @@ class Asked:
             "verify": list(self.verify),
             "kept": self.loop,
             "dump": self.dump,
+            "serve": self.serve,
+            "ask": self.ask,
             "verify_seconds": self.command_seconds,
             "images": self.images,
             "seconds": self.seconds,
@@ -210,17 +233,23 @@ def explore(
     path = str(trace)
     if asked.recover is not None:
         _recovery(asked.recover)
-    for command in asked.verify:
-        if not any(place in command for place in PLACES):
+    named: list[tuple[str, str | None]] = [("verify", command) for command in asked.verify]
+    named += [("dump", asked.dump), ("serve", asked.serve), ("recover", asked.recover)]
+    for option, command in named:
+        if command is not None and not any(place in command for place in PLACES):
             raise ConfigError(
-                f"--verify: {command!r} names no files; allowed: {' or '.join(PLACES)} in it"
+                f"--{option}: {command!r} names no files; allowed: {' or '.join(PLACES)} in it"
             )
+    if asked.serve is not None and "{port}" not in asked.serve:
+        raise ConfigError(f"--serve: {asked.serve!r} names no port; allowed: {{port}} in it")
+    if asked.ask is not None and asked.serve is None:
+        raise ConfigError("--ask goes with --serve: it asks the server")
     header = json.loads(_engine.trace_info(path))["header"]
     if header.get("capture") is None:
         raise ConfigError(f"{path}: it is no trace of a captured program")
     model, why = (asked.model, None) if asked.model else model_of(path)
     assert model is not None
-    found = _explored(path, asked, model, observe)
+    found = _continued(path, asked, model, observe)
     violations = [_with_words(violation, header) for violation in found.pop("violations")]
     samples = found.pop("samples")
     recoveries: list[Mapping[str, Any]] = []
@@ -245,8 +274,35 @@ def judge_one(trace: str | PathLike[str], asked: Asked) -> Mapping[str, Any]:
     return _explored(str(trace), asked, model, None)
 
 
-def _explored(path: str, asked: Asked, model: str, observe: Observer | None) -> dict[str, Any]:
-    campaign = _engine.Campaign("powerfail", json.dumps(asked.spec(path, model)))
+def _continued(path: str, asked: Asked, model: str, observe: Observer | None) -> dict[str, Any]:
+    """Explores, from the state of before if there is one, and keeps the new state."""
+    if asked.state is None:
+        return _explored(path, asked, model, observe)
+    state = StateFile(asked.state)
+    state.check(ROOM)
+    question = {
+        "trace": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        **{key: asked.spec(path, model)[key] for key in QUESTION},
+    }
+    known: dict[str, Any] = {}
+    if (text := state.read()) is not None:
+        before = json.loads(text)
+        if before.get("question") != question:
+            raise state.refused("it is of another trace, model or judge")
+        known = before["verdicts"]
+    found = _explored(path, asked, model, observe, known)
+    state.write(json.dumps({"question": question, "verdicts": found.pop("verdicts")}))
+    return found
+
+
+def _explored(
+    path: str,
+    asked: Asked,
+    model: str,
+    observe: Observer | None,
+    known: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    campaign = _engine.Campaign("powerfail", json.dumps(asked.spec(path, model, known)))
     outcome = Pool([(PurePath(path).name, campaign)], workers=1).run(observe)
     if outcome.failures:
         raise kind_of(outcome.failures, ConfigError, _engine.TraceError)(
