@@ -10,6 +10,7 @@
 
 ALL = (
     "mutants", "properties", "explained", "checked", "soaked", "faults", "real_programs", "kills",
-    "fuzz", "corners", "persistency", "scale", "rates", "steady", "clusters", "reproduced",
+    "fuzz", "corners", "persistency", "powerfail", "scale", "rates", "steady", "clusters",
+    "reproduced",
 )  # fmt: skip
 OTHERS = ("careless", "gallery", "notebooks", "paces", "stores")

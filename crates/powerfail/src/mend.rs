@@ -318,7 +318,5 @@ fn renumbered(story: &Story, before: &mut Image, new: Vec<(Event, Option<EventId
         }
         event
     });
-    let events = events.collect();
-    let (files, sites, stacks) = (story.files.clone(), story.sites.clone(), story.stacks.clone());
-    Story { events, files, threads: story.threads, sites, stacks }
+    Story { events: events.collect(), ..story.clone() }
 }

@@ -106,6 +106,8 @@ pub struct Story {
     pub sites: Vec<Site>,
     /// Stacks of calls.
     pub stacks: Vec<Stack>,
+    /// Flushes whose addresses the capture could not tell, and which are left out.
+    pub unknown_flushes: u64,
 }
 
 /// Something that stands before an operation of a thread, and is in no history.
@@ -249,6 +251,7 @@ impl Teller<'_> {
                 };
                 self.push(happening, What::Persist(op));
             }
+            (Happened::Flush(_, Place::Unknown), _) => self.story.unknown_flushes += 1,
             (Happened::Fence(fence), _) => {
                 self.push(happening, What::Persist(Persist::Fence(fence_of(*fence))));
             }

@@ -47,6 +47,9 @@ pub struct Step {
     pub thread: u32,
     /// The deed, in words.
     pub what: String,
+    /// The address in the trace that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<u64>,
     /// `missing` or `present`, of such stores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is: Option<&'static str>,
@@ -184,7 +187,8 @@ impl<'a> Teller<'a> {
             } else {
                 present.contains(&event).then_some("present")
             };
-            Step { event, place: self.place(event), thread: of.thread, what: words(of.what), is }
+            let (what, address) = words(of.what);
+            Step { event, place: self.place(event), thread: of.thread, what, address, is }
         };
         chosen.into_iter().map(step).collect()
     }
@@ -201,34 +205,43 @@ fn repaired(mended: Mended) -> Repaired {
     Repaired { kind, helps: mended.helps, images: mended.images }
 }
 
-fn words(what: What) -> String {
+/// A deed in words, and the address that it is about.
+fn words(what: What) -> (String, Option<u64>) {
+    let about = |words: &str, address: u64| (words.to_owned(), Some(address));
+    let plain = |words: &str| (words.to_owned(), None);
     match what {
-        What::Store { addr, old, new, .. } => format!("stores {new:#x} at {addr} (was {old:#x})"),
-        What::Load { addr } => format!("loads {addr}"),
-        What::Persist(Persist::WriteBack(line)) => format!("writes back {}", line.addr()),
-        What::Persist(Persist::Flush(line)) => format!("flushes {}", line.addr()),
+        What::Store { addr, old, new, .. } => {
+            about(&format!("stores {new:#x} (was {old:#x})"), addr.0)
+        }
+        What::Load { addr } => about("loads", addr.0),
+        What::Persist(Persist::WriteBack(line)) => about("writes back the line", line.addr().0),
+        What::Persist(Persist::Flush(line)) => about("flushes the line", line.addr().0),
         What::Persist(Persist::Clean(line, depth)) => {
             let to = match depth {
                 Depth::Coherence => "coherence",
                 Depth::Persistence => "persistence",
                 Depth::DeepPersistence => "deep persistence",
             };
-            format!("cleans {} to the point of {to}", line.addr())
+            about(&format!("cleans the line to the point of {to}"), line.addr().0)
         }
-        What::Persist(Persist::Fence(fence)) => match fence {
-            Fence::Store => "sfence".into(),
-            Fence::Full => "mfence".into(),
-            Fence::Locked => "locked instruction".into(),
-            Fence::Dmb => "dmb".into(),
-            Fence::DmbStore => "dmb st".into(),
-            Fence::DmbLoad => "dmb ld".into(),
-            Fence::Dsb => "dsb".into(),
-        },
-        What::Told => "sends something out".into(),
-        What::Synced { start, end: u64::MAX, .. } => format!("synchronises all from {start:#x}"),
-        What::Synced { start, end, .. } => format!("synchronises {start:#x} to {end:#x}"),
-        What::Length { old, new, .. } => format!("sets the file's length to {new} (was {old})"),
-        What::Begins => "an operation begins".into(),
-        What::Ends => "the operation is over".into(),
+        What::Persist(Persist::Fence(fence)) => plain(match fence {
+            Fence::Store => "sfence",
+            Fence::Full => "mfence",
+            Fence::Locked => "locked instruction",
+            Fence::Dmb => "dmb",
+            Fence::DmbStore => "dmb st",
+            Fence::DmbLoad => "dmb ld",
+            Fence::Dsb => "dsb",
+        }),
+        What::Told => plain("sends something out"),
+        What::Synced { end: u64::MAX, .. } => plain("synchronises all"),
+        What::Synced { start, end, .. } => {
+            about(&format!("synchronises {} bytes", end.saturating_sub(start)), start)
+        }
+        What::Length { old, new, .. } => {
+            plain(&format!("sets the file's length to {new} (was {old})"))
+        }
+        What::Begins => plain("an operation begins"),
+        What::Ends => plain("the operation is over"),
     }
 }

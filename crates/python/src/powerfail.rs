@@ -291,6 +291,7 @@ impl Exploration<'_> {
             "lines": lines.len(),
             "operations": self.story.operations(),
             "threads": self.story.threads,
+            "unknown_flushes": self.story.unknown_flushes,
             "points": self.points.all.len(),
             "points_left_out": self.points.left_out,
             "units_at_once": most.unwrap_or(0),

@@ -336,7 +336,8 @@ def _print_violation(
     if timeline:
         for step in violation["timeline"]:
             mark = f"  <- {MARKS[step['mark']]}" if step["mark"] else ""
-            said = f"{step['where']}: {step['what']}{mark}"
+            place = f" at {step['at']}" if step["at"] else ""
+            said = f"{step['where']}: {step['what']}{place}{mark}"
             rows.append(f"  {step['event']:>6} thread {step['thread']} {said}")
     for row in rows:
         console.print(f"   {row}", markup=False, soft_wrap=True)
@@ -345,6 +346,8 @@ def _print_violation(
 def _calls(calls: list[Mapping[str, Any]]) -> str:
     from graven.laboratory.hygiene import where
 
+    outermost = next((at for at, f in enumerate(calls, 1) if f.get("function") == "main"), None)
+    calls = calls[:outermost]
     shown = [where(frame) for frame in calls[:CALLS_SHOWN]]
     more = [f"{len(calls) - CALLS_SHOWN} more"] if len(calls) > CALLS_SHOWN else []
     return " < ".join([*shown, *more])

@@ -401,7 +401,7 @@ def _with_words(violation: Mapping[str, Any], header: Mapping[str, Any]) -> dict
     after = None if violation["after"] is None else where(violation["after"])
     words = {**violation, "missing": missing, "present": present, "after_where": after}
     words["timeline"] = [
-        {**step, "where": where(step["place"]), "mark": step.get("is")}
+        {**step, "where": where(step["place"]), "at": _at(step, header), "mark": step.get("is")}
         for step in violation["timeline"]
     ]
     words["recovery_of"] = None
@@ -444,10 +444,10 @@ def _mend(
 
 
 def _at(store: Mapping[str, Any], header: Mapping[str, Any]) -> str:
-    """A store's place in a file, or in memory."""
+    """The place of a store or a step in a file, or in memory."""
     address = store.get("address")
     if address is None:
-        return "length of the file"
+        return "length of the file" if "what" not in store else ""
     capture_of = header["capture"]
     regions = capture_of["report"]["regions"]
     for name, region in zip(capture_of["files"], regions, strict=True):
@@ -489,6 +489,11 @@ def _notes(
         yield (
             f"{exact(found['points_left_out'])} crash points were left out: too many stores are "
             "not durable at once."
+        )
+    if found["unknown_flushes"]:
+        yield (
+            f"The capture could not tell the addresses of {exact(found['unknown_flushes'])} "
+            "flushes: stores that these made durable may be blamed."
         )
     report = captured["report"]
     if report.get("races"):
