@@ -27,7 +27,7 @@ NEXTEST := $(BIN)/cargo-nextest nextest run $(TESTED) --no-fail-fast --show-prog
 BUDGET := target/budget
 logged = GRAVEN_CPU_LOG=$(CURDIR)/$(BUDGET)/$(1).log
 # Crates whose documentation is in the site: `graven`, and `graven-…`.
-DOCUMENTED := graven $(addprefix graven-,base persistency machine designs workloads trace lab python)
+DOCUMENTED := graven $(addprefix graven-,base persistency machine designs workloads trace powerfail lab python)
 # Tests of a Slurm that is killed and restarted; nothing else may take the processors from it.
 SLURM := python/tests/test_clusters.py
 # Packages that commands import: compiled once, since an environment may keep Python from doing so by itself. Nobody imports

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and those that it may depend on.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("base", &[]),
     ("machine", &["base"]),
     ("designs", &["base", "machine"]),
@@ -17,7 +17,11 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("capture", &[]),
     ("qemu-plugin", &["capture"]),
     ("trace", &["base", "machine", "capture"]),
-    ("graven", &["base", "machine", "designs", "workloads", "lab", "persistency", "trace"]),
+    ("powerfail", &["base", "machine", "persistency", "trace"]),
+    (
+        "graven",
+        &["base", "machine", "designs", "workloads", "lab", "persistency", "trace", "powerfail"],
+    ),
     // It depends on `graven` alone.
     ("python", &[]),
 ];
