@@ -130,7 +130,7 @@ impl History {
 
     /// The lines of which a power failure may leave several versions now. Each may be left in any of its versions, whatever is left
     /// of the others; all other lines hold what is visible.
-    pub fn open(&self) -> impl Iterator<Item = Open<'_>> {
+    pub fn open(&self) -> impl ExactSizeIterator<Item = Open<'_>> {
         self.open.iter().map(|&number| {
             let line = &self.lines[number as usize];
             Open { line: line.line, range: self.ranges.line(number), stores: &line.later }

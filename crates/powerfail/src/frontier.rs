@@ -134,6 +134,9 @@ impl Unit {
 
     /// Calls `each` with the words that a pick leaves otherwise than they are visible.
     pub fn differences(&self, story: &Story, pick: Pick, mut each: impl FnMut(Addr, u64)) {
+        if pick == self.newest() {
+            return;
+        }
         let mut words: Vec<(Addr, u64, u64)> = Vec::new();
         for (at, store) in self.stores.iter().enumerate() {
             let What::Store { addr, old, new, .. } = story.events[store.event as usize].what else {
@@ -222,6 +225,17 @@ impl Frontier {
         match self {
             Frontier::Lines(history) => history.settled(),
             Frontier::Pages(pages) => pages.settled,
+        }
+    }
+
+    /// Number of units with stores that may be missing.
+    pub fn open(&self) -> usize {
+        match self {
+            Frontier::Lines(history) => history.open().len(),
+            Frontier::Pages(pages) => {
+                let lengths = pages.lengths.values().filter(|(_, stores)| !stores.is_empty());
+                pages.dirty.len() + lengths.count()
+            }
         }
     }
 

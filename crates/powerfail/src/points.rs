@@ -48,54 +48,77 @@ fn begin(story: &Story, rules: Rules) -> Frontier {
     frontier
 }
 
-/// The events that make a store, or a length, durable.
-fn settling(story: &Story, rules: Rules) -> Vec<bool> {
+/// Events before which power may fail, and the number of units that are open then.
+struct Instants {
+    /// For each event, and for the end, whether it is a point.
+    are_points: Vec<bool>,
+    /// Units of all points together.
+    units: usize,
+}
+
+/// Finds the instants before a store, or a length, becomes durable; with `operations`, also the ends of operations.
+fn instants(story: &Story, rules: Rules, operations: bool) -> Instants {
     let mut frontier = begin(story, rules);
-    let mut settled = 0;
-    let each = story.events.iter().zip(0..).map(|(event, id)| {
+    let (mut settled, mut has_stored, mut after_end) = (0, false, false);
+    let mut instants = Instants { are_points: Vec::new(), units: 0 };
+    for (event, id) in story.events.iter().zip(0..) {
+        let open = frontier.open();
         frontier.saw(id, event);
         // Where there is no page cache, a length is durable at once.
         let is_length = matches!(event.what, What::Length { .. });
         let is_at_once = is_length && matches!(rules, Rules::Processor(_));
-        is_at_once || std::mem::replace(&mut settled, frontier.settled()) != settled
-    });
-    each.collect()
+        let settles = std::mem::replace(&mut settled, frontier.settled()) != settled;
+        let is_point = (has_stored && (is_at_once || settles)) || after_end;
+        if is_point {
+            instants.units += open;
+            (has_stored, after_end) = (false, false);
+        }
+        instants.are_points.push(is_point);
+        has_stored |= matches!(event.what, What::Store { .. } | What::Length { .. });
+        after_end |= operations && event.what == What::Ends;
+    }
+    instants.are_points.push(true);
+    instants.units += frontier.open();
+    instants
 }
 
 impl Points {
-    /// Finds the points of a story. `operations`: also the ends of operations.
+    /// Finds the points of a story. `operations`: also the ends of operations. Where all points have too many units, points are
+    /// left out at equal distances.
     pub fn of(story: &Story, rules: Rules, operations: bool, control: &Control) -> Points {
-        let settles = settling(story, rules);
+        Points::with(story, rules, operations, control, UNITS_MAX)
+    }
+
+    /// The same with another bound of units.
+    pub(crate) fn with(
+        story: &Story,
+        rules: Rules,
+        operations: bool,
+        control: &Control,
+        most: usize,
+    ) -> Points {
+        let Instants { are_points, units } = instants(story, rules, operations);
+        let (step, mut number) = (units.div_ceil(most).max(1), 0);
         let mut frontier = begin(story, rules);
         let mut points = Points::default();
-        let (mut since, mut has_stored, mut after_end) = (0, false, false);
-        let (mut ended, mut begun, mut units) = (0, 0, 0);
-        for id in 0..=story.events.len() as EventId {
+        let (mut since, mut ended, mut begun) = (0, 0, 0);
+        for (is_point, id) in are_points.into_iter().zip(0..) {
             let event = story.events.get(id as usize);
-            let is_point = match event {
-                Some(_) => (has_stored && settles[id as usize]) || after_end,
-                None => true,
-            };
             if is_point && !control.is_cancelled() {
-                let before: &[Arc<Unit>] = points.all.last().map_or(&[], |point| &point.units);
-                let at = frontier.units(before);
-                if units + at.len() > UNITS_MAX {
-                    points.left_out += 1;
+                number += 1;
+                if number % step == 0 || event.is_none() {
+                    let before: &[Arc<Unit>] = points.all.last().map_or(&[], |point| &point.units);
+                    let units = frontier.units(before);
+                    points.all.push(Point { at: id, since, units, ended, begun });
+                    since = id;
                 } else {
-                    units += at.len();
-                    points.all.push(Point { at: id, since, units: at, ended, begun });
-                    (since, has_stored) = (id, false);
+                    points.left_out += 1;
                 }
-                after_end = false;
             }
             let Some(event) = event else { break };
             match event.what {
-                What::Store { .. } | What::Length { .. } => has_stored = true,
                 What::Begins => begun += 1,
-                What::Ends => {
-                    ended += 1;
-                    after_end = operations;
-                }
+                What::Ends => ended += 1,
                 _ => {}
             }
             frontier.saw(id, event);

@@ -13,7 +13,7 @@ use crate::story::EventId;
 /// Earlier instants that are tried, at most.
 const INSTANTS_MAX: usize = 64;
 
-/// Units that are taken out one by one, at most.
+/// Units that are taken out one by one, at most, those with the newest stores first.
 const ALONE_MAX: usize = 256;
 
 /// A violation, as short as it was made.
@@ -181,18 +181,22 @@ impl State<'_, '_> {
         let has_stores = |at: &usize| self.units()[*at].left(self.candidate.picks[*at]).count() > 0;
         let units: Vec<usize> = (0..self.units().len()).filter(has_stores).collect();
         let mut needed = Vec::new();
-        if units.len() <= ALONE_MAX {
-            for &at in &units {
-                let mut candidate = whole.clone();
-                candidate.picks[at] = Pick::First(0);
-                if !self.try_this(candidate)? {
-                    needed.push(at);
-                }
-                (self.candidate, self.fault) = (whole.clone(), fault.clone());
+        // What has just been stored comes first.
+        let mut alone = units.clone();
+        alone.sort_by_key(|&at| {
+            std::cmp::Reverse(self.units()[at].stores.last().map(|store| store.event))
+        });
+        for at in alone.into_iter().take(ALONE_MAX) {
+            let mut candidate = whole.clone();
+            candidate.picks[at] = Pick::First(0);
+            if !self.try_this(candidate)? {
+                needed.push(at);
             }
+            (self.candidate, self.fault) = (whole.clone(), fault.clone());
         }
+        needed.sort_unstable();
         if needed.is_empty() {
-            // Of several any will do, or there are many.
+            // Any of several is enough, or it was stored long ago.
             let needless = self.set(units.clone(), |_| Pick::First(0))?;
             needed = units.into_iter().filter(|unit| !needless.contains(unit)).collect();
             (self.candidate, self.fault) = (whole.clone(), fault.clone());

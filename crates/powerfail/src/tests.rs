@@ -409,6 +409,29 @@ fn every_instant(story: &Story, rules: Rules) -> Points {
     points
 }
 
+/// Bug class: a long story has points at its beginning only.
+#[test]
+fn points_are_left_out_at_equal_distances() {
+    let mut written = Written::default();
+    for number in 1..=100 {
+        written = written.store(number * 64, 1).store(0, number).persist(0);
+    }
+    let story = written.story;
+    let rules = model("x86-adr");
+    let of = |most| {
+        let points = Points::with(&story, rules, false, &Control::default(), most);
+        let at: Vec<u32> = points.all.iter().map(|point| point.at).collect();
+        (at, points.left_out)
+    };
+    let (all, none) = of(usize::MAX);
+    assert_eq!((all.len(), none), (101, 0));
+    let (some, left_out) = of(3_000);
+    assert_eq!((some.len() as u64 + left_out, some.last()), (101, all.last()));
+    let distances: Vec<u32> = some.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(distances[..distances.len() - 1].iter().all(|&d| d == distances[0]), "{some:?}");
+    assert!(left_out > 40, "{left_out}");
+}
+
 /// Bug class: the same seed gives another exploration.
 #[test]
 fn equal_seeds_explore_alike() {
