@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use graven_trace::hygiene::{Blamed, Deed, Places};
+use graven_trace::hygiene::{Blamed, Places};
 use rand::RngExt as _;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -48,7 +48,7 @@ impl Keys {
         let mut numbers: FxHashMap<(u32, u32), Key> = FxHashMap::default();
         for event in &story.events {
             numbers.entry((event.site, event.stack)).or_insert_with(|| {
-                let of = match places.blamed(event.site, event.stack, Deed::Access) {
+                let of = match places.blamed(event.site, event.stack, event.deed()) {
                     // A library has one line for all that it does.
                     (Blamed::Place(place), caller) => {
                         let is_library = places.frames[place as usize].is_library();

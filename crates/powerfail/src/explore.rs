@@ -37,8 +37,8 @@ pub struct Options {
     pub time: Duration,
     /// Most violations, after which it ends.
     pub violations: usize,
-    /// Behind pairs of lines, all images of points that have few are judged, and drawn ones of others.
-    pub deepens: bool,
+    /// The story is one with a repair: only pairs of lines are tried, and the judge learns no states of it.
+    pub is_trial: bool,
     /// The seed of what is drawn.
     pub seed: u64,
     /// Judges side by side.
@@ -164,26 +164,41 @@ impl<'a> Explorer<'a> {
     /// # Errors
     /// The judge cannot judge.
     pub fn judge_again(&mut self, candidate: &Candidate) -> Result<Option<Fault>, Refusal> {
-        let verdicts = self.ask_all(std::slice::from_ref(candidate))?;
-        Ok(verdicts.into_iter().next().flatten())
+        let verdicts = self.ask_all(std::slice::from_ref(candidate), None)?;
+        Ok(verdicts.into_iter().next().flatten().flatten())
     }
 
-    /// Judges images of which no verdict is known.
+    /// Judges images.
     fn judge_all(&mut self, all: &[Candidate]) -> Result<Vec<Option<Fault>>, Refusal> {
+        let judged = self.judge_until(all, None)?;
+        Ok(judged.into_iter().map(|verdict| verdict.expect("there is no deadline")).collect())
+    }
+
+    /// Judges images of which no verdict is known, and begins none after a deadline: those have no verdict.
+    fn judge_until(
+        &mut self,
+        all: &[Candidate],
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Option<Option<Fault>>>, Refusal> {
         let identities: Vec<u64> = all.iter().map(|candidate| self.identity(candidate)).collect();
         let is_new = |identity: &u64| self.verdicts.get(*identity).is_none();
         let numbers: Vec<usize> =
             (0..all.len()).filter(|&number| is_new(&identities[number])).collect();
         let new: Vec<Candidate> = numbers.iter().map(|&number| all[number].clone()).collect();
-        for (number, fault) in numbers.into_iter().zip(self.ask_all(&new)?) {
-            self.verdicts.put(identities[number], fault);
+        for (number, fault) in numbers.into_iter().zip(self.ask_all(&new, deadline)?) {
+            if let Some(fault) = fault {
+                self.verdicts.put(identities[number], fault);
+            }
         }
-        let verdict = |identity: &u64| self.verdicts.get(*identity).expect("it was just judged");
-        Ok(identities.iter().map(verdict).collect())
+        Ok(identities.iter().map(|&identity| self.verdicts.get(identity)).collect())
     }
 
     /// Asks the judge about images side by side.
-    fn ask_all(&mut self, all: &[Candidate]) -> Result<Vec<Option<Fault>>, Refusal> {
+    fn ask_all(
+        &mut self,
+        all: &[Candidate],
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Option<Option<Fault>>>, Refusal> {
         let next = AtomicUsize::new(0);
         let verdicts = Mutex::new(vec![None; all.len()]);
         let work = |worker: usize| {
@@ -191,7 +206,8 @@ impl<'a> Explorer<'a> {
             loop {
                 let number = next.fetch_add(1, Relaxed);
                 let Some(candidate) = all.get(number) else { break };
-                if self.control.is_cancelled() {
+                let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                if self.control.is_cancelled() || is_late() {
                     break;
                 }
                 let point = &self.points.all[candidate.point];
@@ -217,10 +233,11 @@ impl<'a> Explorer<'a> {
         self.control.checked(self.judged);
         let verdicts = verdicts.into_inner().expect("no worker panics with it");
         let said = |verdict: Option<Verdict>| match verdict {
-            Some(Verdict::Good) => Ok(None),
-            Some(Verdict::Bad(fault)) => Ok(Some(fault)),
+            Some(Verdict::Good) => Ok(Some(None)),
+            Some(Verdict::Bad(fault)) => Ok(Some(Some(fault))),
             Some(Verdict::Impossible(why)) => Err(Refusal::Judge(why)),
-            None => Err(Refusal::Cancelled),
+            None if self.control.is_cancelled() => Err(Refusal::Cancelled),
+            None => Ok(None),
         };
         verdicts.into_iter().map(said).collect()
     }
@@ -304,7 +321,9 @@ impl<'a> Explorer<'a> {
     /// # Errors
     /// The judge cannot judge, or does not find good what is good.
     pub fn run(&mut self) -> Result<Outcome, Refusal> {
-        self.learn()?;
+        if !self.options.is_trial {
+            self.learn()?;
+        }
         let first_good = self.first_good()?;
         let mut run = Run {
             chooser: Chooser::new(self.keys.clone(), self.options.seed),
@@ -337,7 +356,7 @@ impl<'a> Explorer<'a> {
             }
         }
         self.flush(run)?;
-        if self.options.deepens { self.deepen(run, points) } else { Ok(()) }
+        if self.options.is_trial { Ok(()) } else { self.deepen(run, points) }
     }
 
     /// All images of points that have few, and drawn ones of the others.
@@ -397,14 +416,15 @@ impl<'a> Explorer<'a> {
             pending.truncate(room as usize);
             run.end.get_or_insert(End::Images);
         }
-        let faults = self.judge_all(&pending)?;
-        run.images += pending.len() as u64;
-        self.control.report(run.images);
+        let faults = self.judge_until(&pending, Some(self.begun + self.options.time))?;
         for (candidate, fault) in pending.iter().zip(faults) {
+            let Some(fault) = fault else { continue };
+            run.images += 1;
             if let Some(fault) = fault {
                 self.take_in(run, candidate, fault)?;
             }
         }
+        self.control.report(run.images);
         if run.found.len() >= self.options.violations {
             run.end = Some(End::Violations);
         } else if self.begun.elapsed() >= self.options.time {
@@ -422,10 +442,17 @@ impl<'a> Explorer<'a> {
     ) -> Result<(), Refusal> {
         let point = &self.points.all[candidate.point];
         let missing = self.keys.set(&candidate.missing(point));
+        // Where nothing need be missing, what is visible at this point must be refused, too.
+        let newest = Candidate::newest(candidate.point, point);
+        let is_visible = self.judge(&newest)?.is_some_and(|visible| visible.kind == fault.kind);
         let (keys, most) = (&self.keys, self.options.violations);
         let contains = |found: &&mut Found| {
             let of = &found.shrunk;
-            of.fault.kind == fault.kind && keys.set(&of.missing).is_subset(&missing)
+            let are_missing = match of.missing.is_empty() {
+                true => is_visible,
+                false => keys.set(&of.missing).is_subset(&missing),
+            };
+            of.fault.kind == fault.kind && are_missing
         };
         let known = run.found.iter_mut().find(contains);
         let is_counted = known.is_some();

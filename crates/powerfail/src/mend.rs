@@ -45,6 +45,8 @@ pub struct Mended {
     pub images: u64,
     /// With the repair no image fails as before.
     pub helps: bool,
+    /// The repair stands before the end of the operation, not before the store that is left.
+    pub before_end: bool,
 }
 
 /// Finds what mends a violation.
@@ -52,28 +54,34 @@ pub struct Mended {
 /// # Errors
 /// The judge cannot judge.
 pub fn mend(
-    (story, keys): (&Story, &Keys),
+    (story, points, keys): (&Story, &Points, &Keys),
     before: &mut Image,
-    shrunk: &Shrunk,
-    at: EventId,
+    (shrunk, all): (&Shrunk, &[Found]),
     (judge, verdicts): (&dyn Judge, &Verdicts),
     options: &Options,
     control: &Control,
 ) -> Result<Mended, Refusal> {
-    let edge = Edge::of(keys, shrunk, at);
+    let edge = Edge::of(story, keys, shrunk, points.all[shrunk.candidate.point].at);
     let repairs = edge.repairs(story, options.rules);
-    let untried = Mended { repair: Repair::Together, images: 0, helps: false };
+    let before_end = edge.present.is_none();
+    let untried = Mended { repair: Repair::Together, images: 0, helps: false, before_end };
+    // What a kill leaves anyway is no fault of the repair.
+    let kills: Vec<_> = all
+        .iter()
+        .filter(|found| found.shrunk.missing.is_empty())
+        .map(|found| keys.set(&found.shrunk.present))
+        .collect();
     if shrunk.missing.is_empty() {
         return Ok(untried);
     }
     let mut last = untried;
     for repair in repairs {
-        let Some(mended) = edge.put(story, before, options.rules, keys, repair) else { continue };
+        let mended = edge.put(story, before, options.rules, keys, repair);
         let options = Options {
             images: IMAGES,
-            time: TIME,
+            time: TIME.min(options.time),
             violations: usize::MAX,
-            deepens: false,
+            is_trial: true,
             ..options.clone()
         };
         let points = Points::of(&mended, options.rules, judge.compares_states(), control);
@@ -86,9 +94,12 @@ pub fn mend(
             Err(Refusal::After(_) | Refusal::Never(_)) => continue,
             Err(refusal) => return Err(refusal),
         };
-        let is_same = |found: &Found| edge.is_of(&keys, &found.shrunk);
+        let is_known = |found: &Found| {
+            found.shrunk.missing.is_empty() && kills.contains(&keys.set(&found.shrunk.present))
+        };
+        let is_same = |found: &Found| !is_known(found) && edge.is_of(&keys, &found.shrunk);
         let fails = outcome.found.iter().any(is_same);
-        last = Mended { repair, images: outcome.images, helps: !fails };
+        last = Mended { repair, images: outcome.images, helps: !fails, before_end };
         if last.helps {
             return Ok(last);
         }
@@ -96,7 +107,7 @@ pub fn mend(
     Ok(Mended { repair: Repair::Together, helps: false, ..last })
 }
 
-/// Instructions whose stores are in the wrong order.
+/// Lines whose stores are in the wrong order.
 struct Edge {
     /// The instant of the violation.
     at: EventId,
@@ -109,10 +120,14 @@ struct Edge {
 }
 
 impl Edge {
-    fn of(keys: &Keys, shrunk: &Shrunk, at: EventId) -> Edge {
+    fn of(story: &Story, keys: &Keys, shrunk: &Shrunk, at: EventId) -> Edge {
         let missing = shrunk.missing.iter().copied().min().unwrap_or(at);
         let later = shrunk.present.iter().copied().filter(|&event| event > missing).min();
-        let present = later.or(shrunk.present.iter().copied().max());
+        let ends = |event: &Event| event.what == What::Ends;
+        let is_over =
+            story.events[(missing as usize).min(at as usize)..at as usize].iter().any(ends);
+        let earlier = shrunk.present.iter().copied().max().filter(|_| !is_over);
+        let present = later.or(earlier);
         Edge {
             at,
             missing,
@@ -151,7 +166,9 @@ impl Edge {
             return Vec::new();
         }
         let end = self.present.filter(|&event| event > self.missing).unwrap_or(self.at);
-        if self.is_one_instruction(story) {
+        let word = |event: EventId| story.address(event);
+        let is_one_word = self.present.is_some_and(|event| word(event) == word(self.missing));
+        if is_one_word || self.is_one_instruction(story) {
             return Vec::new();
         }
         let is_behind = self.present.is_some_and(|event| event < self.missing);
@@ -184,7 +201,7 @@ impl Edge {
         }
     }
 
-    /// The story with a repair wherever the same instructions are in it; none: it does not fit.
+    /// The story with a repair wherever the same lines are in it.
     fn put(
         &self,
         story: &Story,
@@ -192,7 +209,7 @@ impl Edge {
         rules: Rules,
         keys: &Keys,
         repair: Repair,
-    ) -> Option<Story> {
+    ) -> Story {
         let events = &story.events;
         // Of each event of the new story, the one that it is of the old one.
         let mut new: Vec<(Event, Option<EventId>)> = Vec::with_capacity(events.len() + 64);
@@ -217,7 +234,7 @@ impl Edge {
                 }
             } else {
                 let is_end = matches!(event.what, What::Ends | What::Told);
-                let is_due = is_there || (self.present_keys.is_empty() && is_end);
+                let is_due = if self.present.is_none() { is_end } else { is_there };
                 if is_due && !stored.is_empty() {
                     self.order(story, rules, *event, &mut stored, &mut new, repair);
                 }
@@ -233,7 +250,7 @@ impl Edge {
             self.order(story, rules, last, &mut stored, &mut new, repair);
         }
         new.extend(held.drain(..).map(|id| (events[id as usize], Some(id))));
-        Some(renumbered(story, before, new))
+        renumbered(story, before, new)
     }
 
     /// Makes stores durable, by the thread of an event that comes next.

@@ -7,6 +7,7 @@ use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Image, LineAddr};
 use graven_machine::program::Op;
 use graven_persistency::happening::{Fence, Path, Persist, Point};
+use graven_trace::hygiene::Deed;
 use graven_trace::program::{
     self, Asked, Call, Flush, Happened, Happening, How, Place, Reader, Site, Stack, TraceError,
 };
@@ -29,8 +30,20 @@ pub struct Event {
     pub site: u32,
     /// The calls that led to it, by the number of the stack.
     pub stack: u32,
+    /// The kernel has done it for a system call of the program's.
+    pub by_kernel: bool,
     /// The deed.
     pub what: What,
+}
+
+impl Event {
+    /// The manner of which a source line is blamed for it.
+    pub fn deed(&self) -> Deed {
+        match self.what {
+            What::Store { .. } | What::Load { .. } if !self.by_kernel => Deed::Access,
+            _ => Deed::Order,
+        }
+    }
 }
 
 /// The content of an event.
@@ -226,8 +239,9 @@ fn extras<R: Read + Seek>(reader: &Reader<R>) -> Result<Vec<Vec<Extra>>, TraceEr
 
 impl Teller<'_> {
     fn push(&mut self, happening: &Happening, what: What) {
-        let &Happening { thread, site, stack, .. } = happening;
-        self.story.events.push(Event { thread, site, stack, what });
+        let &Happening { thread, site, stack, what: ref happened, .. } = happening;
+        let by_kernel = matches!(happened, Happened::Store { how: How::Kernel, .. });
+        self.story.events.push(Event { thread, site, stack, by_kernel, what });
     }
 
     fn take_in(&mut self, happening: &Happening, op: Option<Op>) {
@@ -324,7 +338,7 @@ impl Teller<'_> {
                 let Some(length) = self.lengths.get_mut(*file as usize) else { continue };
                 *old = std::mem::replace(length, *new);
             }
-            self.story.events.push(Event { thread, site, stack, what });
+            self.story.events.push(Event { thread, site, stack, by_kernel: false, what });
         }
     }
 

@@ -33,7 +33,7 @@ impl Written {
         let of = &mut self.story.sites[site as usize];
         of.address = u64::from(site);
         of.module = Some("/home/program".into());
-        self.story.events.push(Event { thread, site, stack: 0, what });
+        self.story.events.push(Event { thread, site, stack: 0, by_kernel: false, what });
         self
     }
 
@@ -94,7 +94,7 @@ fn options(rules: Rules) -> Options {
         images: 100_000,
         time: Duration::from_secs(600),
         violations: 10,
-        deepens: true,
+        is_trial: false,
         seed: 1,
         workers: 2,
     }
@@ -151,12 +151,13 @@ fn a_forgotten_order_is_the_shortest_story() {
 
 fn mended(story: &Story, rules: Rules, judge: &dyn Judge) -> Mended {
     let (outcome, points) = explored(story, rules, judge).expect("the judge judges");
-    let shrunk = &outcome.found[0].shrunk;
-    let at = points.all[shrunk.candidate.point].at;
+    let found = &outcome.found;
+    let shrunk = &found[found.len() - 1].shrunk;
     let (options, control) = (options(rules), Control::default());
     let keys = Keys::of(story);
     let judge = (judge, &Verdicts::default());
-    mend((story, &keys), &mut Image::new(), shrunk, at, judge, &options, &control)
+    let story = (story, &points, &keys);
+    mend(story, &mut Image::new(), (shrunk, found), judge, &options, &control)
         .expect("the judge judges")
 }
 
@@ -182,6 +183,30 @@ fn repairs_are_tried() {
     let says = Words(|word: &dyn Fn(u64) -> u64, _: &[u64]| word(4096) == 0 || word(0) == 7);
     let found = mended(&page, Rules::PageCache { sector: 4096 }, &says);
     assert_eq!((found.repair, found.helps), (Repair::Sync, true));
+}
+
+/// Bug class: a violation that a kill leaves hides others, or makes their repairs useless.
+#[test]
+fn what_a_kill_leaves_is_apart() {
+    // Word 128 is wrong for an instant; the order of 0 and 64 is forgotten.
+    let begun = Written::default().store(128, 1).persist(128).store(128, 0).persist(128);
+    let story = begun.store(0, 7).store(64, 1).persist(64).story;
+    let judge: Words<Said> = Words(|word, _| word(128) == 0 && (word(64) == 0 || word(0) == 7));
+    let rules = model("x86-adr");
+    let found = violations(&story, rules, &judge);
+    assert_eq!(found, [(vec![], vec![0]), (vec![6], vec![7])]);
+    let mended = mended(&story, rules, &judge);
+    assert_eq!((mended.repair, mended.helps), (Repair::FlushAndFence, true));
+}
+
+/// Bug class: the trial of a repair changes what the judge knows of the program.
+#[test]
+fn a_trial_teaches_the_judge_nothing() {
+    let story = Written::default().push(0, What::Begins).store(0, 1).push(0, What::Ends).story;
+    let judge = States(std::sync::Mutex::default());
+    let found = mended(&story, model("x86-adr"), &judge);
+    assert_eq!((found.repair, found.helps, found.before_end), (Repair::FlushAndFence, true, true));
+    assert_eq!(*judge.0.lock().expect("no thread panics"), [0, 1]);
 }
 
 /// Bug class: parts of one instruction are left in order only.

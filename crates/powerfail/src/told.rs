@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use graven_persistency::happening::{Fence, Persist, Point as Depth};
-use graven_trace::hygiene::{Blamed, Deed, Frame, Places};
+use graven_trace::hygiene::{Blamed, Frame, Places};
 use serde::Serialize;
 
 use crate::choice::places;
@@ -64,6 +64,8 @@ pub struct Repaired {
     pub helps: bool,
     /// Images that were judged with the repair in the story.
     pub images: u64,
+    /// The repair stands before the end of the operation, not before the store that is left.
+    pub before_end: bool,
 }
 
 /// A violation.
@@ -106,11 +108,7 @@ impl<'a> Teller<'a> {
 
     fn place(&mut self, event: EventId) -> Frame {
         let of = self.story.events[event as usize];
-        let deed = match of.what {
-            What::Store { .. } | What::Load { .. } => Deed::Access,
-            _ => Deed::Order,
-        };
-        match self.places.blamed(of.site, of.stack, deed).0 {
+        match self.places.blamed(of.site, of.stack, of.deed()).0 {
             Blamed::Place(at) => self.places.frames[at as usize].clone(),
             Blamed::Runtime => {
                 self.places.calls(of.site, of.stack).into_iter().next().unwrap_or_default()
@@ -202,7 +200,8 @@ fn repaired(mended: Mended) -> Repaired {
         Repair::LaterStore => "later-store",
         Repair::Together => "together",
     };
-    Repaired { kind, helps: mended.helps, images: mended.images }
+    let Mended { helps, images, before_end, .. } = mended;
+    Repaired { kind, helps, images, before_end }
 }
 
 /// A deed in words, and the address that it is about.

@@ -88,7 +88,7 @@ impl PowerfailSpec {
             images: self.images,
             time: Duration::from_secs_f64(self.seconds),
             violations: self.violations.max(1),
-            deepens: true,
+            is_trial: false,
             seed: self.seed,
             workers: self.workers.max(1),
         }
@@ -231,7 +231,7 @@ impl Exploration<'_> {
         let mut mended = Vec::new();
         for found in &outcome.found {
             mended.push(match self.spec.mend && !self.control.is_cancelled() {
-                true => self.mended(before, found)?,
+                true => self.mended(before, found, &outcome.found)?,
                 false => None,
             });
         }
@@ -257,14 +257,15 @@ impl Exploration<'_> {
         &self,
         before: &mut Image,
         found: &Found,
+        all: &[Found],
     ) -> Result<Option<graven::powerfail::mend::Mended>, Failure> {
         if found.shrunk.missing.is_empty() {
             return Ok(None);
         }
-        let at = self.points.all[found.shrunk.candidate.point].at;
         let judge = (self.judge.as_ref() as &dyn Judge, &self.verdicts);
-        let story = (self.story, self.keys);
-        match mend(story, before, &found.shrunk, at, judge, &self.options, self.control) {
+        let story = (self.story, self.points, self.keys);
+        let found = (&found.shrunk, all);
+        match mend(story, before, found, judge, &self.options, self.control) {
             Ok(mended) => Ok(Some(mended)),
             Err(Refusal::Cancelled) => Ok(None),
             Err(refusal) => Err(self.refused(refusal)),

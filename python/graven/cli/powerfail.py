@@ -340,7 +340,8 @@ def _print_violation(
             said = f"{step['where']}: {step['what']}{place}{mark}"
             rows.append(f"  {step['event']:>6} thread {step['thread']} {said}")
     for row in rows:
-        console.print(f"   {row}", markup=False, soft_wrap=True)
+        indented = row.replace("\n", "\n      ")
+        console.print(f"   {indented}", markup=False, soft_wrap=True)
 
 
 def _calls(calls: list[Mapping[str, Any]]) -> str:

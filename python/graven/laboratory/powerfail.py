@@ -368,7 +368,8 @@ def _one_recovery(
     except CaptureError as error:
         # A recovery that stores nothing cannot be interrupted.
         return {"recovery": {"image": name, "said": str(error)}, "violations": []}
-    again = replace(asked, recover=None, dump=None, keep=None)
+    seconds = asked.seconds / RECOVERIES
+    again = replace(asked, recover=None, dump=None, keep=None, seconds=seconds)
     found = _explored(str(trace), again, model, None)
     of = json.loads(_engine.trace_info(str(trace)))["header"]
     found.pop("samples")
@@ -433,7 +434,8 @@ def _mend(
 ) -> str | None:
     if repair is None:
         return None
-    there = _listed(present) if present else "the end of the operation" if operations else "the end"
+    end = "the end of the operation" if operations else "the end"
+    there = end if repair["before_end"] or not present else _listed(present)
     text = REPAIRS[repair["kind"]].format(missing=_listed(missing), present=there)
     if not repair["images"]:
         return text
