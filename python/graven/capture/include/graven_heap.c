@@ -1,7 +1,11 @@
 /* A heap in a file, for indexes whose persistent memory is that of malloc.
 
-       cc -O2 -fPIC -shared -o graven_heap.so graven_heap.c           (or compile it into the program)
-       GRAVEN_HEAP=/dev/shm/heap LD_PRELOAD=./graven_heap.so ./driver
+       include=$(graven capture --include-path)
+       cc -g -no-pie -I$include -o driver driver.c index.c $include/graven_heap.c
+       GRAVEN_HEAP=/dev/shm/heap ./driver
+
+   It may also be a library (cc -fPIC -shared) that is linked, or preloaded. Without -no-pie pointers to code, such as those to tables
+   of virtual functions, do not hold in a later run.
 
    Rule: what a thread allocates between graven_heap_begin and graven_heap_end (malloc, calloc, realloc, posix_memalign, memalign,
    aligned_alloc, and through them operator new) lies in the file that GRAVEN_HEAP names, mapped shared at a fixed address; all
@@ -63,7 +67,7 @@ static void *allocate(size_t alignment, size_t size) {
     if (alignment < 16) alignment = 16;
     size_t at = (next + alignment - 1) & -alignment;
     next = (at + (size ? size : 1) + 15) & ~15ul;
-    if (next > end || next < at) fail("the file, or this thread's part of it, is full");
+    if (next > end || next < at) errno = ENOMEM, fail("this thread's part of the file is full (GRAVEN_HEAP_BYTES)");
     sizes[at / 16] = size;
     return BASE + at;
 }
@@ -78,7 +82,7 @@ void graven_heap_begin(void) {
     if (!end) {
         size_t part = ((first < bytes / 2 ? bytes / 2 : bytes) - first) / THREADS & ~4095ul;
         uint32_t thread = __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED);
-        if (thread >= THREADS) fail("more than 16 threads");
+        if (thread >= THREADS) errno = EAGAIN, fail("more than 16 threads");
         next = first + thread * part, end = next + part;
     }
     within++;

@@ -1,6 +1,4 @@
-/* A heap in a file, for indexes whose persistent memory is that of malloc. See graven_heap.c.
-
-   SPDX-License-Identifier: see LICENSE */
+/* A heap in a file, for indexes whose persistent memory is that of malloc. graven_heap.c says how. */
 #ifndef GRAVEN_HEAP_H
 #define GRAVEN_HEAP_H
 
