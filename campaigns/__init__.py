@@ -13,4 +13,4 @@ ALL = (
     "fuzz", "corners", "persistency", "powerfail", "scale", "rates", "steady", "clusters",
     "reproduced",
 )  # fmt: skip
-OTHERS = ("careless", "gallery", "notebooks", "paces", "stores")
+OTHERS = ("careless", "gallery", "known", "notebooks", "paces", "stores")
