@@ -24,7 +24,7 @@ NAMED = Path(__file__).with_suffix(".toml")
 BUGS = Table(
     "known",
     ("run", "number", "program", "bug", "kind", "what", "model", "answer", "missing", "present",
-     "after", "repair", "images", "others", "why"),
+     "repair", "images", "others", "why"),
     ("run",),
 )  # fmt: skip
 
@@ -77,13 +77,12 @@ def bug_row(bug: Mapping[str, Any], found: Mapping[str, Any]) -> Row:
         ", ".join(dict.fromkeys(place(store["place"]) for store in seen[key]))
         for key in ("missing", "present")
     ]
-    after = place(seen["after"]) if seen.get("after") and not seen["missing"] else ""
     repair = (seen.get("repair") or {}).get("kind", "")
     others = len(found["violations"]) - len(is_it)
     said = [bug[key] for key in ("number", "program", "bug", "kind", "what")]
     answer, why = ("found", "") if is_it else ("not found", bug.get("why", ""))
     numbers = found["counts"]["images"], others
-    story = *stores, after, repair
+    story = *stores, repair
     return BUGS.row(bug["run"], *said, found["model"], answer, *story, *numbers, why)
 
 
@@ -118,12 +117,12 @@ def blocks(bugs: Sequence[Row], right: Sequence[Row]) -> list[str]:
         [
             row["number"], row["program"], row["bug"], row["kind"], row["model"],
             "; ".join(filter(None, (row["answer"], row["why"]))),
-            code(row["missing"]), code(row["present"]) or behind(row["after"]), row["repair"],
+            code(row["missing"]), code(row["present"]), row["repair"],
             exact(int(row["images"])), row["others"],
         ]
         for row in sorted(bugs, key=lambda row: int(row["number"]))
     ]  # fmt: skip
-    head = ("no.", "program", "bug", "kind", "model", "answer", "missing", "there", "repair",
+    head = ("no.", "program", "bug", "kind", "model", "answer", "missing", "left", "repair",
             "images", "others")  # fmt: skip
     first = f"{count} of {len(bugs)} bugs are found.\n\n{table_of(head, cells, texts=9)}"
     head = ("program", "version", "model", "end", "images", "violations")
@@ -137,11 +136,6 @@ def blocks(bugs: Sequence[Row], right: Sequence[Row]) -> list[str]:
 def code(places_: str) -> str:
     """Lines as code."""
     return ", ".join(f"`{each}`" for each in places_.split(", ")) if places_ else ""
-
-
-def behind(place_: str) -> str:
-    """The place of a power failure that leaves what is visible."""
-    return f"all, behind `{place_}`" if place_ else ""
 
 
 def wrong(bugs: Sequence[Row], right: Sequence[Row]) -> list[str]:

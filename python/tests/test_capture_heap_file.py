@@ -13,7 +13,9 @@ pytestmark = pytest.mark.usefixtures("tools")
 
 @pytest.fixture
 def lists(programs):
-    return programs("heap_file", str(HEADER.parent / "graven_heap.c"), "-Werror", "-Wall", "-Wextra")
+    return programs(
+        "heap_file", str(HEADER.parent / "graven_heap.c"), "-Werror", "-Wall", "-Wextra"
+    )
 
 
 def said(program, **variables):
