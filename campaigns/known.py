@@ -125,12 +125,12 @@ def blocks(bugs: Sequence[Row], right: Sequence[Row]) -> list[str]:
     head = ("no.", "program", "bug", "kind", "model", "answer", "missing", "left", "repair",
             "images", "others")  # fmt: skip
     first = f"{count} of {len(bugs)} bugs are found.\n\n{table_of(head, cells, texts=9)}"
-    head = ("program", "version", "model", "end", "images", "violations")
+    others = ("program", "version", "model", "end", "images", "violations")
     keys = ("program", "commit", "model", "end")
     rows = [
         [*(row[key] for key in keys), exact(int(row["images"])), row["violations"]] for row in right
     ]
-    return [first, table_of(head, rows, texts=4)]
+    return [first, table_of(others, rows, texts=4)]
 
 
 def code(places_: str) -> str:
