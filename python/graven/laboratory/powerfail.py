@@ -416,14 +416,20 @@ def _listed(stores: Sequence[Mapping[str, Any]]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def _what(stores: Sequence[Mapping[str, Any]]) -> str:
+    """Data that stores are of."""
+    verb = "stores" if len({store["where"] for store in stores}) == 1 else "store"
+    return f"what {_listed(stores)} {verb}"
+
+
 def _edge(
     missing: Sequence[Mapping[str, Any]], present: Sequence[Mapping[str, Any]], after: str | None
 ) -> str:
     if not missing:
         return f"what is visible behind {after} is not consistent: a kill of the process leaves it"
     if not present:
-        return f"what {_listed(missing)} stores is lost, though the program has gone on behind it"
-    return f"what {_listed(present)} stores is durable without what {_listed(missing)} stores"
+        return f"{_what(missing)} is lost, though the program has continued behind it"
+    return f"{_what(present)} is durable without {_what(missing)}"
 
 
 def _mend(
