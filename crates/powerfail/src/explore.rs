@@ -1,21 +1,19 @@
 //! The exploration: images are chosen, judged side by side, and what a judge refuses is made short.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use graven_base::control::Control;
 use graven_base::memory::Image;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::candidate::{Candidate, Name};
+use crate::candidate::Candidate;
 use crate::choice::{Chooser, Key, Keys};
-use crate::frontier::{Cursor, Rules};
-use crate::judge::{Fault, Judge, Left, Verdict, Verdicts};
+use crate::frontier::Rules;
+use crate::judge::{Fault, Judge, Verdicts};
+use crate::panel::{Panel, Refusal};
 use crate::points::Points;
 use crate::shrink::{Shrunk, shrink};
-use crate::story::{EventId, Story, What};
+use crate::story::Story;
 
 /// Images that are judged between two looks at what they have shown.
 const BATCH: usize = 256;
@@ -88,38 +86,15 @@ pub struct Outcome {
     pub end: End,
 }
 
-/// Nothing can be explored, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The judge cannot judge.
-    Judge(String),
-    /// The judge refuses the files after a run in which power did not fail.
-    After(Fault),
-    /// The judge refuses the files of all instants.
-    Never(Fault),
-    /// There is no image of this name.
-    NoImage(Name),
-    /// The caller cancels.
-    Cancelled,
-}
-
 /// An exploration of a story.
 pub struct Explorer<'a> {
-    pub(crate) story: &'a Story,
-    pub(crate) points: &'a Points,
-    judge: &'a dyn Judge,
-    verdicts: &'a Verdicts,
+    panel: Panel<'a>,
     options: &'a Options,
     control: &'a Control,
-    /// One for each worker.
-    cursors: Vec<Mutex<Cursor>>,
-    /// The explorer's own.
-    cursor: Cursor,
     /// Identities of images that were chosen.
     known: FxHashSet<u64>,
     keys: Keys,
     begun: Instant,
-    judged: u64,
 }
 
 impl<'a> Explorer<'a> {
@@ -127,193 +102,14 @@ impl<'a> Explorer<'a> {
     pub fn new(
         (story, points, keys): (&'a Story, &'a Points, &Keys),
         before: &mut Image,
-        (judge, verdicts): (&'a dyn Judge, &'a Verdicts),
+        judge: (&'a dyn Judge, &'a Verdicts),
         options: &'a Options,
         control: &'a Control,
     ) -> Explorer<'a> {
-        let mut cursor = Cursor::new(story, before.share());
-        let workers = options.workers.max(1);
-        let cursors = (0..workers).map(|_| Mutex::new(cursor.share())).collect();
-        Explorer {
-            story,
-            points,
-            judge,
-            verdicts,
-            options,
-            control,
-            cursors,
-            cursor,
-            known: FxHashSet::default(),
-            keys: keys.clone(),
-            begun: Instant::now(),
-            judged: 0,
-        }
-    }
-
-    /// Judges one image.
-    ///
-    /// # Errors
-    /// The judge cannot judge.
-    pub fn judge(&mut self, candidate: &Candidate) -> Result<Option<Fault>, Refusal> {
-        let verdicts = self.judge_all(std::slice::from_ref(candidate))?;
-        Ok(verdicts.into_iter().next().flatten())
-    }
-
-    /// Judges one image whether or not it was judged before.
-    ///
-    /// # Errors
-    /// The judge cannot judge.
-    pub fn judge_again(&mut self, candidate: &Candidate) -> Result<Option<Fault>, Refusal> {
-        let verdicts = self.ask_all(std::slice::from_ref(candidate), None)?;
-        Ok(verdicts.into_iter().next().flatten().flatten())
-    }
-
-    /// Judges images.
-    fn judge_all(&mut self, all: &[Candidate]) -> Result<Vec<Option<Fault>>, Refusal> {
-        let judged = self.judge_until(all, None)?;
-        Ok(judged.into_iter().map(|verdict| verdict.expect("there is no deadline")).collect())
-    }
-
-    /// Judges images of which no verdict is known, and begins none after a deadline: those have no verdict.
-    fn judge_until(
-        &mut self,
-        all: &[Candidate],
-        deadline: Option<Instant>,
-    ) -> Result<Vec<Option<Option<Fault>>>, Refusal> {
-        let identities: Vec<u64> = all.iter().map(|candidate| self.identity(candidate)).collect();
-        let is_new = |identity: &u64| self.verdicts.get(*identity).is_none();
-        let numbers: Vec<usize> =
-            (0..all.len()).filter(|&number| is_new(&identities[number])).collect();
-        let new: Vec<Candidate> = numbers.iter().map(|&number| all[number].clone()).collect();
-        for (number, fault) in numbers.into_iter().zip(self.ask_all(&new, deadline)?) {
-            if let Some(fault) = fault {
-                self.verdicts.put(identities[number], fault);
-            }
-        }
-        Ok(identities.iter().map(|&identity| self.verdicts.get(identity)).collect())
-    }
-
-    /// Asks the judge about images side by side.
-    fn ask_all(
-        &mut self,
-        all: &[Candidate],
-        deadline: Option<Instant>,
-    ) -> Result<Vec<Option<Option<Fault>>>, Refusal> {
-        let next = AtomicUsize::new(0);
-        let verdicts = Mutex::new(vec![None; all.len()]);
-        let work = |worker: usize| {
-            let mut cursor = self.cursors[worker].lock().expect("no worker panics with it");
-            loop {
-                let number = next.fetch_add(1, Relaxed);
-                let Some(candidate) = all.get(number) else { break };
-                let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-                if self.control.is_cancelled() || is_late() {
-                    break;
-                }
-                let point = &self.points.all[candidate.point];
-                cursor.seek(self.story, point.at);
-                let acknowledges = self.options.acknowledges;
-                let verdict =
-                    candidate.left(self.story, point, &mut cursor, acknowledges, |left| {
-                        self.judge.judge(worker, left)
-                    });
-                verdicts.lock().expect("no worker panics with it")[number] = Some(verdict);
-            }
-        };
-        match self.cursors.len().min(all.len()) {
-            0 | 1 => work(0),
-            workers => thread::scope(|scope| {
-                let work = &work;
-                (0..workers).for_each(|worker| {
-                    scope.spawn(move || work(worker));
-                });
-            }),
-        }
-        self.judged += all.len() as u64;
-        self.control.checked(self.judged);
-        let verdicts = verdicts.into_inner().expect("no worker panics with it");
-        let said = |verdict: Option<Verdict>| match verdict {
-            Some(Verdict::Good) => Ok(Some(None)),
-            Some(Verdict::Bad(fault)) => Ok(Some(Some(fault))),
-            Some(Verdict::Impossible(why)) => Err(Refusal::Judge(why)),
-            None if self.control.is_cancelled() => Err(Refusal::Cancelled),
-            None => Ok(None),
-        };
-        verdicts.into_iter().map(said).collect()
-    }
-
-    fn identity(&mut self, candidate: &Candidate) -> u64 {
-        let point = &self.points.all[candidate.point];
-        self.cursor.seek(self.story, point.at);
-        candidate.identity(self.story, point, &self.cursor)
-    }
-
-    /// The first point of which images are judged: the first of all, if the judge finds the files good with which the story begins.
-    /// Files that are being made are not good yet: then it is the point behind the first at which the undisturbed ones are good.
-    /// Those of the last point must be good.
-    fn first_good(&mut self) -> Result<usize, Refusal> {
-        let last = self.points.all.len() - 1;
-        let newest = |number: usize| Candidate::newest(number, &self.points.all[number]);
-        if let Some(fault) = self.judge(&newest(last))? {
-            return Err(Refusal::After(fault));
-        }
-        if self.is_good_at_first()? {
-            return Ok(0);
-        }
-        for number in 0..last {
-            if self.judge(&newest(number))?.is_none() {
-                return Ok(number + 1);
-            }
-        }
-        Ok(last)
-    }
-
-    /// Tells whether the judge finds the files good with which the story begins.
-    fn is_good_at_first(&mut self) -> Result<bool, Refusal> {
-        self.cursor.seek(self.story, 0);
-        let Cursor { image, lengths, .. } = &self.cursor;
-        self.judged += 1;
-        match self.judge.judge(0, &Left { image, lengths, acknowledged: 0, begun: 0 }) {
-            Verdict::Good => Ok(true),
-            Verdict::Bad(_) => Ok(false),
-            Verdict::Impossible(why) => Err(Refusal::Judge(why)),
-        }
-    }
-
-    /// The judge learns the states between operations.
-    ///
-    /// # Errors
-    /// A state cannot be had.
-    pub fn learn(&mut self) -> Result<(), Refusal> {
-        if !self.judge.compares_states() {
-            return Ok(());
-        }
-        let mut cursor = self.cursor.share();
-        let (mut operations, mut begun) = (0, 0);
-        for id in 0..self.story.events.len() {
-            let is_end = match self.story.events[id].what {
-                What::Begins => {
-                    begun += 1;
-                    begun == 1
-                }
-                What::Ends => {
-                    operations += 1;
-                    true
-                }
-                _ => false,
-            };
-            if !is_end {
-                continue;
-            }
-            cursor.seek(self.story, id as EventId);
-            let Cursor { image, lengths, .. } = &cursor;
-            let left = Left { image, lengths, acknowledged: operations, begun: operations };
-            self.judge.learn(operations, &left).map_err(Refusal::Judge)?;
-            if self.control.is_cancelled() {
-                return Err(Refusal::Cancelled);
-            }
-        }
-        Ok(())
+        let how = (options.workers, options.acknowledges);
+        let panel = Panel::new((story, points), before, judge, how, control);
+        let (known, keys, begun) = (FxHashSet::default(), keys.clone(), Instant::now());
+        Explorer { panel, options, control, known, keys, begun }
     }
 
     /// Explores.
@@ -322,9 +118,9 @@ impl<'a> Explorer<'a> {
     /// The judge cannot judge, or does not find good what is good.
     pub fn run(&mut self) -> Result<Outcome, Refusal> {
         if !self.options.is_trial {
-            self.learn()?;
+            self.panel.learn()?;
         }
-        let first_good = self.first_good()?;
+        let first_good = self.panel.first_good()?;
         let mut run = Run {
             chooser: Chooser::new(self.keys.clone(), self.options.seed),
             found: Vec::new(),
@@ -341,15 +137,22 @@ impl<'a> Explorer<'a> {
         }
         let Run { found, images, chooser, end, .. } = run;
         let end = end.unwrap_or(End::NothingNew);
-        Ok(Outcome { found, images, judged: self.judged, pairs: chooser.pairs(), first_good, end })
+        Ok(Outcome {
+            found,
+            images,
+            judged: self.panel.judged,
+            pairs: chooser.pairs(),
+            first_good,
+            end,
+        })
     }
 
     /// Images that cover pairs of lines, at all points; then others.
     fn explore(&mut self, run: &mut Run) -> Result<(), Refusal> {
-        let points = run.first_good..self.points.all.len();
+        let points = run.first_good..self.panel.points.all.len();
         for number in points.clone() {
-            let point = &self.points.all[number];
-            let chosen = run.chooser.guided(self.story, number, point);
+            let point = &self.panel.points.all[number];
+            let chosen = run.chooser.guided(self.panel.story, number, point);
             self.offer(run, chosen)?;
             if run.end.is_some() {
                 break;
@@ -366,20 +169,21 @@ impl<'a> Explorer<'a> {
             if run.end.is_some() {
                 return Ok(());
             }
-            match Chooser::all(self.story, number, &self.points.all[number]) {
+            match Chooser::all(self.panel.story, number, &self.panel.points.all[number]) {
                 Some(all) => self.offer(run, all)?,
                 None => large.push(number),
             }
         }
         self.flush(run)?;
-        if large.is_empty() && self.points.left_out == 0 && run.end.is_none() {
+        if large.is_empty() && self.panel.points.left_out == 0 && run.end.is_none() {
             run.end = Some(End::All);
         }
         let mut idle = 0;
         while run.end.is_none() && idle < IDLE_ROUNDS && !large.is_empty() {
             let before = run.images;
             for &number in &large {
-                let drawn = run.chooser.drawn(self.story, number, &self.points.all[number]);
+                let drawn =
+                    run.chooser.drawn(self.panel.story, number, &self.panel.points.all[number]);
                 self.offer(run, drawn)?;
                 if run.end.is_some() {
                     break;
@@ -394,7 +198,7 @@ impl<'a> Explorer<'a> {
     /// Takes candidates that are new, and judges them when there are many.
     fn offer(&mut self, run: &mut Run, candidates: Vec<Candidate>) -> Result<(), Refusal> {
         for candidate in candidates {
-            let identity = self.identity(&candidate);
+            let identity = self.panel.identity(&candidate);
             if !self.known.insert(identity) {
                 continue;
             }
@@ -416,7 +220,7 @@ impl<'a> Explorer<'a> {
             pending.truncate(room as usize);
             run.end.get_or_insert(End::Images);
         }
-        let faults = self.judge_until(&pending, Some(self.begun + self.options.time))?;
+        let faults = self.panel.judge_until(&pending, Some(self.begun + self.options.time))?;
         for (candidate, fault) in pending.iter().zip(faults) {
             let Some(fault) = fault else { continue };
             run.images += 1;
@@ -440,11 +244,12 @@ impl<'a> Explorer<'a> {
         candidate: &Candidate,
         fault: Fault,
     ) -> Result<(), Refusal> {
-        let point = &self.points.all[candidate.point];
+        let point = &self.panel.points.all[candidate.point];
         let missing = self.keys.set(&candidate.missing(point));
         // Where nothing need be missing, what is visible at this point must be refused, too.
         let newest = Candidate::newest(candidate.point, point);
-        let is_visible = self.judge(&newest)?.is_some_and(|visible| visible.kind == fault.kind);
+        let is_visible =
+            self.panel.judge(&newest)?.is_some_and(|visible| visible.kind == fault.kind);
         let (keys, most) = (&self.keys, self.options.violations);
         let contains = |found: &&mut Found| {
             let of = &found.shrunk;
@@ -466,7 +271,7 @@ impl<'a> Explorer<'a> {
             }
             *times += 1;
         }
-        let shrunk = shrink(self, candidate, fault, run.first_good)?;
+        let shrunk = shrink(&mut self.panel, candidate, fault, run.first_good)?;
         let keys = &self.keys;
         let is_same = |found: &&mut Found| {
             let of = &found.shrunk;

@@ -13,6 +13,7 @@
 //! | `candidate` | an image: an instant, and what is left |
 //! | `choice` | which images are tried |
 //! | `judge` | who says whether the program copes |
+//! | `panel` | the judges side by side |
 //! | `explore` | the exploration |
 //! | `shrink` | the shortest story of a violation |
 //! | `mend` | what would mend it, tried |
@@ -27,6 +28,7 @@ pub mod explore;
 pub mod frontier;
 pub mod judge;
 pub mod mend;
+pub mod panel;
 pub mod points;
 pub mod shrink;
 pub mod story;

@@ -9,9 +9,10 @@ use graven_persistency::model::{Domain, Model};
 use rustc_hash::FxHashSet;
 
 use crate::choice::{Key, Keys};
-use crate::explore::{Explorer, Found, Options, Refusal};
+use crate::explore::{Explorer, Found, Options};
 use crate::frontier::Rules;
 use crate::judge::{Judge, Verdicts};
+use crate::panel::Refusal;
 use crate::points::Points;
 use crate::shrink::Shrunk;
 use crate::story::{Event, EventId, Story, What};

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use crate::candidate::Candidate;
-use crate::explore::{Explorer, Refusal};
+
 use crate::frontier::{Pick, Unit};
 use crate::judge::Fault;
+use crate::panel::{Panel, Refusal};
 use crate::points::Point;
 use crate::story::EventId;
 
@@ -34,38 +35,38 @@ pub struct Shrunk {
 /// # Errors
 /// The judge cannot judge, or finds the same image good now.
 pub fn shrink(
-    explorer: &mut Explorer<'_>,
+    panel: &mut Panel<'_>,
     candidate: &Candidate,
     fault: Fault,
     first_good: usize,
 ) -> Result<Shrunk, Refusal> {
-    if explorer.judge_again(candidate)?.is_none() {
+    if panel.judge_again(candidate)?.is_none() {
         return Err(Refusal::Judge(format!(
             "{}; it passed when it was asked once more about the same image: what it says means nothing",
             fault.what
         )));
     }
-    let mut state = State { explorer, candidate: candidate.clone(), fault };
+    let mut state = State { panel, candidate: candidate.clone(), fault };
     state.fill()?;
     state.earlier(first_good)?;
     state.fill()?;
     let present = state.needed()?;
-    let State { candidate, fault, explorer } = state;
-    let point = &explorer.points.all[candidate.point];
+    let State { candidate, fault, panel } = state;
+    let point = &panel.points.all[candidate.point];
     let units = point.units.iter().zip(&candidate.picks);
     let missing = units.filter_map(|(unit, &pick)| unit.missing(pick).next()).collect();
     Ok(Shrunk { candidate, fault, missing, present })
 }
 
 struct State<'a, 'b> {
-    explorer: &'a mut Explorer<'b>,
+    panel: &'a mut Panel<'b>,
     candidate: Candidate,
     fault: Fault,
 }
 
 impl State<'_, '_> {
     fn point(&self) -> &Point {
-        &self.explorer.points.all[self.candidate.point]
+        &self.panel.points.all[self.candidate.point]
     }
 
     fn units(&self) -> &[Arc<Unit>] {
@@ -74,7 +75,7 @@ impl State<'_, '_> {
 
     /// Takes a candidate if the judge refuses it for the same reason.
     fn try_this(&mut self, candidate: Candidate) -> Result<bool, Refusal> {
-        let fault = self.explorer.judge(&candidate)?;
+        let fault = self.panel.judge(&candidate)?;
         let is_same = fault.as_ref().is_some_and(|fault| fault.kind == self.fault.kind);
         if let Some(fault) = fault.filter(|_| is_same) {
             (self.candidate, self.fault) = (candidate, fault);
@@ -135,7 +136,7 @@ impl State<'_, '_> {
     fn earlier(&mut self, first_good: usize) -> Result<(), Refusal> {
         let missing = self.candidate.missing(self.point());
         let Some(&first) = missing.first() else { return self.earlier_kill(first_good) };
-        let points = &self.explorer.points.all;
+        let points = &self.panel.points.all;
         let begin = points.partition_point(|point| point.at <= first).max(first_good);
         let cut: Vec<(u64, EventId)> = self
             .units()
@@ -145,7 +146,7 @@ impl State<'_, '_> {
             .collect();
         let end = self.candidate.point.min(begin + INSTANTS_MAX);
         for number in begin..end {
-            let point = &self.explorer.points.all[number];
+            let point = &self.panel.points.all[number];
             let mut candidate = Candidate::newest(number, point);
             for &(start, event) in &cut {
                 if let Ok(at) = point.units.binary_search_by_key(&start, |unit| unit.start) {
@@ -166,7 +167,7 @@ impl State<'_, '_> {
     fn earlier_kill(&mut self, first_good: usize) -> Result<(), Refusal> {
         let end = self.candidate.point;
         for number in first_good.max(end.saturating_sub(INSTANTS_MAX))..end {
-            let candidate = Candidate::newest(number, &self.explorer.points.all[number]);
+            let candidate = Candidate::newest(number, &self.panel.points.all[number]);
             if self.try_this(candidate)? {
                 break;
             }

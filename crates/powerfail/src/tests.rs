@@ -10,10 +10,11 @@ use proptest::prelude::*;
 
 use crate::candidate::{Candidate, Name};
 use crate::choice::{Chooser, Keys};
-use crate::explore::{End, Explorer, Options, Outcome, Refusal};
+use crate::explore::{End, Explorer, Options, Outcome};
 use crate::frontier::{Cursor, Frontier, Rules};
 use crate::judge::{Fault, Judge, Left, Verdict, Verdicts};
 use crate::mend::{Mended, Repair, mend};
+use crate::panel::Refusal;
 use crate::points::Points;
 use crate::story::{Event, EventId, Story, StoryFile, What};
 

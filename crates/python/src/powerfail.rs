@@ -10,10 +10,11 @@ use graven::memory::Image;
 use graven::persistency::model::Model;
 use graven::powerfail::candidate::{Candidate, Name};
 use graven::powerfail::choice::Keys;
-use graven::powerfail::explore::{End, Explorer, Found, Options, Outcome, Refusal};
+use graven::powerfail::explore::{End, Explorer, Found, Options, Outcome};
 use graven::powerfail::frontier::{Cursor, Rules};
 use graven::powerfail::judge::{Fault, Judge, Verdicts};
 use graven::powerfail::mend::mend;
+use graven::powerfail::panel::{Panel, Refusal};
 use graven::powerfail::points::Points;
 use graven::powerfail::story::{Story, StoryFile, What};
 use graven::powerfail::told::{Teller, Violation};
@@ -355,9 +356,12 @@ impl Exploration<'_> {
         if let Some(folder) = &self.spec.keep {
             self.keep(before, &candidate, folder)?;
         }
-        let mut explorer = self.explorer(before);
-        explorer.learn().map_err(|refusal| self.refused(refusal))?;
-        let fault = explorer.judge(&candidate).map_err(|refusal| self.refused(refusal))?;
+        let judge = (self.judge.as_ref() as &dyn Judge, &self.verdicts);
+        let how = (1, self.options.acknowledges);
+        let story = (self.story, self.points);
+        let mut panel = Panel::new(story, before, judge, how, self.control);
+        panel.learn().map_err(|refusal| self.refused(refusal))?;
+        let fault = panel.judge(&candidate).map_err(|refusal| self.refused(refusal))?;
         Ok(json!({ "image": name.to_string(), "said": fault.map(|fault| fault.what) }))
     }
 }
