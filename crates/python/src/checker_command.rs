@@ -7,8 +7,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::runner::kill_group;
-
 /// Most bytes that are kept of what it says; the rest is read and counted.
 pub const KEPT_BYTES: usize = 1 << 20;
 
@@ -156,6 +154,14 @@ fn wait(
         // Little of its time is lost.
         thread::sleep((elapsed / 16).clamp(PAUSE_MIN, PAUSE_MAX));
     }
+}
+
+/// Kills all processes of a group, if there are some.
+#[expect(unsafe_code, reason = "the standard library kills no groups")]
+pub fn kill_group(leader: u32) {
+    let Ok(leader) = i32::try_from(leader) else { return };
+    // SAFETY: it takes numbers. A group whose processes have all ended has none to kill.
+    unsafe { libc::kill(-leader, libc::SIGKILL) };
 }
 
 /// Reads all, and keeps the beginning.

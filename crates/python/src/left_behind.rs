@@ -13,8 +13,9 @@ use std::time::Duration;
 use graven::control::Control;
 use graven::powerfail::judge::{Fault, Judge, Left, Verdict};
 
+use crate::checker_command::kill_group;
 use crate::image_files::{Folder, ImageFile};
-use crate::runner::{Runner, Streams, Watching, kill_group};
+use crate::runner::{Runner, Streams, Watching};
 use crate::served::{self, PROTOCOLS, Server};
 
 /// Most characters of what a command says that a violation shows.

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::checker_command::{Ended, KEPT_BYTES};
+use crate::checker_command::{Ended, KEPT_BYTES, kill_group};
 
 /// The time between two looks at whether a command takes too long.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -161,12 +161,4 @@ impl Runner {
         }
         Ok(Ended::new((!is_late).then_some(status), limit, said, more))
     }
-}
-
-/// Kills all processes of a group, if there are some.
-#[expect(unsafe_code, reason = "the standard library kills no groups")]
-pub fn kill_group(leader: u32) {
-    let Ok(leader) = i32::try_from(leader) else { return };
-    // SAFETY: it takes numbers. A group whose processes have all ended has none to kill.
-    unsafe { libc::kill(-leader, libc::SIGKILL) };
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::runner::kill_group;
+use crate::checker_command::kill_group;
 
 /// Most bytes of what a server says that are told.
 const SAID_BYTES: usize = 2000;
