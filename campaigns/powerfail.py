@@ -6,8 +6,10 @@ repaired twin. Rates are those of one judge at a time on a program with an order
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +26,9 @@ GRAVEN = ROOT / ".venv/bin/graven"
 
 RATE = "rate"
 """Beginnings of the names of tasks that measure."""
+
+PEER = "peer"
+"""Beginnings of the names of tasks that run another tool."""
 
 JUDGES = ("command", "kept")
 """Judges whose rates are measured: a process for each image; one that is kept running."""
@@ -42,18 +47,38 @@ FOUND = Table(
 
 RATES = Table("powerfail-rates", ("judge", "images", "per_second", "alone", "bytes"), ("judge",))
 
+PEERS = Table(
+    "powerfail-peers", ("tool", "images", "seconds", "ended", "refused", "stories"), ("tool",)
+)
+
+ENGINES = ("ReorderFull", "ReorderAccumulative", "ReorderReverseAccumulative", "ReorderPartial")
+"""Engines of pmreorder, which say which images are tried."""
+
+PEER_SECONDS = 30
+"""Longest time of each tool."""
+
 MARKS = {"missing": "missing", "present": "left"}
 
 
-def names(_: Given) -> Iterable[str]:
-    """Names the tasks: the kinds, then the judges."""
-    return [*(kind.name for kind in KINDS), *(f"{RATE} {judge}" for judge in JUDGES)]
+def options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of this campaign: where pmreorder is, which is no part of Graven."""
+    parser.add_argument("--valgrind", metavar="PROGRAM", help="a valgrind that has pmemcheck")
+    parser.add_argument("--pmreorder", type=Path, metavar="FILE", help="pmreorder.py of PMDK")
 
 
-def look(name: str, _: Given) -> Rows:
-    """Judges the programs of a kind, or measures a judge."""
+def names(given: Given) -> Iterable[str]:
+    """Names the tasks: the kinds, the judges, and other tools where they are."""
+    kinds = [kind.name for kind in KINDS]
+    peers = ["graven powerfail", *ENGINES] if given.pmreorder else []
+    return [*kinds, *(f"{RATE} {judge}" for judge in JUDGES), *(f"{PEER} {of}" for of in peers)]
+
+
+def look(name: str, given: Given) -> Rows:
+    """Judges the programs of a kind, or measures a judge or a tool."""
     with tempfile.TemporaryDirectory(prefix="graven-kinds-") as place:
         folder = Path(place)
+        if name.startswith(PEER):
+            return {PEERS: [peer(name.removeprefix(f"{PEER} "), folder, given)]}
         if name.startswith(RATE):
             return {RATES: [rate(name.removeprefix(f"{RATE} "), folder)]}
         kind = next(kind for kind in KINDS if kind.name == name)
@@ -238,9 +263,94 @@ def _alone(program: Path, data: Path) -> float:
     return SPAWNS / (time.monotonic() - begun)
 
 
-def blocks(kinds: Sequence[Row], rates: Sequence[Row]) -> list[str]:
+PERSISTED = """
+#include <fcntl.h>
+#include <libpmem.h>
+#include <stdint.h>
+#include <unistd.h>
+struct log { uint64_t used; char padding[56]; uint64_t entries[100][8]; };
+static struct log file;
+static void count(void) {
+    int to = open("CHECKED", O_WRONLY | O_APPEND | O_CREAT, 0600);
+    (void)!write(to, "x", 1);
+    close(to);
+}
+int main(int arguments, char **values) {
+    if (values[1][0] == 'c') {
+        count();
+        int from = open(values[arguments - 1], O_RDONLY);
+        (void)!read(from, &file, sizeof file);
+        for (uint64_t i = 0; i < file.used; i++)
+            if (!file.entries[i][0])
+                return 1;
+        return 0;
+    }
+    struct log *log = pmem_map_file(values[2], sizeof *log, PMEM_FILE_CREATE, 0600, 0, 0);
+    for (int i = 0; i < 12; i++) {
+        for (int j = 0; j < 8; j++)
+            log->entries[i][j] = i + 1;
+        pmem_flush(log->entries[i], 64);
+        log->used++;
+        pmem_persist(&log->used, 8);
+    }
+}
+"""
+"""A log of 12 entries on libpmem that are flushed and not fenced before they are counted; its check
+counts how often it is asked."""
+
+
+def peer(tool: str, folder: Path, given: Given) -> Row:
+    """Runs a tool on a program with an order that it forgets."""
+    source, program, data = folder / "log.c", folder / "log", folder / "data"
+    checked = folder / "checked"
+    source.write_text(PERSISTED.replace("CHECKED", str(checked)))
+    subprocess.run(["cc", "-g", "-O1", "-o", program, source, "-lpmem"], check=True)
+    if tool in ENGINES:
+        log, said = folder / "stores.log", folder / "said.log"
+        with data.open("wb") as file:
+            file.truncate(6464)
+        stores = ["--log-stores=yes", f"--log-file={log}", "--log-stores-stacktraces=yes"]
+        stores += ["--log-stores-stacktraces-depth=2", "--expect-fence-after-clflush=yes"]
+        traced = [given.valgrind, "--tool=pmemcheck", "-q", *stores, program, "run", data]
+        subprocess.run(traced, check=True)
+        with data.open("wb") as file:
+            file.truncate(6464)
+        command = [sys.executable, given.pmreorder, "-l", log, "-o", said, "-r", tool]
+        command += ["-p", f"{program} c"]
+    else:
+        command = [GRAVEN, "powerfail", "--pm-file", "*/data", "--jobs", "1", "--verify"]
+        command += [f"{program} c {{image}}", "--format", "json", "--", program, "run", data]
+    begun = time.monotonic()
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=PEER_SECONDS, cwd=folder
+        )
+    except subprocess.TimeoutExpired:
+        ended, stdout = "its time was over", ""
+    else:
+        ended, stdout = "all", done.stdout
+    seconds = time.monotonic() - begun
+    if tool in ENGINES:
+        text = said.read_text(errors="replace") if said.exists() else ""
+        refused, stories = text.count(" inconsistent"), ""
+    else:
+        document = json.loads(stdout)
+        refused = sum(found["count"] for found in document["violations"])
+        stories, ended = str(len(document["violations"])), document["counts"]["end"]
+    images = checked.stat().st_size if checked.exists() else 0
+    return {
+        "tool": tool,
+        "images": str(images),
+        "seconds": f"{seconds:.1f}",
+        "ended": ended,
+        "refused": str(refused),
+        "stories": stories,
+    }
+
+
+def blocks(kinds: Sequence[Row], rates: Sequence[Row], peers: Sequence[Row]) -> list[str]:
     """Makes the tables of the page."""
-    return ["".join(kinds_table(kinds)), "".join(rates_table(rates))]
+    return ["".join(table(rows)) for table, rows in zip(TABLES, (kinds, rates, peers), strict=True)]
 
 
 def kinds_table(rows: Sequence[Row]) -> Iterator[str]:
@@ -283,9 +393,30 @@ def rates_table(rows: Sequence[Row]) -> Iterator[str]:
     yield table_of(head, cells, texts=1)
 
 
-def wrong(kinds: Sequence[Row], rates: Sequence[Row]) -> list[str]:
+def peers_table(rows: Sequence[Row]) -> Iterator[str]:
+    """Makes the table of tools."""
+    head = ("tool", "ended", "images", "seconds", "images per second", "refused images", "told as")
+    cells = [
+        [
+            row["tool"] if row["tool"] not in ENGINES else f"pmreorder, `{row['tool']}`",
+            row["ended"],
+            exact(int(row["images"])),
+            row["seconds"],
+            exact(round(int(row["images"]) / float(row["seconds"]))),
+            exact(int(row["refused"])),
+            f"{row['stories']} violation" if row["stories"] else "each image",
+        ]
+        for row in rows
+    ]
+    yield table_of(head, cells, texts=2)
+
+
+TABLES = (kinds_table, rates_table, peers_table)
+
+
+def wrong(kinds: Sequence[Row], rates: Sequence[Row], peers: Sequence[Row]) -> list[str]:
     """Names kinds that are missed, and twins that are blamed."""
-    del rates
+    del rates, peers
     missed = [f"{row['kind']}: missed" for row in kinds if row["violations"] == "0"]
     return missed + [f"{row['kind']}: its twin is blamed" for row in kinds if row["twin"] != "0"]
 

@@ -19,6 +19,8 @@ use crate::story::Story;
 const BATCH: usize = 256;
 /// Most shortened violations with the same missing lines.
 const SHRUNK_MAX: u32 = 3;
+/// Most images of which the judge says now this and now that, before nothing is believed.
+const UNSTEADY_MAX: u64 = 3;
 /// Rounds of drawing that bring nothing new, after which it ends.
 const IDLE_ROUNDS: u32 = 3;
 
@@ -80,6 +82,8 @@ pub struct Outcome {
     pub judged: u64,
     /// Pairs of source lines that were tried.
     pub pairs: u64,
+    /// Images of which the judge said now this and now that.
+    pub unsteady: u64,
     /// The point from which on the judge finds the undisturbed files good.
     pub first_good: usize,
     /// The reason of the end.
@@ -127,6 +131,7 @@ impl<'a> Explorer<'a> {
             shrunk: FxHashMap::default(),
             pending: Vec::new(),
             images: 0,
+            unsteady: 0,
             end: None,
             first_good,
         };
@@ -135,16 +140,10 @@ impl<'a> Explorer<'a> {
             Err(_) if self.control.is_cancelled() => run.end = Some(End::Cancelled),
             explored => explored?,
         }
-        let Run { found, images, chooser, end, .. } = run;
+        let Run { found, images, unsteady, chooser, end, .. } = run;
         let end = end.unwrap_or(End::NothingNew);
-        Ok(Outcome {
-            found,
-            images,
-            judged: self.panel.judged,
-            pairs: chooser.pairs(),
-            first_good,
-            end,
-        })
+        let (judged, pairs) = (self.panel.judged, chooser.pairs());
+        Ok(Outcome { found, images, judged, pairs, unsteady, first_good, end })
     }
 
     /// Images that cover pairs of lines, at all points; then others.
@@ -216,9 +215,9 @@ impl<'a> Explorer<'a> {
     fn flush(&mut self, run: &mut Run) -> Result<(), Refusal> {
         let mut pending = std::mem::take(&mut run.pending);
         let room = self.options.images.saturating_sub(run.images);
-        if pending.len() as u64 >= room {
+        let is_last = pending.len() as u64 >= room;
+        if is_last {
             pending.truncate(room as usize);
-            run.end.get_or_insert(End::Images);
         }
         let faults = self.panel.judge_until(&pending, Some(self.begun + self.options.time))?;
         for (candidate, fault) in pending.iter().zip(faults) {
@@ -231,10 +230,16 @@ impl<'a> Explorer<'a> {
         self.control.report(run.images);
         if run.found.len() >= self.options.violations {
             run.end = Some(End::Violations);
-        } else if self.begun.elapsed() >= self.options.time {
+        } else if self.is_late() {
             run.end.get_or_insert(End::Time);
+        } else if is_last {
+            run.end.get_or_insert(End::Images);
         }
         Ok(())
+    }
+
+    fn is_late(&self) -> bool {
+        self.begun.elapsed() >= self.options.time
     }
 
     /// A judge has refused an image.
@@ -271,7 +276,17 @@ impl<'a> Explorer<'a> {
             }
             *times += 1;
         }
-        let shrunk = shrink(&mut self.panel, candidate, fault, run.first_good)?;
+        if self.is_late() && !run.found.is_empty() {
+            // No time is left to make it short.
+            return Ok(());
+        }
+        let shrunk = match shrink(&mut self.panel, candidate, fault, run.first_good) {
+            Err(Refusal::Unsteady(_)) if run.unsteady < UNSTEADY_MAX => {
+                run.unsteady += 1;
+                return Ok(());
+            }
+            shrunk => shrunk?,
+        };
         let keys = &self.keys;
         let is_same = |found: &&mut Found| {
             let of = &found.shrunk;
@@ -294,6 +309,7 @@ struct Run {
     shrunk: FxHashMap<Vec<Key>, u32>,
     pending: Vec<Candidate>,
     images: u64,
+    unsteady: u64,
     end: Option<End>,
     first_good: usize,
 }

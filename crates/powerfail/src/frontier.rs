@@ -4,6 +4,7 @@
 //! cache, the length of a file. A [`Pick`] is one of the states that a unit may be left in; any combination of picks may be left.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use graven_base::memory::{Addr, Image};
@@ -291,7 +292,8 @@ pub(crate) fn happening(event: &Event) -> Option<Happening> {
 pub struct PageCache {
     sector: u64,
     dirty: FxHashMap<u64, VecDeque<EventId>>,
-    lengths: FxHashMap<u32, (u64, VecDeque<EventId>)>,
+    /// Addresses of files, and changes of their lengths.
+    lengths: FxHashMap<u32, (Range<u64>, VecDeque<EventId>)>,
     settled: u64,
 }
 
@@ -320,16 +322,16 @@ impl PageCache {
             !is_in || write(stores)
         });
         // A file's length is written with any part of it, since that cannot be read without.
-        for (first, stores) in self.lengths.values_mut() {
-            if (start..end).contains(first) {
+        for (of, stores) in self.lengths.values_mut() {
+            if of.start < end && start < of.end {
                 write(stores);
             }
         }
     }
 
-    /// Tells where a file begins.
-    pub fn file(&mut self, file: u32, start: u64) {
-        self.lengths.entry(file).or_default().0 = start;
+    /// Tells the addresses of a file.
+    pub fn file(&mut self, file: u32, addresses: Range<u64>) {
+        self.lengths.entry(file).or_default().0 = addresses;
     }
 
     fn units(&self) -> Vec<Unit> {

@@ -19,6 +19,8 @@ use crate::story::{EventId, Story, What};
 pub enum Refusal {
     /// The judge cannot judge.
     Judge(String),
+    /// The judge says of one image now this and now that.
+    Unsteady(String),
     /// The judge refuses the files after a run in which power did not fail.
     After(Fault),
     /// The judge refuses the files of all instants.

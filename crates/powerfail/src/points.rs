@@ -42,7 +42,7 @@ fn begin(story: &Story, rules: Rules) -> Frontier {
     let mut frontier = rules.begin();
     if let Frontier::Pages(pages) = &mut frontier {
         for (number, file) in (0..).zip(&story.files) {
-            pages.file(number, file.start);
+            pages.file(number, file.start..file.start + file.bytes);
         }
     }
     frontier

@@ -41,7 +41,7 @@ pub fn shrink(
     first_good: usize,
 ) -> Result<Shrunk, Refusal> {
     if panel.judge_again(candidate)?.is_none() {
-        return Err(Refusal::Judge(format!(
+        return Err(Refusal::Unsteady(format!(
             "{}; it passed when it was asked once more about the same image: what it says means nothing",
             fault.what
         )));

@@ -368,8 +368,9 @@ impl Judge for FilesJudge {
                 Ok(())
             }
             Err(Verdict::Bad(fault)) => Err(format!(
-                "{} (of the files after {operations} operations, which are good)",
-                fault.what
+                "{} (of the files between operations {operations} and {}, which a kill would leave)",
+                fault.what,
+                operations + 1
             )),
             Err(Verdict::Impossible(why)) => Err(why),
             Err(Verdict::Good) => Ok(()),

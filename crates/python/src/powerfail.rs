@@ -212,7 +212,7 @@ impl Exploration<'_> {
         }
         match refusal {
             Refusal::Cancelled => Failure::Cancelled,
-            Refusal::Judge(why) => Failure::Simulation(why),
+            Refusal::Judge(why) | Refusal::Unsteady(why) => Failure::Simulation(why),
             Refusal::After(fault) => Failure::Config(format!(
                 "the judge refuses the files after a run in which power did not fail, which are good, so that it would say \
                  nothing of others: {}",
@@ -302,6 +302,7 @@ impl Exploration<'_> {
             "images": outcome.images,
             "judged": outcome.judged,
             "pairs": outcome.pairs,
+            "unsteady": outcome.unsteady,
             "end": match outcome.end {
                 End::All => "all",
                 End::NothingNew => "nothing-new",

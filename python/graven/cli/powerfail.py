@@ -372,6 +372,8 @@ def command_of(
     for option, value in judges:
         if value is not None:
             words += [option, value]
+    if asked.command_seconds != Asked.command_seconds:
+        words += ["--command-limit", f"{asked.command_seconds:g}"]
     if asked.acknowledge != Asked.acknowledge:
         words += ["--acknowledge", asked.acknowledge]
     return shlex.join([*words, "--only", violation["image"]])

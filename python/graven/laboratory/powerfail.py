@@ -62,7 +62,7 @@ REPAIRS = {
     "flush-and-fence": "flush the line of {missing} and execute a fence before {present}",
     "fence": "execute a fence between the flush of the line of {missing} and {present}",
     "sync": "synchronise the page of {missing} (msync with MS_SYNC) before {present}",
-    "later-store": "store, flush and fence {missing} before {present}",
+    "later-store": "let {missing} store first, and make that durable before {present}",
     "together": "no flush or fence orders the two so that both orders are safe: they must become "
     "durable together, in one aligned store of 8 bytes or by a log",
 }
@@ -416,10 +416,16 @@ def _listed(stores: Sequence[Mapping[str, Any]]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _what(stores: Sequence[Mapping[str, Any]]) -> str:
-    """Data that stores are of."""
-    verb = "stores" if len({store["where"] for store in stores}) == 1 else "store"
-    return f"what {_listed(stores)} {verb}"
+def _what(stores: Sequence[Mapping[str, Any]], inside: bool) -> str:
+    """Data that stores are of; with `inside` named by the instructions within a library."""
+    places = [
+        {"where": where({**store["calls"][0], "function": store["place"].get("function")})}
+        if inside and store["calls"]
+        else store
+        for store in stores
+    ]
+    verb = "stores" if len({place["where"] for place in places}) == 1 else "store"
+    return f"what {_listed(places)} {verb}"
 
 
 def _edge(
@@ -428,8 +434,10 @@ def _edge(
     if not missing:
         return f"what is visible behind {after} is not consistent: a kill of the process leaves it"
     if not present:
-        return f"{_what(missing)} is lost, though the program has continued behind it"
-    return f"{_what(present)} is durable without {_what(missing)}"
+        return f"{_what(missing, False)} is lost, though the program has continued behind it"
+    # Without lines of a library both may be one function.
+    alike = {store["where"] for store in missing} == {store["where"] for store in present}
+    return f"{_what(present, alike)} is durable without {_what(missing, alike)}"
 
 
 def _mend(
@@ -497,6 +505,11 @@ def _notes(
         yield (
             f"{exact(found['points_left_out'])} crash points were left out: too many stores are "
             "not durable at once."
+        )
+    if found["unsteady"]:
+        yield (
+            f"The judge has refused {found['unsteady']} images that it finds good when it is asked "
+            "again: they are not told (a time limit of its own on a busy host?)."
         )
     if found["unknown_flushes"]:
         yield (
