@@ -12,4 +12,4 @@ ALL = (
     "mutants", "properties", "explained", "checked", "soaked", "faults", "real_programs", "kills",
     "fuzz", "corners", "persistency", "scale", "rates", "steady", "clusters", "reproduced",
 )  # fmt: skip
-OTHERS = ("careless", "gallery", "notebooks", "paces", "stores")
+OTHERS = ("careless", "gallery", "notebooks", "paces", "stores", "stores_by_mode")
