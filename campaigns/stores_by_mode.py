@@ -54,7 +54,10 @@ SECONDS = 15.0
 VIOLATIONS = 12
 """Violations after which an exploration ends."""
 
-COMMAND_SECONDS = 5
+IMAGES = 20_000
+"""Most images of an exploration; a store may have fewer (`images`), whose readers often hang."""
+
+COMMAND_SECONDS = 3
 LIMIT_SECONDS = 900
 
 SAID_CHARACTERS = 110
@@ -69,6 +72,7 @@ UNREADABLE = "opens, refuses to read"
 UNSOUND = "reads, fails its own check"
 WRONG = "wrong records"
 LATER = "damaged later"
+UNSOUND_LATER = "later fails its own check"
 CRASHES = "reader crashes"
 HANGS = "reader hangs"
 
@@ -90,7 +94,7 @@ JUDGED = Table(
 
 VIOLATED = Table(
     "stores-by-mode-violations",
-    ("store", "mode", "sector", "outcome", "images", "edge", "missing", "present", "said", "hand"),
+    ("store", "mode", "sector", "outcome", "images", "edge", "missing", "present", "said"),
     ("store", "mode"),
     lambda: ((of.store, of.mode) for of in modes()),
 )
@@ -138,12 +142,14 @@ def modes() -> Iterator[Mode]:
                 yield Mode(key, store["name"], mode["mode"], store, mode)
 
 
-def hand(of: Mode, outcome: str) -> str:
-    """What was seen by hand of an outcome of a mode."""
+def hand(row: Row) -> str:
+    """What was seen by hand of the outcome of a violation."""
     fits = (
         entry["seen"]
         for entry in named().get("hand", ())
-        if entry["store"] == of.key and of.mode in entry["modes"] and entry["outcome"] == outcome
+        if named()[entry["store"]]["name"] == row["store"]
+        and row["mode"] in entry["modes"]
+        and entry["outcome"] == row["outcome"]
     )
     return next(fits, "")
 
@@ -170,7 +176,7 @@ def build(of: Mode, folder: Path) -> Path:
         manifest, target = SOURCES / crate / "Cargo.toml", STATES / "stores-by-mode" / crate
         commands.append(
             ["cargo", "build", "--release", "--locked", "--quiet", "--manifest-path", str(manifest),
-             "--target-dir", str(target)]
+             "--target-dir", str(target), *of.of_mode.get("cargo", ())]
         )  # fmt: skip
         source = target / "release" / f"lib{crate}_store.a"
     compiler = "g++" if source.suffix == ".cc" else "gcc"
@@ -260,13 +266,22 @@ def measure(task: str, given: Given) -> Rows:
         return {JUDGED: [JUDGED.row(*known, *[""] * 5, f"not judged: {why}")], VIOLATED: []}
     judged, violated = [], []
     for sector in SECTORS:
-        found = explore(of, program, trace, sector, given)
-        (folder / f"found-{sector}.json").write_text(json.dumps(found), encoding="utf-8")
-        counts, violations = found["counts"], found["violations"]
-        outcomes = list(dict.fromkeys(outcome_of(violation["said"]) for violation in violations))
+        try:
+            parts = [
+                explore(of, (program, trace), sector, judges, given) for judges in questions(of)
+            ]
+        except Undisturbed as error:
+            shutil.rmtree(folder)
+            why = f"not judged: a kill of the process leaves a file that is refused: {error}"
+            return {JUDGED: [JUDGED.row(*known, *[""] * 5, why)], VIOLATED: []}
+        (folder / f"found-{sector}.json").write_text(json.dumps(parts), encoding="utf-8")
+        violations = [violation for found in parts for violation in found["violations"]]
+        outcomes = {outcome_of(violation["said"]) for violation in violations}
+        images = sum(found["counts"]["images"] for found in parts)
+        end = "; ".join(dict.fromkeys(found["counts"]["end"] for found in parts))
         said = "; ".join(sorted(outcomes)) or SURVIVES
-        numbers = (counts["points"], counts["images"], counts["end"])
-        judged.append(JUDGED.row(*known, sector, *numbers, said, ""))
+        points = parts[-1]["counts"]["points"]
+        judged.append(JUDGED.row(*known, sector, points, images, end, said, ""))
         violated += [violation_row(of, sector, violation) for violation in violations]
     if given.keep_traces is not None:
         shutil.copytree(folder, given.keep_traces / task.replace("/", "-"), dirs_exist_ok=True)
@@ -274,22 +289,40 @@ def measure(task: str, given: Given) -> Rows:
     return {JUDGED: judged, VIOLATED: violated}
 
 
-def explore(of: Mode, program: Path, trace: Path, sector: int, given: Given) -> dict[str, Any]:
+class Undisturbed(Exception):
+    """The driver refuses files of a run in which power did not fail."""
+
+
+def questions(of: Mode) -> list[list[str]]:
+    """Options that name judges: one exploration for each question where something is promised."""
+    later, dump = (f"{{program}} {verb} {{{{image}}}} {of.mode}" for verb in ("later", "dump"))
+    if of.of_mode["promises"] == "nothing":
+        return [["--verify", later, "--dump", dump]]
+    return [["--verify", later], ["--dump", dump]]
+
+
+def explore(
+    of: Mode, captured: tuple[Path, Path], sector: int, judges: Sequence[str], given: Given
+) -> dict[str, Any]:
     """Has images judged.
 
     Raises:
         Failed: `graven powerfail` refuses.
+        Undisturbed: it does so because of files that are good.
     """
+    program, trace = captured
     arguments = [
         "powerfail", str(trace), "--model", "page-cache", "--sector", str(sector),
-        "--verify", f"{program} later {{image}} {of.mode}",
-        "--dump", f"{program} dump {{image}} {of.mode}",
+        *(word.format(program=program) for word in judges),
         "--acknowledge", PROMISES[of.of_mode["promises"]],
         "--command-limit", str(COMMAND_SECONDS), "--limit", str(given.seconds),
-        "--violations", str(VIOLATIONS), "--jobs", str(given.jobs), "--no-mend",
+        "--violations", str(VIOLATIONS),
+        "--images", str(of.of_store.get("images", IMAGES)), "--jobs", str(given.jobs), "--no-mend",
         "--format", "json",
     ]  # fmt: skip
     done = graven(arguments, trace.parent)
+    if done.returncode == 2 and "which are good" in done.stderr:
+        raise Undisturbed(short(done.stderr.partition("exit code")[2]))
     if done.returncode not in (0, 1):
         raise Failed(f"graven powerfail ends with {done.returncode}: {done.stderr[-500:]}")
     found: dict[str, Any] = json.loads(done.stdout)
@@ -299,7 +332,7 @@ def explore(of: Mode, program: Path, trace: Path, sector: int, given: Given) -> 
 def outcome_of(said: str) -> str:
     """The outcome, by what the judge says of an image."""
     if " later {image}" in said.split("`")[1]:
-        return LATER
+        return UNSOUND_LATER if "exit code 7" in said.split("`")[2] else LATER
     if said.startswith("the state is that of no instant"):
         return WRONG
     if said.startswith("the state is"):
@@ -311,7 +344,7 @@ def outcome_of(said: str) -> str:
         return REFUSES if OPENS.match(how.partition("3: ")[2]) else UNREADABLE
     if "exit code" in how:
         return WRONG
-    return CRASHES if "was ended by" in how else HANGS
+    return CRASHES if "was ended by" in how and "SIGALRM" not in how else HANGS
 
 
 def violation_row(of: Mode, sector: int, violation: Mapping[str, Any]) -> Row:
@@ -323,7 +356,7 @@ def violation_row(of: Mode, sector: int, violation: Mapping[str, Any]) -> Row:
     )
     return VIOLATED.row(
         of.store, of.mode, sector, outcome, violation["count"], violation["edge"], *places,
-        short(violation["said"]), hand(of, outcome),
+        short(violation["said"]),
     )  # fmt: skip
 
 
@@ -335,6 +368,7 @@ def place(store: Mapping[str, Any]) -> str:
 def short(said: str) -> str:
     """The beginning of what a judge says, without the paths and values of one run."""
     line = re.sub(r"`[^`]*`( ended with | says)?:?", "", said).splitlines()[0].strip(" ;")
+    line = re.sub(r"/\S*/registry/src/[^/]*/|thread '[^']*' \(\d+\) ", "", line)
     line = re.sub(r"/tmp/\S*|/dev/shm/\S*", "FILE", line)
     line = re.sub(r"=value \d+ .*", "", line)
     return line[:SAID_CHARACTERS]
@@ -359,7 +393,7 @@ ENDS = {
 
 
 def blocks(judged: Sequence[Row], violated: Sequence[Row]) -> list[str]:
-    """Makes the table of modes, that of modes not judged, and that of violations."""
+    """Makes the table of modes, that of violations, and that of modes that were not judged."""
     head = (
         "store", "mode", "acknowledged by", "promised", "outcome", "ended by", "sector, B",
         "crash points", "images",
@@ -384,25 +418,31 @@ def blocks(judged: Sequence[Row], violated: Sequence[Row]) -> list[str]:
     ]
     first = table_of(head, cells, texts=6)
     second = table_of(("store", "mode", "why"), lacking, texts=3)
-    return [first, second, violations_table(violated)]
+    return [first, violations_table(violated), second]
 
 
 def violations_table(rows: Sequence[Row]) -> str:
-    """Makes the table of violations: those of one mode, outcome and edge in one row."""
+    """Makes the table of violations: of each mode and outcome, that with the most images."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        key = tuple(row[name] for name in ("store", "mode", "outcome", "edge"))
-        groups.setdefault(key, []).append(row)
+        groups.setdefault((row["store"], row["mode"], row["outcome"]), []).append(row)
     cells = []
-    for (store, mode, outcome, edge), group in groups.items():
-        sectors = ", ".join(dict.fromkeys(row["sector"] for row in group))
+    for (store, mode, outcome), group in groups.items():
+        most = max(group, key=lambda row: int(row["images"]))
+        sectors = ", ".join(sorted({row["sector"] for row in group}, key=int, reverse=True))
         images = sum(int(row["images"]) for row in group)
-        said = group[0]["said"].replace("|", "\\|")
-        hand_said = group[0]["hand"]
-        cells.append([store, f"`{mode}`", outcome, edge, said, hand_said, sectors, exact(images)])
-    head = ("store", "mode", "outcome", "what is left of what", "the judge says", "by hand",
-            "sectors", "images")  # fmt: skip
+        said = [plain(text) for text in (most["edge"], most["said"], hand(most))]
+        cells.append(
+            [store, f"`{mode}`", outcome, *said, sectors, exact(len(group)), exact(images)]
+        )
+    head = ("store", "mode", "outcome", "place: what is left of what", "the judge says", "by hand",
+            "sectors", "places", "images")  # fmt: skip
     return table_of(head, cells, texts=7)
+
+
+def plain(text: str) -> str:
+    """Text as it stands in a cell of Markdown."""
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 
 
 def wrong(judged: Sequence[Row], violated: Sequence[Row]) -> list[str]:
@@ -411,7 +451,7 @@ def wrong(judged: Sequence[Row], violated: Sequence[Row]) -> list[str]:
     lacking = dict.fromkeys(
         f"{row['store']}, {row['mode']}: {row['outcome']} was not seen by hand"
         for row in violated
-        if not row["hand"]
+        if not hand(row)
     )
     return list(lacking)
 

@@ -11,10 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { KEYS = 12, RECORDS_MAX = 4096, VALUE_MAX = 1800, REFUSED = 3, DAMAGED = 4, LATER = 5, UNSOUND = 6, SECONDS = 3 };
+enum { KEYS = 12, RECORDS_MAX = 4096, VALUE_MAX = 1800, REFUSED = 3, DAMAGED = 4, LATER = 5, UNSOUND = 6, UNSOUND_LATER = 7 };
+
+/* Reading takes milliseconds, unless it hangs. */
+enum { MICROSECONDS = 500000 };
 
 static char *records[RECORDS_MAX];
 static size_t count;
@@ -33,6 +37,13 @@ char *text_of(const void *bytes, size_t size)
     memcpy(text, bytes, size);
     text[size] = 0;
     return text;
+}
+
+/* Ends the process by SIGALRM if it takes too long. */
+static void limit(void)
+{
+    struct itimerval after = {{0, 0}, {0, MICROSECONDS}};
+    setitimer(ITIMER_REAL, &after, NULL);
 }
 
 static void damaged(const char *what, const char *key)
@@ -137,7 +148,7 @@ static int step(void (*what)(const char *, const char *), const char *path, cons
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        alarm(SECONDS);
+        limit();
         if (is_silent && !freopen("/dev/null", "w", stdout))
             _exit(1);
         what(path, mode);
@@ -195,6 +206,8 @@ static int later(const char *path, const char *mode)
     int status = step(put_one_more, two, mode, 0);
     if (status && WIFSIGNALED(status))
         printf("one more put ends with signal %d\n", WTERMSIG(status));
+    if (status && WIFEXITED(status) && WEXITSTATUS(status) == UNSOUND)
+        return UNSOUND_LATER;
     return status ? LATER : 0;
 }
 
@@ -210,6 +223,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s run FILE MODE COUNT | dump FILE MODE | later FILE MODE | version\n", argv[0]);
         return 2;
     }
+    limit();
     store_open(argv[2], argv[3], 0);
     read_all();
     for (size_t at = 0; at < count; at++)
