@@ -54,9 +54,6 @@ SECONDS = 15.0
 VIOLATIONS = 12
 """Violations after which an exploration ends."""
 
-IMAGES = 20_000
-"""Most images of an exploration; a store may have fewer (`images`), whose readers often hang."""
-
 COMMAND_SECONDS = 3
 LIMIT_SECONDS = 900
 
@@ -316,13 +313,13 @@ def explore(
         *(word.format(program=program) for word in judges),
         "--acknowledge", PROMISES[of.of_mode["promises"]],
         "--command-limit", str(COMMAND_SECONDS), "--limit", str(given.seconds),
-        "--violations", str(VIOLATIONS),
-        "--images", str(of.of_store.get("images", IMAGES)), "--jobs", str(given.jobs), "--no-mend",
+        "--violations", str(VIOLATIONS), "--jobs", str(given.jobs), "--no-mend",
         "--format", "json",
     ]  # fmt: skip
     done = graven(arguments, trace.parent)
     if done.returncode == 2 and "which are good" in done.stderr:
-        raise Undisturbed(short(done.stderr.partition("exit code")[2]))
+        why = done.stderr.partition("exit code ")[2].partition(" (of the files")[0]
+        raise Undisturbed(short(why.partition(" ")[2]))
     if done.returncode not in (0, 1):
         raise Failed(f"graven powerfail ends with {done.returncode}: {done.stderr[-500:]}")
     found: dict[str, Any] = json.loads(done.stdout)
