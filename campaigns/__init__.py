@@ -13,8 +13,4 @@ ALL = (
     "fuzz", "corners", "persistency", "powerfail", "scale", "rates", "steady", "clusters",
     "reproduced",
 )  # fmt: skip
-<<<<<<< HEAD
-OTHERS = ("careless", "gallery", "known", "notebooks", "paces", "stores")
-=======
-OTHERS = ("careless", "gallery", "notebooks", "paces", "stores", "stores_by_mode")
->>>>>>> stores
+OTHERS = ("careless", "gallery", "known", "notebooks", "paces", "stores", "stores_by_mode")
