@@ -421,5 +421,13 @@ def wrong(kinds: Sequence[Row], rates: Sequence[Row], peers: Sequence[Row]) -> l
     return missed + [f"{row['kind']}: its twin is blamed" for row in kinds if row["twin"] != "0"]
 
 
-CAMPAIGN = Campaign(names, look, [FOUND, RATES], ROOT / "docs/results/powerfail.md", blocks, wrong)
+CAMPAIGN = Campaign(
+    names,
+    look,
+    [FOUND, RATES, PEERS],
+    ROOT / "docs/results/powerfail.md",
+    blocks,
+    wrong,
+    options=options,
+)
 """The campaign."""

@@ -377,6 +377,7 @@ READ = {
     "mutants --programs",
     "plot banks file",
     "plot timeline file",
+    "powerfail --sysroot",
     "sweep file",
     "trace convert sources",
     "trace info path",

@@ -24,7 +24,6 @@ from graven.basics.arguments import (
     VIOLATIONS_MAX,
 )
 from graven.basics.folders import DEFAULT_STORE, REPRODUCED, STORE_VARIABLE
-from graven.capture import Transactions
 from graven.cli import completions
 from graven.cli.files import Written
 from graven.engine.machine import DEFAULT, Machine
@@ -33,6 +32,7 @@ from graven.running.job import Job, is_trace
 
 if TYPE_CHECKING:
     from graven.api.plans import Plan
+    from graven.capture import Transactions
     from graven.laboratory.adversary import Schedules
     from graven.running.work import Executor
     from graven.store.keeper import Keeper
@@ -205,6 +205,9 @@ _PERSISTENT: tuple[Callable[[F], F], ...] = (
 def _transactions(
     _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
 ) -> tuple[Transactions, ...]:
+    # Most commands capture nothing.
+    from graven.capture import Transactions
+
     return tuple(map(Transactions.parse, texts))
 
 

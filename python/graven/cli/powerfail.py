@@ -181,12 +181,7 @@ CALLS_SHOWN = 6
     metavar="FOLDER",
     help="Keep the files of the first violation, or of --only.",
 )
-@click.option(
-    "--state",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Keep the verdicts in a file, and continue from those that it has.",
-)
+@options.written("--state", "Keep the verdicts there, and continue from them.")
 @click.option("--timeline", is_flag=True, help="Print the steps that led to each violation.")
 @options.written("--report", "Write the violations as one HTML file.")
 @options.written("--sarif", "Write the violations as SARIF 2.1.0, for services that show code.")
