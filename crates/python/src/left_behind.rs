@@ -2,13 +2,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use graven::control::Control;
 use graven::powerfail::judge::{Fault, Judge, Left, Verdict};
@@ -62,8 +62,53 @@ pub struct FilesJudge {
 struct Kept {
     child: Child,
     to: ChildStdin,
-    lines: mpsc::Receiver<String>,
+    from: BufReader<ChildStdout>,
     errors: File,
+}
+
+impl Kept {
+    /// Waits for output, and tells whether there is some; its end counts.
+    fn waits(&self, limit: Duration) -> bool {
+        if !self.from.buffer().is_empty() {
+            return true;
+        }
+        let milliseconds = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
+        let mut out =
+            libc::pollfd { fd: self.from.get_ref().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        #[expect(unsafe_code, reason = "the standard library waits for no pipe for a limited time")]
+        // SAFETY: there is one descriptor, which is open as long as the process is kept.
+        let ready = unsafe { libc::poll(&raw mut out, 1, milliseconds) };
+        ready > 0
+    }
+
+    /// Tells whether there is output that no image has asked for.
+    fn has_said_more(&mut self) -> bool {
+        // At its end there is nothing to read.
+        self.waits(Duration::ZERO) && self.from.fill_buf().is_ok_and(|said| !said.is_empty())
+    }
+
+    /// Reads a line; in words why not.
+    fn answer(&mut self, limit: Duration) -> Result<String, String> {
+        let deadline = Instant::now() + limit;
+        let mut line = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !self.waits(left) {
+                return Err(format!("did not answer within {} s", limit.as_secs_f64()));
+            }
+            let said = self.from.fill_buf().unwrap_or_default();
+            if said.is_empty() {
+                return Err("ended".into());
+            }
+            let end = said.iter().position(|&byte| byte == b'\n');
+            let count = end.map_or(said.len(), |end| end + 1);
+            line.extend(&said[..count]);
+            self.from.consume(count);
+            if end.is_some() {
+                return Ok(String::from_utf8_lossy(&line).into_owned());
+            }
+        }
+    }
 }
 
 impl Drop for Kept {
@@ -196,22 +241,18 @@ impl FilesJudge {
         }
         let process = kept.as_mut().expect("it was just begun");
         let twice = format!("`{command}` has answered an image with more than one line");
-        if process.lines.try_recv().is_ok() {
+        if process.has_said_more() {
             return Err(Verdict::Impossible(twice));
         }
         let first = self.files.first().map_or("", |file| &file.name);
         let path = self.place(worker).join(first);
-        let answer = writeln!(process.to, "{}", path.display())
-            .and_then(|()| process.to.flush())
+        // In one piece: the command is woken once.
+        let line = format!("{}\n", path.display());
+        let answer = process
+            .to
+            .write_all(line.as_bytes())
             .map_err(|_| "ended".to_owned())
-            .and_then(|()| {
-                process.lines.recv_timeout(self.commands.limit).map_err(|error| match error {
-                    mpsc::RecvTimeoutError::Timeout => {
-                        format!("did not answer within {} s", self.commands.limit.as_secs_f64())
-                    }
-                    mpsc::RecvTimeoutError::Disconnected => "ended".into(),
-                })
-            });
+            .and_then(|()| process.answer(self.commands.limit));
         let (how, said) = match answer {
             Ok(answer) if answer.trim() == "ok" => return Ok(()),
             Ok(answer) => ("says".to_owned(), answer.trim().to_owned()),
@@ -326,16 +367,7 @@ fn begin(command: &str, errors: &Path) -> std::io::Result<Kept> {
     let mut child = shell.process_group(0).spawn()?;
     let to = child.stdin.take().expect("it is piped");
     let from = BufReader::new(child.stdout.take().expect("it is piped"));
-    let (sender, lines) = mpsc::channel();
-    thread::spawn(move || {
-        for line in from.lines() {
-            let Ok(line) = line else { break };
-            if sender.send(line).is_err() {
-                break;
-            }
-        }
-    });
-    Ok(Kept { child, to, lines, errors })
+    Ok(Kept { child, to, from, errors })
 }
 
 impl Judge for FilesJudge {
