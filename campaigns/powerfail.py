@@ -30,10 +30,10 @@ RATE = "rate"
 PEER = "peer"
 """Beginnings of the names of tasks that run another tool."""
 
-JUDGES = ("command", "kept")
-"""Judges whose rates are measured: a process for each image; one that is kept running."""
+JUDGES = ("command", "kept", "kept-2")
+"""Judges whose rates are measured: a process for each image; one that is kept running; two."""
 
-IMAGES = {"command": 6_000, "kept": 100_000}
+IMAGES = {"command": 6_000, "kept": 100_000, "kept-2": 200_000}
 """Images of a measurement."""
 
 REPEATS = 3
@@ -200,6 +200,7 @@ def rate(judge: str, folder: Path) -> Row:
     subprocess.run([GRAVEN, *captured, program, "run", data], check=True, capture_output=True)
     options = ["--verify", f"{program} {{image}}"] if judge == "command" else ["--loop", program]
     rates, alone = [], []
+    options += ["--jobs", "2" if judge == "kept-2" else "1"]
     for _ in range(REPEATS):
         few, many = (
             _timed(trace, options, images) for images in (IMAGES[judge] // 10, IMAGES[judge])
@@ -217,7 +218,7 @@ def rate(judge: str, folder: Path) -> Row:
 
 def _timed(trace: Path, options: Sequence[str | Path], images: int) -> tuple[int, float]:
     """Images that were judged, and the time of the whole command in seconds."""
-    limits = ["--images", str(images), "--limit", "3600", "--jobs", "1", "--no-mend"]
+    limits = ["--images", str(images), "--limit", "3600", "--no-mend"]
     begun = time.monotonic()
     done = subprocess.run(
         [GRAVEN, "powerfail", trace, *options, *limits, "--format", "json"],
@@ -378,6 +379,7 @@ def rates_table(rows: Sequence[Row]) -> Iterator[str]:
     what = {
         "command": "a command for each image (`--verify`)",
         "kept": "a command that is kept running (`--loop`)",
+        "kept-2": "two of them (`--jobs 2`)",
     }
     head = ("judge", "images", "bytes of a file", "per second", "the command alone")
     cells = [
