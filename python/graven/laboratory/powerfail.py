@@ -416,13 +416,17 @@ def _listed(stores: Sequence[Mapping[str, Any]]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def _inside(store: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The innermost frame of a library's own code, by the function through which it was entered."""
+    own = (frame for frame in store["calls"] if "/libc.so" not in frame.get("module", ""))
+    frame = next(own, store["calls"][0])
+    return {**frame, "function": store["place"].get("function")}
+
+
 def _what(stores: Sequence[Mapping[str, Any]], inside: bool) -> str:
     """Data that stores are of; with `inside` named by the instructions within a library."""
     places = [
-        {"where": where({**store["calls"][0], "function": store["place"].get("function")})}
-        if inside and store["calls"]
-        else store
-        for store in stores
+        {"where": where(_inside(store))} if inside and store["calls"] else store for store in stores
     ]
     verb = "stores" if len({place["where"] for place in places}) == 1 else "store"
     return f"what {_listed(places)} {verb}"
