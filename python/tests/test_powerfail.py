@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from campaigns.kinds import SOURCES
 
-pytestmark = pytest.mark.usefixtures("tools")
+pytestmark = [pytest.mark.usefixtures("tools"), pytest.mark.checkout]
 
 
 @pytest.fixture(scope="module")

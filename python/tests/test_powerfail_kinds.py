@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from campaigns.kinds import KINDS, SOURCES
 
-pytestmark = pytest.mark.usefixtures("tools")
+pytestmark = [pytest.mark.usefixtures("tools"), pytest.mark.checkout]
 
 
 def marked(source, mark):
