@@ -170,9 +170,9 @@ def test_a_judge_has_files_of_its_own(trace, program, real):
 def test_a_judge_that_hangs_or_crashes_refuses(forgetful, real):
     trace, check = forgetful
     program = check.split()[0]
-    for how, said in (("sleep 60", "had not ended after 0.5 s"), ("kill -SEGV $$", "SIGSEGV")):
+    for how, said in (("sleep 60", "had not ended after 1.5 s"), ("kill -SEGV $$", "SIGSEGV")):
         judge = f"{program} check {{image}} || {how}"
-        options = ("--verify", judge, "--command-limit", "0.5", "--images", "20", "--no-mend")
+        options = ("--verify", judge, "--command-limit", "1.5", "--images", "6", "--no-mend")
         done = real("powerfail", trace, *options)
         assert (done.returncode, said in done.stdout) == (1, True), done.stdout
 
