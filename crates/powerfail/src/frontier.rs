@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graven_base::memory::{Addr, Image};
-use graven_persistency::happening::{Happening, Seq};
+use graven_persistency::happening::{Fence, Happening, Persist, Seq};
 use graven_persistency::history::History;
 use graven_persistency::model::Model;
 use graven_persistency::promise::Judge as _;
@@ -191,7 +191,7 @@ impl Rules {
     /// Begins a story.
     pub fn begin(self) -> Frontier {
         match self {
-            Rules::Processor(model) => Frontier::Lines(Box::new(History::new(model))),
+            Rules::Processor(model) => Frontier::Lines(Box::new(History::new(model)), model),
             Rules::PageCache { sector } => {
                 Frontier::Pages(PageCache { sector, ..PageCache::default() })
             }
@@ -203,7 +203,7 @@ impl Rules {
 #[derive(Clone, Debug)]
 pub enum Frontier {
     /// Lines of a processor.
-    Lines(Box<History>),
+    Lines(Box<History>, &'static Model),
     /// Sectors of the page cache.
     Pages(PageCache),
 }
@@ -212,7 +212,12 @@ impl Frontier {
     /// Takes in an event.
     pub fn saw(&mut self, id: EventId, event: &Event) {
         match self {
-            Frontier::Lines(history) => {
+            Frontier::Lines(history, model) => {
+                // An atomic instruction of Arm completes no clean.
+                let locked = What::Persist(Persist::Fence(Fence::Locked));
+                if model.is_arm() && event.what == locked {
+                    return;
+                }
                 if let Some(happening) = happening(event) {
                     history.saw(Seq::from(id), &happening);
                 }
@@ -224,7 +229,7 @@ impl Frontier {
     /// Number of stores that have become durable.
     pub fn settled(&self) -> u64 {
         match self {
-            Frontier::Lines(history) => history.settled(),
+            Frontier::Lines(history, _) => history.settled(),
             Frontier::Pages(pages) => pages.settled,
         }
     }
@@ -232,7 +237,7 @@ impl Frontier {
     /// Number of units with stores that may be missing.
     pub fn open(&self) -> usize {
         match self {
-            Frontier::Lines(history) => history.open().len(),
+            Frontier::Lines(history, _) => history.open().len(),
             Frontier::Pages(pages) => {
                 let lengths = pages.lengths.values().filter(|(_, stores)| !stores.is_empty());
                 pages.dirty.len() + lengths.count()
@@ -243,7 +248,7 @@ impl Frontier {
     /// The units with stores that may be missing, by their addresses. A unit that is as `before` has it is shared with that.
     pub fn units(&self, before: &[Arc<Unit>]) -> Vec<Arc<Unit>> {
         let mut units: Vec<Unit> = match self {
-            Frontier::Lines(history) => history
+            Frontier::Lines(history, _) => history
                 .open()
                 .map(|open| {
                     let first = open.range.at_least;
