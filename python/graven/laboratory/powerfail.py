@@ -259,9 +259,24 @@ def explore(
             recoveries.append(outcome["recovery"])
             in_recovery.extend(outcome["violations"])
     violations.extend(_merged(in_recovery))
-    notes = tuple(_notes(found, header["capture"], model, why, recoveries))
+    notes = (
+        *_notes(found, header["capture"], model, why, recoveries),
+        *_cleans(path, model),
+    )
     program = tuple(header["capture"].get("arguments") or ())
     return Powerfail(program, path, model, found, tuple(violations), tuple(recoveries), notes)
+
+
+def _cleans(path: str, model: str) -> Iterable[str]:
+    """Says when an Arm program cleans lines to a point that its model does not take for durable."""
+    if not model.startswith("arm"):
+        return
+    counts: dict[str, int] = json.loads(_engine.trace_history_counts(path))
+    if not counts.get("dc cvap") and not counts.get("dc cvadp") and counts.get("dc cvac"):
+        yield (
+            "The program cleans lines to the point of coherence alone (DC CVAC), which no model "
+            "takes for durable."
+        )
 
 
 def judge_one(trace: str | PathLike[str], asked: Asked) -> Mapping[str, Any]:
