@@ -443,7 +443,7 @@ def plain(text: str) -> str:
 
 
 def wrong(judged: Sequence[Row], violated: Sequence[Row]) -> list[str]:
-    """Names violations that nobody has seen by hand."""
+    """Names violations that were not reproduced by hand."""
     del judged
     lacking = dict.fromkeys(
         f"{row['store']}, {row['mode']}: {row['outcome']} was not seen by hand"

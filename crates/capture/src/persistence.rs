@@ -201,6 +201,22 @@ pub struct Call {
     pub path: String,
 }
 
+/// `MS_SYNC` of msync, and `SYNC_FILE_RANGE_WAIT_AFTER`: the call waits.
+const WAITS: u64 = 4;
+
+impl Call {
+    /// Tells whether the call waits until what it covers is durable, or only begins that; none: it synchronises nothing.
+    #[must_use]
+    pub fn synchronises(&self) -> Option<bool> {
+        match self.asked {
+            Asked::Msync | Asked::SyncFileRange => Some(self.flags & WAITS != 0),
+            Asked::Fsync | Asked::Fdatasync | Asked::Sync => Some(true),
+            Asked::Write if self.flags != 0 => Some(true),
+            _ => None,
+        }
+    }
+}
+
 /// A place that an instruction or a call names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {

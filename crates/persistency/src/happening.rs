@@ -48,7 +48,7 @@ pub enum Happening {
     Synced {
         /// The first byte of the range.
         start: u64,
-        /// One past the last byte of the range.
+        /// The end of the range, behind its last byte.
         end: u64,
         /// Stores of events before this one are durable.
         before: Seq,

@@ -63,7 +63,7 @@ impl Candidate {
         sum.wrapping_add(of_lengths.rotate_left(17)).wrapping_add(of_operations.rotate_left(31))
     }
 
-    /// Calls `judge` with the image. The cursor is at the point, and is there again afterwards.
+    /// Calls `judge` with the image. The cursor is at the point before and after the call.
     pub fn left<T>(
         &self,
         story: &Story,

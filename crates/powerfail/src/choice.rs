@@ -94,9 +94,9 @@ pub fn places(story: &Story) -> Places {
 enum Kind {
     /// Everything up to a store is left, nothing after it.
     InOrder,
-    /// One unit's stores are missing, all else is left.
+    /// Stores of one unit are missing, and those of all others are left.
     OneMissing,
-    /// One unit's stores are left, all else is missing.
+    /// Stores of one unit are left, and those of all others are missing.
     OnePresent,
     /// Stores of one instruction, in no order.
     Unordered,

@@ -19,7 +19,7 @@ use crate::story::Story;
 const BATCH: usize = 256;
 /// Most shortened violations with the same missing lines.
 const SHRUNK_MAX: u32 = 3;
-/// Most images of which the judge says now this and now that, before nothing is believed.
+/// Images on which the judge may contradict itself before the exploration is refused.
 const UNSTEADY_MAX: u64 = 3;
 /// Rounds of drawing that bring nothing new, after which it ends.
 const IDLE_ROUNDS: u32 = 3;
@@ -82,7 +82,7 @@ pub struct Outcome {
     pub judged: u64,
     /// Pairs of source lines that were tried.
     pub pairs: u64,
-    /// Images of which the judge said now this and now that.
+    /// Images on which the judge contradicted itself.
     pub unsteady: u64,
     /// The point from which on the judge finds the undisturbed files good.
     pub first_good: usize,

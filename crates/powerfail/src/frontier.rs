@@ -364,8 +364,7 @@ pub struct Cursor {
 impl Cursor {
     /// At the beginning of a story.
     pub fn new(story: &Story, before: Image) -> Cursor {
-        let lengths = story.files.iter().map(|file| file.length.unwrap_or(file.bytes)).collect();
-        Cursor { image: before, digest: 0, lengths, at: 0 }
+        Cursor { image: before, digest: 0, lengths: story.lengths(), at: 0 }
     }
 
     /// Another one at the same place.

@@ -3,7 +3,7 @@
 //! A trace of a captured program has all that it stored, flushed, fenced and synchronised, in one order. Under the rules of a
 //! processor's persistency model, or of the page cache, this says at each instant which stores may be missing after a power
 //! failure. The explorer makes images of that, asks a [`judge::Judge`] whether the program copes, and makes what it refuses short:
-//! which store is missing, which one is left, and what would have kept them in order.
+//! which store is missing, which one is left, and which repair keeps them in order.
 //!
 //! | module | content |
 //! |---|---|

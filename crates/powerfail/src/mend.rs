@@ -92,7 +92,7 @@ pub fn mend(
         let outcome = match explorer.run() {
             Ok(outcome) => outcome,
             // Stores in another order may not be what the program would have done.
-            Err(Refusal::After(_) | Refusal::Never(_)) => continue,
+            Err(Refusal::After(_)) => continue,
             Err(refusal) => return Err(refusal),
         };
         let is_known = |found: &Found| {
@@ -230,14 +230,14 @@ impl Edge {
                 // The missing stores are over: they become durable, and then the other one is stored.
                 let is_over = !stored.is_empty() && !is_missing;
                 if is_over && !held.is_empty() {
-                    self.order(story, rules, *event, &mut stored, &mut new, repair);
+                    order(story, rules, *event, &mut stored, &mut new, repair);
                     new.extend(held.drain(..).map(|id| (events[id as usize], Some(id))));
                 }
             } else {
                 let is_end = matches!(event.what, What::Ends | What::Told);
                 let is_due = if self.present.is_none() { is_end } else { is_there };
                 if is_due && !stored.is_empty() {
-                    self.order(story, rules, *event, &mut stored, &mut new, repair);
+                    order(story, rules, *event, &mut stored, &mut new, repair);
                 }
             }
             if is_missing {
@@ -248,57 +248,56 @@ impl Edge {
         if let Some(&last) = events.last()
             && !stored.is_empty()
         {
-            self.order(story, rules, last, &mut stored, &mut new, repair);
+            order(story, rules, last, &mut stored, &mut new, repair);
         }
         new.extend(held.drain(..).map(|id| (events[id as usize], Some(id))));
         renumbered(story, before, new)
     }
+}
 
-    /// Makes stores durable, by the thread of an event that comes next.
-    fn order(
-        &self,
-        story: &Story,
-        rules: Rules,
-        next: Event,
-        stored: &mut Vec<EventId>,
-        new: &mut Vec<(Event, Option<EventId>)>,
-        repair: Repair,
-    ) {
-        // Parts of one instruction stay together.
-        let mut at = new.len();
-        let continues = |event: &Event| matches!(event.what, What::Store { continues: true, .. });
-        let mut part = next;
-        while continues(&part) && at > 0 {
-            at -= 1;
-            part = new[at].0;
-        }
-        let mut lines: Vec<LineAddr> =
-            stored.drain(..).filter_map(|id| story.address(id).map(|addr| addr.line())).collect();
-        lines.sort_unstable_by_key(|line| line.0);
-        lines.dedup();
-        let of = |what: What| (Event { what, ..next }, None);
-        let mut more = Vec::new();
-        match rules {
-            Rules::PageCache { .. } => {
-                let all = u64::MAX;
-                if lines.is_empty() {
-                    more.push(of(What::Synced { start: 0, end: all, before: EventId::MAX }));
-                }
-                more.extend(lines.iter().map(|line| {
-                    let start = line.addr().0;
-                    of(What::Synced { start, end: start + LINE_BYTES, before: EventId::MAX })
-                }));
-            }
-            Rules::Processor(model) => {
-                if repair != Repair::Fence {
-                    more.extend(lines.iter().map(|&line| of(What::Persist(flush(model, line)))));
-                }
-                let fence = if model.is_arm() { Fence::Dsb } else { Fence::Store };
-                more.push(of(What::Persist(Persist::Fence(fence))));
-            }
-        }
-        new.splice(at..at, more);
+/// Makes stores durable, by the thread of an event that comes next.
+fn order(
+    story: &Story,
+    rules: Rules,
+    next: Event,
+    stored: &mut Vec<EventId>,
+    new: &mut Vec<(Event, Option<EventId>)>,
+    repair: Repair,
+) {
+    // Parts of one instruction stay together.
+    let mut at = new.len();
+    let continues = |event: &Event| matches!(event.what, What::Store { continues: true, .. });
+    let mut part = next;
+    while continues(&part) && at > 0 {
+        at -= 1;
+        part = new[at].0;
     }
+    let mut lines: Vec<LineAddr> =
+        stored.drain(..).filter_map(|id| story.address(id).map(|addr| addr.line())).collect();
+    lines.sort_unstable_by_key(|line| line.0);
+    lines.dedup();
+    let of = |what: What| (Event { what, ..next }, None);
+    let mut more = Vec::new();
+    match rules {
+        Rules::PageCache { .. } => {
+            let all = u64::MAX;
+            if lines.is_empty() {
+                more.push(of(What::Synced { start: 0, end: all, before: EventId::MAX }));
+            }
+            more.extend(lines.iter().map(|line| {
+                let start = line.addr().0;
+                of(What::Synced { start, end: start + LINE_BYTES, before: EventId::MAX })
+            }));
+        }
+        Rules::Processor(model) => {
+            if repair != Repair::Fence {
+                more.extend(lines.iter().map(|&line| of(What::Persist(flush(model, line)))));
+            }
+            let fence = if model.is_arm() { Fence::Dsb } else { Fence::Store };
+            more.push(of(What::Persist(Persist::Fence(fence))));
+        }
+    }
+    new.splice(at..at, more);
 }
 
 fn flush(model: &Model, line: LineAddr) -> Persist {
@@ -319,20 +318,17 @@ fn renumbered(story: &Story, before: &mut Image, new: Vec<(Event, Option<EventId
     }
     numbers[story.events.len()] = new.len() as EventId;
     let mut visible = before.share();
-    let mut lengths: Vec<u64> =
-        story.files.iter().map(|file| file.length.unwrap_or(file.bytes)).collect();
+    let mut lengths = story.lengths();
     let events = (0..).zip(new).map(|(number, (mut event, _))| {
         match &mut event.what {
             What::Store { addr, old, new, .. } => *old = visible.store(*addr, *new),
             What::Length { file, old, new } => {
                 *old = std::mem::replace(&mut lengths[*file as usize], *new);
             }
-            What::Synced { before: EventId::MAX, .. } => {}
+            // A call of the repair covers all that comes before it.
+            What::Synced { before: before @ EventId::MAX, .. } => *before = number,
             What::Synced { before, .. } => *before = numbers[*before as usize],
             _ => {}
-        }
-        if let What::Synced { before: before @ EventId::MAX, .. } = &mut event.what {
-            *before = number;
         }
         event
     });

@@ -8,7 +8,7 @@ use std::time::Instant;
 use graven_base::control::Control;
 use graven_base::memory::Image;
 
-use crate::candidate::{Candidate, Name};
+use crate::candidate::Candidate;
 use crate::frontier::Cursor;
 use crate::judge::{Fault, Judge, Left, Verdict, Verdicts};
 use crate::points::Points;
@@ -19,14 +19,10 @@ use crate::story::{EventId, Story, What};
 pub enum Refusal {
     /// The judge cannot judge.
     Judge(String),
-    /// The judge says of one image now this and now that.
+    /// The judge contradicts itself on an image.
     Unsteady(String),
     /// The judge refuses the files after a run in which power did not fail.
     After(Fault),
-    /// The judge refuses the files of all instants.
-    Never(Fault),
-    /// There is no image of this name.
-    NoImage(Name),
     /// The caller cancels.
     Cancelled,
 }

@@ -13,8 +13,6 @@ use graven_trace::program::{
 };
 use rustc_hash::FxHashMap;
 
-/// `MS_SYNC` of msync, and `SYNC_FILE_RANGE_WAIT_AFTER`: the call waits.
-const WAITS: u64 = 4;
 /// Entries between two looks at whether the caller cancels.
 const CANCEL_EVERY: usize = 1 << 16;
 
@@ -153,20 +151,20 @@ impl Story {
         before: &mut Image,
         control: &Control,
     ) -> Result<Story, TraceError> {
-        refuse_others(reader)?;
+        reader.require_history()?;
         reader.populate(before)?;
         let mut visible = before.share();
-        let lengths = files.iter().map(|file| file.length.unwrap_or(file.bytes)).collect();
+        let story = Story {
+            files,
+            threads: reader.contents().threads.len() as u32,
+            sites: reader.sites()?,
+            stacks: reader.stacks()?,
+            ..Story::default()
+        };
         let mut teller = Teller {
-            story: Story {
-                files,
-                threads: reader.contents().threads.len() as u32,
-                sites: reader.sites()?,
-                stacks: reader.stacks()?,
-                ..Story::default()
-            },
+            lengths: story.lengths(),
+            story,
             visible: &mut visible,
-            lengths,
             extras: extras(reader)?,
             calling: FxHashMap::default(),
         };
@@ -178,6 +176,11 @@ impl Story {
             Ok(())
         })?;
         Ok(teller.end())
+    }
+
+    /// Lengths of the files as the trace begins, in bytes.
+    pub fn lengths(&self) -> Vec<u64> {
+        self.files.iter().map(|file| file.length.unwrap_or(file.bytes)).collect()
     }
 
     /// Number of operations.
@@ -192,18 +195,6 @@ impl Story {
             _ => None,
         }
     }
-}
-
-fn refuse_others<R: Read + Seek>(reader: &Reader<R>) -> Result<(), TraceError> {
-    let what = if reader.contents().header.capture.is_none() {
-        "it is no trace of a captured program: only such have a history of persistence"
-    } else if reader.contents().version < 4 {
-        "the trace was captured by a Graven that kept no history of persistence: \
-         capture the program again"
-    } else {
-        return Ok(());
-    };
-    Err(TraceError::Unsupported(what.into()))
 }
 
 /// Beginnings and ends of operations and lengths of files, of each thread, the last one first.
@@ -299,13 +290,7 @@ impl Teller<'_> {
             _ => {}
         }
         let before = self.calling.remove(&by.thread).unwrap_or(now);
-        let waits = match call.asked {
-            Asked::Msync | Asked::SyncFileRange => call.flags & WAITS != 0,
-            Asked::Fsync | Asked::Fdatasync | Asked::Sync => true,
-            Asked::Write => call.flags != 0,
-            _ => false,
-        };
-        if !waits || call.result < 0 {
+        if call.synchronises() != Some(true) || call.result < 0 {
             return;
         }
         if call.asked == Asked::Sync {

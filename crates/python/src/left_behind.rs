@@ -187,10 +187,14 @@ impl FilesJudge {
         self.folder.0.join(worker.to_string())
     }
 
+    /// The first file in a folder.
+    fn image(&self, folder: &Path) -> PathBuf {
+        folder.join(self.files.first().map_or("", |file| &file.name))
+    }
+
     fn command(&self, command: &str, folder: &Path) -> String {
-        let first = self.files.first().map_or("", |file| &file.name);
         command
-            .replace("{image}", &folder.join(first).to_string_lossy())
+            .replace("{image}", &self.image(folder).to_string_lossy())
             .replace("{folder}", &folder.to_string_lossy())
     }
 
@@ -206,8 +210,7 @@ impl FilesJudge {
             let runner = runner.as_mut().expect("it was just made");
             runner.run(&full, self.commands.limit, streams)
         };
-        let ended = { run }()
-            .map_err(|error| Verdict::Impossible(format!("`{command}` cannot be run: {error}")))?;
+        let ended = { run }().map_err(|error| cannot_run(command, &error))?;
         if self.is_cancelled() {
             return Err(Verdict::Impossible("cancelled".into()));
         }
@@ -232,9 +235,7 @@ impl FilesJudge {
     fn ask(&self, worker: usize) -> Result<(), Verdict> {
         let Some(command) = &self.commands.kept else { return Ok(()) };
         let mut kept = self.kept[worker].lock().expect("no worker panics with it");
-        let impossible = |error: std::io::Error| {
-            Verdict::Impossible(format!("`{command}` cannot be run: {error}"))
-        };
+        let impossible = |error| cannot_run(command, &error);
         if kept.is_none() {
             let errors = self.folder.0.join(format!("{worker}.errors"));
             *kept = Some(begin(command, &errors).map_err(impossible)?);
@@ -244,10 +245,8 @@ impl FilesJudge {
         if process.has_said_more() {
             return Err(Verdict::Impossible(twice));
         }
-        let first = self.files.first().map_or("", |file| &file.name);
-        let path = self.place(worker).join(first);
         // In one piece: the command is woken once.
-        let line = format!("{}\n", path.display());
+        let line = format!("{}\n", self.image(&self.place(worker)).display());
         let answer = process
             .to
             .write_all(line.as_bytes())
@@ -277,9 +276,7 @@ impl FilesJudge {
     /// Starts the server, asks it, and stops it.
     fn serve(&self, worker: usize) -> Result<(), Verdict> {
         let Some(command) = &self.commands.serve else { return Ok(()) };
-        let impossible = |error: std::io::Error| {
-            Verdict::Impossible(format!("`{command}` cannot be run: {error}"))
-        };
+        let impossible = |error| cannot_run(command, &error);
         let port = served::free_port().map_err(impossible)?;
         let with_port = |text: &str| text.replace("{port}", &port.to_string());
         let full = self.command(&with_port(command), &self.place(worker));
@@ -335,6 +332,10 @@ impl FilesJudge {
         let what = format!("the state is {is}, and must be {allowed}; `{command}` says: {shown}");
         Err(Verdict::Bad(Fault { kind: kind.into(), what }))
     }
+}
+
+fn cannot_run(command: &str, error: &std::io::Error) -> Verdict {
+    Verdict::Impossible(format!("`{command}` cannot be run: {error}"))
 }
 
 /// The first line of an answer, without numbers: faults that differ in these look alike.

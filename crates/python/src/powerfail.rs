@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use crate::image_files::{self, ImageFile};
 use crate::left_behind::{Commands, FilesJudge};
 use crate::program_trace::{failure, open};
-use crate::seam::{Failure, Task, TaskControl, parse};
+use crate::seam::{Failure, Task, parse};
 
 /// The name of the page cache among the models.
 const PAGE_CACHE: &str = "page-cache";
@@ -152,7 +152,7 @@ pub fn powerfail(spec_json: &str) -> Result<Task, Failure> {
         judge.follow(Arc::clone(&control));
         let points = Points::of(&story, rules, judge.compares_states(), &control);
         let keys = Keys::of(&story);
-        let mut exploration = Exploration {
+        let exploration = Exploration {
             spec: &spec,
             story: &story,
             points: &points,
@@ -163,8 +163,8 @@ pub fn powerfail(spec_json: &str) -> Result<Task, Failure> {
             control: &control,
         };
         match &only {
-            Some(name) => exploration.one(&mut before, name, watch),
-            None => exploration.all(&mut before, watch),
+            Some(name) => exploration.one(&mut before, name),
+            None => exploration.all(&mut before),
         }
     }))
 }
@@ -200,10 +200,9 @@ struct Exploration<'a> {
 }
 
 impl Exploration<'_> {
-    fn explorer<'b>(&'b self, before: &mut Image) -> Explorer<'b> {
-        let story = (self.story, self.points, self.keys);
-        let judge = (self.judge.as_ref() as &dyn Judge, &self.verdicts);
-        Explorer::new(story, before, judge, &self.options, self.control)
+    /// The judge, and what it has said.
+    fn asked(&self) -> (&dyn Judge, &Verdicts) {
+        (self.judge.as_ref(), &self.verdicts)
     }
 
     fn refused(&self, refusal: Refusal) -> Failure {
@@ -218,17 +217,14 @@ impl Exploration<'_> {
                  nothing of others: {}",
                 fault.what
             )),
-            Refusal::Never(fault) => Failure::Config(fault.what),
-            Refusal::NoImage(name) => {
-                Failure::Config(format!("there is no image {name} of this trace and model"))
-            }
         }
     }
 
     /// Explores all.
-    fn all(&mut self, before: &mut Image, watch: &TaskControl) -> Result<Value, Failure> {
-        let outcome = self.explorer(before).run().map_err(|refusal| self.refused(refusal))?;
-        let _ = watch;
+    fn all(&self, before: &mut Image) -> Result<Value, Failure> {
+        let story = (self.story, self.points, self.keys);
+        let mut explorer = Explorer::new(story, before, self.asked(), &self.options, self.control);
+        let outcome = explorer.run().map_err(|refusal| self.refused(refusal))?;
         let mut mended = Vec::new();
         for found in &outcome.found {
             mended.push(match self.spec.mend && !self.control.is_cancelled() {
@@ -263,10 +259,9 @@ impl Exploration<'_> {
         if found.shrunk.missing.is_empty() {
             return Ok(None);
         }
-        let judge = (self.judge.as_ref() as &dyn Judge, &self.verdicts);
         let story = (self.story, self.points, self.keys);
         let found = (&found.shrunk, all);
-        match mend(story, before, found, judge, &self.options, self.control) {
+        match mend(story, before, found, self.asked(), &self.options, self.control) {
             Ok(mended) => Ok(Some(mended)),
             Err(Refusal::Cancelled) => Ok(None),
             Err(refusal) => Err(self.refused(refusal)),
@@ -344,23 +339,16 @@ impl Exploration<'_> {
     }
 
     /// Judges one image.
-    fn one(
-        &mut self,
-        before: &mut Image,
-        name: &Name,
-        watch: &TaskControl,
-    ) -> Result<Value, Failure> {
-        let _ = watch;
-        let candidate = name
-            .find(self.story, &self.points.all)
-            .ok_or_else(|| self.refused(Refusal::NoImage(name.clone())))?;
+    fn one(&self, before: &mut Image, name: &Name) -> Result<Value, Failure> {
+        let candidate = name.find(self.story, &self.points.all).ok_or_else(|| {
+            Failure::Config(format!("there is no image {name} of this trace and model"))
+        })?;
         if let Some(folder) = &self.spec.keep {
             self.keep(before, &candidate, folder)?;
         }
-        let judge = (self.judge.as_ref() as &dyn Judge, &self.verdicts);
         let how = (1, self.options.acknowledges);
         let story = (self.story, self.points);
-        let mut panel = Panel::new(story, before, judge, how, self.control);
+        let mut panel = Panel::new(story, before, self.asked(), how, self.control);
         panel.learn().map_err(|refusal| self.refused(refusal))?;
         let fault = panel.judge(&candidate).map_err(|refusal| self.refused(refusal))?;
         Ok(json!({ "image": name.to_string(), "said": fault.map(|fault| fault.what) }))

@@ -165,7 +165,8 @@ def judge(
     suppressed: list[Mapping[str, Any]] = []
     in_libraries: list[Mapping[str, Any]] = []
     for finding in found["findings"]:
-        whole = {**finding, "where": where(finding["place"]), "at": _at(finding, header)}
+        at = place_of(finding.get("address"), header)
+        whole = {**finding, "where": where(finding["place"]), "at": at}
         whole["cost_ns"] = costs.of(finding)
         if _is_known(finding) or any(suppression.fits(whole) for suppression in chosen):
             suppressed.append(whole)
@@ -191,9 +192,8 @@ def _is_known(finding: Mapping[str, Any]) -> bool:
     return any(finding["class"] == name and fnmatchcase(module, of) for name, of in KNOWN)
 
 
-def _at(finding: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
-    """The first occurrence's place in a file, or in memory."""
-    address = finding.get("address")
+def place_of(address: int | None, header: Mapping[str, Any]) -> str | None:
+    """The place of an address in a captured program's files, or in memory; none of no address."""
     if address is None:
         return None
     capture = header["capture"]

@@ -23,7 +23,7 @@ from graven import _engine
 from graven._engine import ConfigError
 from graven.basics.errors import CaptureError
 from graven.basics.numbers import exact
-from graven.laboratory.hygiene import where
+from graven.laboratory.hygiene import place_of, where
 from graven.laboratory.state_file import StateFile
 from graven.running.pool import Observer, Pool, failures_text, kind_of
 
@@ -180,13 +180,14 @@ class Powerfail:
         }
 
 
-def model_of(trace: str | PathLike[str]) -> tuple[str, str]:
-    """Model that fits a trace, and why: by the flushes that the program executes.
+def _history_counts(path: str) -> Mapping[str, int]:
+    """How often each kind of entry is in a trace's history; all of it is read."""
+    counts: dict[str, int] = json.loads(_engine.trace_history_counts(path))
+    return counts
 
-    Raises:
-        TraceError: it is no trace of a captured program, or a broken one.
-    """
-    counts: dict[str, int] = json.loads(_engine.trace_history_counts(str(trace)))
+
+def _model_of(counts: Mapping[str, int]) -> tuple[str, str]:
+    """Model that fits a history, and why: by the flushes that the program executes."""
 
     def has(names: Sequence[str]) -> str | None:
         return next((name for name in names if counts.get(name)), None)
@@ -247,8 +248,12 @@ def explore(
     header = json.loads(_engine.trace_info(path))["header"]
     if header.get("capture") is None:
         raise ConfigError(f"{path}: it is no trace of a captured program")
-    model, why = (asked.model, None) if asked.model else model_of(path)
-    assert model is not None
+    model, why = asked.model, None
+    counts: Mapping[str, int] = {}
+    if model is None or model.startswith("arm"):
+        counts = _history_counts(path)
+    if model is None:
+        model, why = _model_of(counts)
     found = _continued(path, asked, model, observe)
     violations = [_with_words(violation, header) for violation in found.pop("violations")]
     samples = found.pop("samples")
@@ -261,17 +266,16 @@ def explore(
     violations.extend(_merged(in_recovery))
     notes = (
         *_notes(found, header["capture"], model, why, recoveries),
-        *_cleans(path, model),
+        *_cleans(counts, model),
     )
     program = tuple(header["capture"].get("arguments") or ())
     return Powerfail(program, path, model, found, tuple(violations), tuple(recoveries), notes)
 
 
-def _cleans(path: str, model: str) -> Iterable[str]:
+def _cleans(counts: Mapping[str, int], model: str) -> Iterable[str]:
     """Says when an Arm program cleans lines to a point that its model does not take for durable."""
     if not model.startswith("arm"):
         return
-    counts: dict[str, int] = json.loads(_engine.trace_history_counts(path))
     if not counts.get("dc cvap") and not counts.get("dc cvadp") and counts.get("dc cvac"):
         yield (
             "The program cleans lines to the point of coherence alone (DC CVAC), which no model "
@@ -285,7 +289,7 @@ def judge_one(trace: str | PathLike[str], asked: Asked) -> Mapping[str, Any]:
     Raises:
         As `explore`.
     """
-    model = asked.model or model_of(trace)[0]
+    model = asked.model or _model_of(_history_counts(str(trace)))[0]
     return _explored(str(trace), asked, model, None)
 
 
@@ -480,15 +484,10 @@ def _mend(
 
 def _at(store: Mapping[str, Any], header: Mapping[str, Any]) -> str:
     """The place of a store or a step in a file, or in memory."""
-    address = store.get("address")
-    if address is None:
+    place = place_of(store.get("address"), header)
+    if place is None:
         return "length of the file" if "what" not in store else ""
-    capture_of = header["capture"]
-    regions = capture_of["report"]["regions"]
-    for name, region in zip(capture_of["files"], regions, strict=True):
-        if region["start"] <= address < region["start"] + max(region["bytes"], 1):
-            return f"{PurePath(name).name}+{address - region['start']:#x}"
-    return f"{address:#x}"
+    return place
 
 
 MARKS = {"missing": "missing", "present": "left", None: ""}

@@ -20,8 +20,6 @@ use crate::program::{
 const WIDE: u64 = 1000;
 /// Fewer bytes are never too many.
 const WIDE_BYTES: u64 = 64 * PAGE_BYTES;
-/// `MS_SYNC` of msync, and `SYNC_FILE_RANGE_WAIT_AFTER`: the call waits.
-const WAITS: u64 = 4;
 /// Most dirty reads of a thread that are followed at a time.
 const READS_MAX: usize = 256;
 /// Most calls with MS_ASYNC that are followed at a time.
@@ -142,15 +140,7 @@ struct Judge {
 /// # Errors
 /// The trace is broken, or has no history; the caller cancels.
 pub fn judge<R: Read + Seek>(reader: &Reader<R>, control: &Control) -> Result<Hygiene, TraceError> {
-    if reader.contents().header.capture.is_none() {
-        let what = "it is no trace of a captured program: only such have a history of persistence";
-        return Err(TraceError::Unsupported(what.into()));
-    }
-    if reader.contents().version < 4 {
-        let what = "the trace was captured by a Graven that kept no history of persistence: \
-                    capture the program again";
-        return Err(TraceError::Unsupported(what.into()));
-    }
+    reader.require_history()?;
     let mut before = Image::new();
     reader.populate(&mut before)?;
     let (sites, stacks) = (reader.sites()?, reader.stacks()?);
@@ -544,12 +534,11 @@ impl Judge {
                 self.judge_asyncs(by);
             }
             _ if !call.is_over => self.thread(by.thread).calling = Some(by.number),
-            Asked::Msync | Asked::SyncFileRange => {
-                self.synchronises(by, call, call.flags & WAITS != 0);
+            _ => {
+                if let Some(waits) = call.synchronises() {
+                    self.synchronises(by, call, waits);
+                }
             }
-            Asked::Fsync | Asked::Fdatasync | Asked::Sync => self.synchronises(by, call, true),
-            Asked::Write if call.flags != 0 => self.synchronises(by, call, true),
-            _ => {}
         }
     }
 

@@ -391,6 +391,22 @@ impl<R: Read + Seek> Reader<R> {
         !self.contents().history.entries.is_empty()
     }
 
+    /// Refuses a trace that cannot have a history.
+    ///
+    /// # Errors
+    /// It is none of a captured program, or of a version that kept no history.
+    pub fn require_history(&self) -> Result<(), TraceError> {
+        let what = if self.contents().header.capture.is_none() {
+            "it is no trace of a captured program: only such have a history of persistence"
+        } else if self.contents().version < 4 {
+            "the trace was captured by a Graven that kept no history of persistence: \
+             capture the program again"
+        } else {
+            return Ok(());
+        };
+        Err(TraceError::Unsupported(what.into()))
+    }
+
     /// The instructions of the history, by their numbers.
     ///
     /// # Errors
