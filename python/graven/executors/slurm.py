@@ -71,6 +71,12 @@ GONE_LOOKS = 3
 SILENT_SECONDS = 900.0
 """Time without an answer of Slurm after which it is given up."""
 
+BEGIN_SECONDS = 900.0
+"""Time in which Slurm takes a simulation and forgets it before it begins, until it is given up."""
+
+AGAIN_SECONDS_MOST = 60.0
+"""Longest wait before what Slurm has forgotten is submitted again; each is twice the last."""
+
 STRAGGLER_SECONDS = 600.0
 """An element that has run for less is no straggler."""
 
@@ -143,6 +149,22 @@ class Chunk:
     again: bool = False
 
 
+@dataclass
+class Losses:
+    """How often a simulation has left the queue without a result.
+
+    Attributes:
+        begun: Its element had begun: the simulation may be what ends it.
+        forgotten: Its element had not; a controller that was killed forgets what it took, and a
+            node that is just back refuses it.
+        since: When it was forgotten first.
+    """
+
+    begun: int = 0
+    forgotten: int = 0
+    since: float = 0.0
+
+
 @dataclass(frozen=True)
 class Slurm:
     """The Slurm whose commands are in the path.
@@ -196,8 +218,9 @@ class _Run:
     waiting: dict[str, list[int]]
     _chunks: list[Chunk] = field(default_factory=list)
     _queued: list[list[str]] = field(default_factory=list)
+    _later: list[tuple[float, str]] = field(default_factory=list)
     _arrays: set[str] = field(default_factory=set)
-    _lost: dict[str, int] = field(default_factory=dict)
+    _lost: dict[str, Losses] = field(default_factory=dict)
     _failures: list[Failure] = field(default_factory=list)
     _why: str = ""
     _obstacle: str = ""
@@ -271,6 +294,9 @@ class _Run:
     # ---- to Slurm ---------------------------------------------------------------------------
 
     def _submit(self) -> None:
+        now = time.monotonic()
+        self._queued += [[digest] for due, digest in self._later if due <= now]
+        self._later = [(due, digest) for due, digest in self._later if due > now]
         while self._queued and len(self._chunks) < ELEMENTS_MOST:
             room = min(self._array_size, ELEMENTS_MOST - len(self._chunks))
             first = self._chunk_memory(self._queued[0])
@@ -426,23 +452,40 @@ class _Run:
             self._chunks.remove(chunk)
             elsewhere = {digest for other in self._chunks for digest in other.digests}
             for digest in left:
-                self._lost[digest] = self._lost.get(digest, 0) + 1
-                if digest in elsewhere:
-                    continue
-                if self._lost[digest] >= TRIES:
-                    why = f"it was begun {TRIES} times and lost each time"
-                    self._fail(digest, f"{why}: {self._last_words(chunk)}")
-                else:
-                    self._queued.insert(0, [digest])
+                losses = self._lost.setdefault(digest, Losses())
+                if self._said(chunk):
+                    losses.begun += 1
+                    if digest in elsewhere:
+                        continue
+                    if losses.begun >= TRIES:
+                        why = f"it was begun {TRIES} times and lost each time"
+                        self._fail(digest, f"{why}: {self._said(chunk)[-1]}")
+                    else:
+                        self._queued.insert(0, [digest])
+                elif digest not in elsewhere:
+                    self._submit_later(digest, losses)
 
-    def _last_words(self, chunk: Chunk) -> str:
-        """The last line of what an element has said."""
+    def _submit_later(self, digest: str, losses: Losses) -> None:
+        """Slurm has forgotten it: it is not to blame, and Slurm may need a moment."""
+        now = time.monotonic()
+        losses.since = losses.since or now
+        losses.forgotten += 1
+        if now - losses.since > BEGIN_SECONDS:
+            self._fail(
+                digest,
+                f"Slurm has taken it {losses.forgotten} times in "
+                f"{(now - losses.since) / 60:.0f} min and never begun it",
+            )
+            return
+        wait = min(AGAIN_SECONDS_MOST, self.slurm.look_seconds * 2 ** (losses.forgotten - 1))
+        self._later.append((now + wait, digest))
+
+    def _said(self, chunk: Chunk) -> list[str]:
+        """The lines of an element's log: none if it never began, since it says that it does."""
         log = self._folder / chunk.array / "logs" / f"{chunk.element}.log"
         with contextlib.suppress(OSError):
-            lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            if lines:
-                return lines[-1]
-        return f"nothing is in {log}"
+            return log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return []
 
     def _look_for_stragglers(self, states: Mapping[tuple[str, int], str]) -> None:
         now = time.monotonic()
@@ -452,7 +495,7 @@ class _Run:
                 and states.get((chunk.array, chunk.element)) == "RUNNING"
             ):
                 chunk.running_since = now
-        if self._queued or "PENDING" in states.values() or self._cost_done <= 0.0:
+        if self._queued or self._later or "PENDING" in states.values() or self._cost_done <= 0.0:
             return
         pace = self._seconds / self._cost_done
         for chunk in self._chunks:
@@ -508,7 +551,7 @@ class _Run:
         if self.todo.observe is None:
             return
         running = sum(chunk.running_since is not None for chunk in self._chunks)
-        waiting = len(self._chunks) - running + len(self._queued)
+        waiting = len(self._chunks) - running + len(self._queued) + len(self._later)
         obstacle = f" ({self._obstacle})" if waiting and self._obstacle else ""
         labels = (f"{running} jobs of Slurm running, {waiting} waiting{obstacle}",)
         if time.monotonic() - self._answered > 5 * self.slurm.look_seconds:

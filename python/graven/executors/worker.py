@@ -8,6 +8,7 @@ before it kills, stops it at once; what it had not done is submitted again.
 from __future__ import annotations
 
 import json
+import platform
 import sys
 import threading
 import uuid
@@ -61,6 +62,8 @@ def main() -> int:
     if len(sys.argv) != 2 or number is None:
         print("graven: this is what `--on slurm` submits; it is not for use by hand")
         return 2
+    # Whoever submitted it tells by this line what was begun from what Slurm has forgotten.
+    print(f"graven: element {number} begins on {platform.node()}", flush=True)
     element = _Element(Path(sys.argv[1]), number)
     thread = threading.Thread(target=element.work_off, daemon=True)
     try:
