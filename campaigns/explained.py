@@ -5,7 +5,9 @@ method that the paper describes, and with each other value of the keys that no s
 one at a time: what `graven explain` does for one claim. Results of simulations are kept with those
 of `graven reproduce`, and are not simulated again. `reference.csv`, which Graven ships
 (`graven.papers.reference`), has a line for each claim and alternative, the largest effect first
-(`papers/*/experiments.toml` has the readings and their settings).
+(`papers/*/experiments.toml` has the readings and their settings). The default and the paper's
+method, which decide verdicts, have three seeds; others have those of their size. `--method` runs
+these two alone, and keeps what the file has of the others.
 
 `--programs` tries the claims that readings with real programs have something to say of by default
 and with these, at quick sizes, and writes `explained-programs.csv`; `reference.csv` stays as it is.
@@ -14,17 +16,18 @@ and with these, at quick sizes, and writes `explained-programs.csv`; `reference.
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from graven import _engine
 from graven.cli.programs import CAPTURES, capture_programs
 from graven.laboratory.crashes import CrashJob
 from graven.papers import reference
-from graven.papers.counts import COLUMNS as COUNTS
-from graven.papers.counts import COUNTED, Count, is_close, is_number
-from graven.papers.data import Claim, Paper
+from graven.papers.answers import Outcome
+from graven.papers.counts import COLUMNS, COUNTED, HEADS, Count, Judged, counted, kind_of
+from graven.papers.data import SEEDS, Claim, NumberAnswer, Paper
 from graven.papers.files import papers
 from graven.papers.plan import (
     AUTHORS,
@@ -39,19 +42,20 @@ from graven.papers.programs import answer_with
 from graven.papers.readings import Reading
 from graven.papers.reproduction import by_digest, run
 from graven.papers.rules import (
-    AGREES,
-    CONTRADICTED,
     DEPENDS,
     DIFFERS,
     DIRECTION_DEPENDS,
     METHOD_MEANS,
-    NOT_INDEPENDENT,
+    NOT_RUN,
     OUTCOMES,
     READING_MEANS,
+    combined,
     legend,
+    number_verdict,
 )
+from graven.papers.samples import Sample
 from graven.papers.sensitivity import Sensitivity, alternatives_of, sensitivity
-from graven.papers.verdicts import each_text
+from graven.papers.verdicts import Verdict, each_text, independent
 from graven.running.job import Job
 from graven.running.progress import Display
 from graven.running.work import Local
@@ -101,6 +105,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     """Adds sizes, and the folder of results."""
     parser.add_argument("--full", action="store_true", help="the papers' sizes, three seeds")
     parser.add_argument("--programs", action="store_true", help="real programs alone; quick sizes")
+    what = "the default and the paper's method alone; what else was tried stays as it is"
+    parser.add_argument("--method", action="store_true", help=what)
     parser.add_argument("--out", type=Path, default=STATES / "reproduce", metavar="FOLDER")
 
 
@@ -109,16 +115,20 @@ def measure(name: str, given: Given) -> Rows:
     ((paper, claim),) = ((paper, claim) for paper, claim in measured() if claim.id == name)
     store, quick = Store(given.out / "store"), given.programs or not given.full
     captures = given.out / CAPTURES if given.programs else None
-    alternatives = alternatives_of(claim, paper, quick=quick, captures=captures)
+    seeds = None if given.programs else SEEDS
+    alternatives = alternatives_of(claim, paper, quick=quick, captures=captures, seeds=seeds)
     if captures is not None:
         readings = _with_programs(paper, claim)
         capture_programs((name for reading in readings for name in reading.programs), captures)
         alternatives = [item for item in alternatives if item.kind in (BY_DEFAULT, PROGRAMS)]
+    if given.method:
+        alternatives = [item for item in alternatives if item.name in (DEFAULT, AUTHORS)]
     _run(jobs_of(alternatives), store, given.jobs)
-    found = sensitivity(claim, paper, store, quick=quick, captures=captures)
+    found = sensitivity(claim, paper, store, quick=quick, captures=captures, seeds=seeds)
     if given.programs:
         return {WITH_PROGRAMS: programs_rows(found)}
-    return {CLAIMS: rows(found, quick=quick)}
+    kept = [row for row in CLAIMS.read() if row["claim"] == name] if given.method else []
+    return {CLAIMS: rows(found, paper, kept, quick=quick)}
 
 
 def _run(jobs: Iterable[Job | CrashJob], store: Store, workers: int) -> None:
@@ -127,28 +137,42 @@ def _run(jobs: Iterable[Job | CrashJob], store: Store, workers: int) -> None:
     whole(ran.failures, ran.interrupted)
 
 
-def rows(found: Sensitivity, *, quick: bool) -> list[Row]:
-    """Makes the rows of a claim: by default, and with everything that may move it, most first."""
+def rows(found: Sensitivity, paper: Paper, kept: Sequence[Row] = (), *, quick: bool) -> list[Row]:
+    """Makes the rows of a claim: by default, and with everything that may move it, most first.
+
+    `kept` are rows of before, which stand for alternatives that have not run now. Their numbers are
+    judged again.
+    """
     verdict = found.verdict
+    ran = [move for move in found.moves if move.found.verdict != NOT_RUN]
+    names = {DEFAULT, *(move.name for move in ran)}
+    known = {*paper.readings, *(move.name for move in found.moves)}
+    others = [
+        {**row, "outcome": _judged_again(verdict.claim, row)}
+        for row in kept
+        if row["alternative"] in known - names
+    ]
+    verdict = _with_others(verdict, others)
     shared = {
         "claim": verdict.claim.id,
         "where": verdict.claim.where,
         "paper": verdict.paper,
         "range": verdict.interval,
         "verdict": verdict.text,
-        "sizes": "quick" if quick else "full",
-        "version": _engine.__version__,
     }
-    default = {
+    now = {"sizes": "quick" if quick else "full", "version": _engine.__version__}
+    default = now | {
         "alternative": DEFAULT,
         "kind": DEFAULT,
         "outcome": verdict.default.verdict,
         "ours": verdict.default.ours,
         "number": _number(verdict.value_of(verdict.default)),
         "rests on": " ".join(verdict.default.rests_on),
+        "seeds": str(_seeds_of(verdict.default)),
     }
     moved = [
-        {
+        now
+        | {
             "alternative": move.name,
             "kind": move.kind,
             "outcome": move.found.verdict,
@@ -156,10 +180,46 @@ def rows(found: Sensitivity, *, quick: bool) -> list[Row]:
             "number": _number(verdict.value_of(move.found)),
             "rests on": " ".join(move.found.rests_on),
             "moves it by": "" if move.factor is None else f"{move.factor:.3f}",
+            "seeds": str(_seeds_of(move.found)),
         }
-        for move in found.moves
+        for move in ran
     ]
-    return [shared | each for each in [default, *moved]]
+    by_effect = sorted([*moved, *others], key=lambda row: -_effect(row["moves it by"]))
+    return [{**each, **shared} for each in [default, *by_effect]]
+
+
+def _effect(factor: str) -> float:
+    return abs(math.log(float(factor))) if factor and float(factor) > 0.0 else -1.0
+
+
+def _seeds_of(found: Outcome) -> int:
+    return max((len(number.values) for number in found.numbers.values()), default=0)
+
+
+def _judged_again(claim: Claim, row: Row) -> str:
+    """Returns the outcome of a stored row, of its number where it has one."""
+    if not isinstance(claim.answer, NumberAnswer) or not row["number"]:
+        return row["outcome"]
+    ours = Sample((float(row["number"]),))
+    outcome = Outcome(number_verdict(claim.answer, ours))
+    return independent(claim, outcome).verdict
+
+
+def _with_others(verdict: Verdict, others: Sequence[Row]) -> Verdict:
+    """Returns the verdict with what stored rows say of readings."""
+    readings = [row for row in others if row["kind"] in (READING, COMBINATION)]
+    outcomes = dict(verdict.outcomes)
+    for row in readings:
+        numbers = {row["alternative"]: Sample((float(row["number"]),))} if row["number"] else {}
+        outcomes[row["alternative"]] = Outcome(row["outcome"], row["ours"], numbers)
+    judged = {
+        name: item.verdict
+        for name, item in outcomes.items()
+        if name != DEFAULT and item.verdict != NOT_RUN
+    }
+    untried = sum(name not in judged for name in verdict.readings)
+    word, decides = combined(verdict.default.verdict, judged, untried)
+    return replace(verdict, outcomes=outcomes, verdict=word, decides=decides)
 
 
 def _number(value: float | None) -> str:
@@ -214,37 +274,43 @@ def _words(lines: Sequence[Row]) -> list[str]:
 
 
 def counts_table(found: Mapping[str, Sequence[Row]]) -> list[str]:
-    """Makes the table of outcomes, by paper and by what they are of."""
-    heads = ("claims", "under", "met within 25 %", *("numbers", "as printed", "one workload"),
-             "right in direction", "contradicted", "not independent")  # fmt: skip
-    parts = ["## Counts\n", "| | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    """Makes the tables of outcomes, by paper: printed numbers, orders and trends."""
+    parts = ["## Counts\n"]
     every = [(paper.title.split(":")[0], list(paper.claims)) for paper in papers().values()]
-    for name, claims in [*every, ("all", [c for _, of in every for c in of])]:
-        chosen = [(c, found[c.id]) for c in claims if c.id in found and c.restates is None]
-        for number, count in enumerate(counted(chosen)):
-            cells = [count.within, count.printed, count.close, count.rest_on_one, count.directed,
-                     count.outcomes.get(CONTRADICTED, 0),
-                     count.outcomes.get(NOT_INDEPENDENT, 0)]  # fmt: skip
-            first = [name, str(len(chosen))] if number == 0 else ["", ""]
-            parts.append(_cells(*first, count.name, *map(str, cells)))
-    restated = [c.id for _, of in every for c in of if c.id in found and c.restates is not None]
-    said = "; ".join(COUNTS)
+    of_all = ("all", [claim for _, claims in every for claim in claims])
+    for kind, heads in HEADS.items():
+        parts.append(f"| {kind} | under | " + " | ".join(heads) + " |")
+        parts.append("|---" * (len(heads) + 2) + "|")
+        for name, claims in [*every, of_all]:
+            chosen = [
+                (claim, found[claim.id])
+                for claim in claims
+                if claim.id in found and claim.restates is None and kind_of(claim) == kind
+            ]
+            for number, count in enumerate(counts_of(kind, chosen)):
+                cells = [str(cell or "") for cell in count.cells]
+                parts.append(_cells("" if number else name, count.name, *cells))
+        parts.append("")
+    restated = [c.id for c in of_all[1] if c.id in found and c.restates is not None]
+    said = "; ".join(COLUMNS)
     names = ", ".join(f"`{name}`" for name in restated)
-    return [*parts, "", wrapped(f"{said[0].upper()}{said[1:]}: {names}."), ""]
+    return [*parts, wrapped(f"{said[0].upper()}{said[1:]}: {names}."), ""]
 
 
-def counted(claims: Sequence[tuple[Claim, Sequence[Row]]]) -> list[Count]:
-    """Counts stored lines, as `graven.papers.counts` counts results."""
-    counts = []
-    for name in COUNTED:
-        chosen = [(claim, _chosen(lines, name)) for claim, lines in claims]
-        outcomes = Counter(line["outcome"] for _, line in chosen)
-        within = [(claim, line) for claim, line in chosen if line["outcome"] in AGREES]
-        numbers = [(claim, line) for claim, line in within if is_number(claim)]
-        close = sum(is_close(claim, float(line["number"])) for claim, line in numbers)
-        rest = sum(bool(line["rests on"]) for _, line in within)
-        counts.append(Count(name, dict(outcomes), 0, rest, len(numbers), close))
-    return counts
+def counts_of(kind: str, claims: Sequence[tuple[Claim, Sequence[Row]]]) -> list[Count]:
+    """Counts stored lines of claims of one kind."""
+    return [
+        counted(
+            name,
+            kind,
+            [
+                Judged(claim, line["outcome"], bool(line["rests on"]))
+                for claim, lines in claims
+                for line in [_chosen(lines, name)]
+            ],
+        )
+        for name in COUNTED
+    ]
 
 
 def _chosen(lines: Sequence[Row], name: str) -> Row:
@@ -321,5 +387,5 @@ CAMPAIGN = Campaign(
     ROOT / "docs/results/claims.md",
     blocks,
     options=options,
-    sizes=("full", "programs"),
+    sizes=("full", "programs", "method"),
 )

@@ -181,7 +181,7 @@ def assessed(default, of_programs):
         ((2.0, 2.0), (0.5, 0.5), rules.MET_10, rules.DIFFERS),
         ((0.5, 0.5), (2.0, 2.0), rules.CONTRADICTED, rules.MET_10),
         ((0.5, 0.5), (0.4, 0.6), rules.CONTRADICTED, rules.DIFFERS),
-        ((5.0, 5.0), (2.0, None), rules.DIRECTION, rules.NOT_RUN),
+        ((5.0, 5.0), (2.0, None), rules.UNDECIDED, rules.NOT_RUN),
     ],
 )
 def test_they_decide_nothing_and_contradict_nobody(default, of_programs, verdict, outcome):
@@ -214,7 +214,7 @@ def test_a_mean_says_what_each_program_has():
             'in_place_of = { btree = ["pmdk-btree"] }',
             "`btree`: some of `programs` must be there",
         ),
-        ('experiments = ["main"]', "`set`, `metric` or `programs` must be there"),
+        ('experiments = ["main"]', "`set`, `metric`, `programs` or `per_thread` must be there"),
     ],
 )
 def test_readings_that_are_not_as_agreed_are_refused(reading, message):

@@ -158,7 +158,7 @@ def test_the_table_of_claims(quick):
     found = claims(done.stdout)
     expected = {
         "silo-number": (rules.MET_10, rules.MET_25),
-        "silo-far": (rules.DIRECTION,),
+        "silo-far": (rules.UNDECIDED,),
         "silo-reduction": (rules.BY_DEFAULT,),
         "silo-bound": (rules.MET,),
         "silo-order": (rules.MET,),
@@ -168,7 +168,7 @@ def test_the_table_of_claims(quick):
         "silo-tested-otherwise": (rules.CONTRADICTED,),
         "silo-key": (rules.MET,),
         "silo-none": (rules.NOT_SIMULATED,),
-        "silo-depends": (rules.DIRECTION,),
+        "silo-depends": (rules.UNDECIDED,),
         "silo-arithmetic": (rules.MET,),
     }
     assert set(found) == set(expected)
@@ -307,21 +307,24 @@ def test_a_figure_is_relative_to_a_design_of_its_experiment():
 @pytest.mark.parametrize(
     ("form", "ours", "printed", "verdict"),
     [
-        ("gain", 1.02, 1.04, "met within 10%"),
-        ("gain", 1.01, 1.04, "direction only"),
+        ("gain", 1.147, 1.2874, "direction only"),
+        ("gain", 1.25, 1.2874, "met within 25%"),
+        ("gain", 1.36, 1.2874, "direction only"),
+        ("gain", 1.038, 1.04, "met within 10%"),
+        ("gain", 1.003, 1.04, "contradicted"),
         ("gain", 0.99, 1.04, "contradicted"),
-        ("reduction", 0.93, 0.90, "met within 10%"),
-        ("reduction", 0.97, 0.90, "direction only"),
-        ("gain", 1.08, 1.04, "met within 10%"),
-        ("gain", 1.09, 1.04, "direction only"),
+        ("reduction", 0.905, 0.90, "met within 10%"),
+        ("reduction", 0.93, 0.90, "direction only"),
         ("reduction", 0.91, 0.96, "direction only"),
+        ("percent", 0.12, 0.10, "met within 25%"),
         ("times", 1.21, 1.5, "met within 25%"),
     ],
 )
-def test_half_of_a_gain_to_twice_as_much_is_that_gain(form, ours, printed, verdict):
+def test_a_gain_is_met_by_the_gain_itself(form, ours, printed, verdict):
+    """14.7 % for 28.74 % is within 25 % as a ratio, and half of it as a gain."""
     measure = data.Measure(("main",), "ipc", ("silo",), {"design": "base"}, {}, "geometric")
     answer = data.NumberAnswer(measure, printed, form, "about")
-    assert rules.number_verdict(answer, Sample((ours,))) == verdict
+    assert rules.number_verdict(answer, Sample((ours,) * rules.SEEDS_LEAST)) == verdict
 
 
 @pytest.mark.parametrize(

@@ -330,6 +330,7 @@ def reproduce(
     *,
     quick: bool = False,
     readings: str = READINGS[0],
+    seeds: int | None = None,
     folder: str | PathLike[str] = REPRODUCED,
     jobs: int | None = None,
     on: str = "local",
@@ -340,9 +341,11 @@ def reproduce(
     Args:
         paper_name: `silo`, `morlog`, `fwb`, `hoop` or `lalea`.
         figures: Names of figures and tables, or a list separated by commas; all if not given.
-        quick: Sizes for minutes and one seed, instead of the paper's sizes and three seeds.
+        quick: Sizes for minutes, instead of the paper's.
         readings: `none`: the default readings of the paper's text; `authors`: the combination that
             its methodology describes, too; `all`: each reading alone, too.
+        seeds: Seeds of each simulation; three if not given, or one of quick sizes, which decides no
+            direction.
         folder: Where results are kept, and found: the `--out` of the command.
         jobs: Simulations at a time on this host; its cores if not given.
         on: Where simulations run: `local`, `local:N`, `dask://HOST:PORT`, `slurm`.
@@ -361,7 +364,7 @@ def reproduce(
         <Reproduction of hoop: 1 figure, 2 claims, quick sizes>
         >>> for claim in found.claims:
         ...     print(claim.id, claim.verdict)
-        hoop-recovery-linear-bandwidth direction only
+        hoop-recovery-linear-bandwidth undecided
         hoop-recovery-threads met
         >>> [path.name for path in found["fig11"].plot().save("fig11.pdf")]
         ['fig11.pdf', 'fig11.csv']
@@ -375,7 +378,8 @@ def reproduce(
         if name not in source.figures:
             raise arguments.known("figure", name, source.figures)
     is_quick = arguments.flag("quick", quick)
-    wanted = Wanted(source, is_quick, chosen, readings, (), None)
+    of_each = arguments.integer_or_none("seeds", seeds, most=arguments.SEEDS_MAX)
+    wanted = Wanted(source, is_quick, chosen, readings, (), None, of_each)
     store = _complete(folder, needed([wanted]), on, jobs, observe)
     found = collect(wanted, store)
     assessed = verdicts(found)

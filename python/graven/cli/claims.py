@@ -9,7 +9,7 @@ from rich.text import Text
 from graven.basics.numbers import ratio
 from graven.cli.tables import folded, numbers, plain_table, whole
 from graven.cli.terminal import results_console
-from graven.papers.counts import CLASSES, COLUMNS, by_class, share, three_counts
+from graven.papers.counts import CLASSES, COLUMNS, HEADS, by_class, three_counts
 from graven.papers.rules import (
     AGREES,
     BY_DEFAULT,
@@ -20,7 +20,6 @@ from graven.papers.rules import (
     METHOD_MEANS,
     NOT_INDEPENDENT,
     READING_MEANS,
-    UNDECIDED,
     VERDICTS,
     legend,
 )
@@ -131,29 +130,20 @@ def _print_classes(papers: Mapping[str, Sequence[Verdict]]) -> None:
 
 def _print_three(papers: Mapping[str, Sequence[Verdict]]) -> None:
     every = {name: three_counts(of_paper) for name, of_paper in papers.items()}
-    counted = {name: counts for name, counts in every.items() if any(c.outcomes for c in counts)}
-    if not counted:
-        return
     console = results_console()
-    table = plain_table(
-        *(whole("measured"), whole("under")),
-        *numbers("within 25 %", "numbers", "as printed", "one workload"),
-        *numbers("right in direction", "contradicted", "undecided", "not tried"),
-    )
-    for name, counts in counted.items():
-        for count in counts:
-            table.add_row(
-                name,
-                count.name,
-                share(count.within, count.judged),
-                str(count.printed or ""),
-                str(count.close or ""),
-                str(count.rest_on_one or ""),
-                share(count.directed, count.judged),
-                *(str(count.outcomes.get(outcome, "")) for outcome in (CONTRADICTED, UNDECIDED)),
-                str(count.untried or ""),
-            )
-            name = ""
-    console.print(table)
+    for kind, heads in HEADS.items():
+        counted = {
+            name: counts[kind]
+            for name, counts in every.items()
+            if any(count.judged or count.untried for count in counts[kind])
+        }
+        if not counted:
+            continue
+        table = plain_table(whole(kind), whole("under"), *numbers(*heads))
+        for name, counts in counted.items():
+            for count in counts:
+                table.add_row(name, count.name, *(str(cell or "") for cell in count.cells))
+                name = ""
+        console.print(table)
     for line in COLUMNS:
         console.print(Text(line, style="dim"))

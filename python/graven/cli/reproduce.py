@@ -23,12 +23,13 @@ from graven.cli.terminal import note, refusing, results_console
 from graven.engine.catalogue import catalogue
 from graven.executors.estimates import seconds
 from graven.laboratory.crashes import CrashJob
-from graven.papers.data import Figure, Paper
+from graven.papers.data import SEEDS, Figure, Paper
 from graven.papers.files import paper, papers
 from graven.papers.laboratory import findings
 from graven.papers.panels import Drawn, Point, drawn, shows
 from graven.papers.plan import READINGS, Wanted, jobs_of
 from graven.papers.reproduction import Reproduction, collect, needed, run
+from graven.papers.rules import SEEDS_LEAST
 from graven.papers.verdicts import Verdict, to_csv, to_json, unexplained, verdicts
 from graven.results import formats
 from graven.running.job import Job
@@ -53,8 +54,8 @@ where claims are about what programs are like; that decides no verdict.
 
 Results are kept in FOLDER as they come, under the digest of what was simulated: after an interrupt,
 the same command continues, and figures that share simulations share results. Sizes are the
-papers', with three seeds for every number; --quick is for minutes, has one seed, and says
-less.
+papers', with three seeds for every number; --quick is for minutes, and has one seed unless --seeds
+says more: fewer than three decide no direction.
 
 \b
 Examples:
@@ -78,6 +79,12 @@ interrupt.
 @click.argument("figures", metavar="[FIGURE...]", nargs=-1, shell_complete=completions.figure)
 @options.reproduction
 @options.readings(*READINGS)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 100),
+    metavar="N",
+    help="Seeds of each simulation.  [default: 3, with --quick 1]",
+)
 @click.option("--claims", is_flag=True, help="Print the table of claims, and write no report.")
 @click.option("--list", "listed", is_flag=True, help="List figures and experiments; run nothing.")
 @options.executor("Simulations")
@@ -87,6 +94,7 @@ def reproduce(
     figures: tuple[str, ...],
     quick: bool,
     named: tuple[str, ...],
+    seeds: int | None,
     claims: bool,
     listed: bool,
     stored: bool,
@@ -99,7 +107,8 @@ def reproduce(
     readings, named = readings_of(named, chosen)
     captures = out / CAPTURES
     wanted = [
-        Wanted(item, quick, _figures(item, figures), readings, named, captures) for item in chosen
+        Wanted(item, quick, _figures(item, figures), readings, named, captures, seeds)
+        for item in chosen
     ]
     if listed:
         return _list(wanted)
@@ -124,8 +133,8 @@ def reproduce(
         workers = executor.workers if isinstance(executor, Local) else None
         _write(found, assessed, store, folder, workers or host_cores())
     _print(found, assessed, claims=claims, figures=bool(figures), form=form)
-    if form == "table" and quick:
-        note("quick sizes: one seed, so that nothing is known of the spread")
+    if form == "table" and (seeds or (1 if quick else SEEDS)) < SEEDS_LEAST:
+        note(f"fewer than {SEEDS_LEAST} seeds decide no direction: --seeds {SEEDS_LEAST}")
     return status
 
 

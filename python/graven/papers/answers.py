@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -141,8 +142,13 @@ def _rests_on(
         without = mean([value for other, value in workloads.items() if other != name], kind)
         if without is None:
             continue
-        moved = not ours.mean or abs(without / ours.mean - 1.0) > RESTS
-        if moved or _rank(number_verdict(answer, Sample((without,)))) > _rank(verdict):
+        change = without / ours.mean if ours.mean else math.inf
+        if abs(change - 1.0) > RESTS:
+            found.append(name)
+            continue
+        # As spread as all of them: what a seed does to one workload alone is not known here.
+        others = Sample(tuple(change * value for value in ours.values))
+        if _rank(number_verdict(answer, others)) > _rank(verdict):
             found.append(name)
     return tuple(found)
 
@@ -153,12 +159,12 @@ def _rank(verdict: str) -> int:
 
 
 def shown_sample(number: Sample, form: str) -> str:
-    """A number in the form in which it is printed, with its spread if there are several seeds."""
-    if number.ends is None:
-        return shown(number.mean, form)
-    ends = shown_interval(number.ends, form)
+    """A number in the form in which it is printed, with half of its interval over the seeds."""
     mean = shown(number.mean, form)
-    return f"{mean} ({ends})" if ends else mean
+    if not number.half_width or form == "cases":
+        return mean
+    half = {"percent": f"{100.0 * number.half_width:.1f} %"}.get(form, ratio(number.half_width))
+    return f"{mean} ±{half}"
 
 
 def shown_interval(ends: tuple[float, float], form: str) -> str:
@@ -191,9 +197,8 @@ def _order(answer: OrderAnswer, view: View) -> Outcome:
 
 
 def _with_spread(number: Sample) -> str:
-    if number.ends is None or ratio(number.ends[0]) == ratio(number.ends[1]):
-        return ratio(number.mean)
-    return f"{ratio(number.mean)} ({ratio(number.ends[0])} to {ratio(number.ends[1])})"
+    half = f" ±{ratio(number.half_width)}" if number.half_width else ""
+    return f"{ratio(number.mean)}{half}"
 
 
 def _trend(answer: TrendAnswer, view: View) -> Outcome:

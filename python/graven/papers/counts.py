@@ -2,18 +2,29 @@
 
 A printed parameter that the machine has, a mechanism that a unit test holds, and a figure that was
 measured are not the same kind of agreement; they are counted apart, and so is what is not
-simulated. Measured figures are counted three times: by default, by the paper's
-method, and under whichever reading fits best; a claim that restates another is counted with it.
+simulated. Of measured figures, printed numbers are counted apart from orders and trends, which are
+easier to meet: by default, by the paper's method, and under whichever reading fits each claim best.
+A claim that restates another is counted with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from graven.papers.data import Claim, NumberAnswer, as_printed
-from graven.papers.rules import AGREES, DIRECTION, NOT_RUN, OUTCOMES, VERDICTS
+from graven.papers.data import AllAnswer, Answer, Claim, NumberAnswer
+from graven.papers.rules import (
+    AGREES,
+    CONTRADICTED,
+    DIRECTION,
+    MET_10,
+    NOT_INDEPENDENT,
+    NOT_RUN,
+    OUTCOMES,
+    UNDECIDED,
+    VERDICTS,
+)
 
 if TYPE_CHECKING:
     from graven.papers.verdicts import Verdict
@@ -26,14 +37,28 @@ NOTHING = "not simulated"
 CLASSES = (PARAMETERS, MECHANISMS, MEASURED, NOTHING)
 """Every class of claims."""
 
-COUNTED = ("default alone", "the paper's method", "any reading")
+COUNTED = ("default alone", "the paper's method", "each claim's best reading")
 """The three counts of measured figures."""
 
+NUMBERS = "printed numbers"
+ORDERS = "orders and trends"
+
+KINDS = (NUMBERS, ORDERS)
+"""The two kinds of measured figures."""
+
+HEADS: Mapping[str, tuple[str, ...]] = {
+    NUMBERS: (
+        *("claims", "within 10 %", "within 25 %", "direction only", "undecided", "contradicted"),
+        *("not independent", "on one workload", "not tried"),
+    ),
+    ORDERS: ("claims", "hold", "in part", "undecided", "contradicted", "not tried"),
+}
+"""The columns of the counts of each kind."""
 
 COLUMNS = (
-    "numbers: of those within 25 %, claims with a printed number; others are orders and trends",
-    "as printed: of these, claims within 25 % of the number as it is printed, of a gain itself",
-    "one workload: of those within 25 %, claims whose mean one workload decides",
+    "within 25 %: those within 10 % among them",
+    "on one workload: of those within 25 %, claims whose mean one workload decides",
+    "orders and trends: limits and what holds in all cases, too",
     "a claim that restates another is counted with it",
 )
 """The columns of the counts, explained."""
@@ -41,24 +66,21 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Count:
-    """Outcomes of the measured figures under one of `COUNTED`.
+    """Outcomes of the measured figures of one kind under one of `COUNTED`.
 
     Attributes:
-        name: Which.
-        outcomes: Counts of claims by outcome, best first, without those for which it was not tried.
+        name: Which of `COUNTED`.
+        kind: Which of `KINDS`.
+        outcomes: Counts of claims by outcome, best first; those without a result among them.
         untried: Claims for which it was not tried.
         rest_on_one: Of those within 25 %, the ones whose mean rests on single workloads.
-        printed: Of those within 25 %, the ones with a printed number; others are orders or trends.
-        close: Of these, the ones that are within 25 % of the number as it is printed: of a gain or
-            a reduction itself, and not of the ratio.
     """
 
     name: str
-    outcomes: dict[str, int]
+    kind: str
+    outcomes: Mapping[str, int]
     untried: int
     rest_on_one: int
-    printed: int = 0
-    close: int = 0
 
     @property
     def judged(self) -> int:
@@ -67,13 +89,45 @@ class Count:
 
     @property
     def within(self) -> int:
-        """Claims within 25 %."""
+        """Claims within 25 %; orders and trends that hold."""
         return sum(self.outcomes.get(name, 0) for name in AGREES)
 
     @property
-    def directed(self) -> int:
-        """Claims that are right in direction, those within 25 % among them."""
-        return self.within + self.outcomes.get(DIRECTION, 0)
+    def cells(self) -> tuple[int, ...]:
+        """The counts under `HEADS`."""
+        of = self.outcomes
+        partly, undecided = of.get(DIRECTION, 0), of.get(UNDECIDED, 0)
+        contradicted = of.get(CONTRADICTED, 0)
+        untried = self.untried + of.get(NOT_RUN, 0)
+        if self.kind == ORDERS:
+            return (self.judged, self.within, partly, undecided, contradicted, untried)
+        return (
+            *(self.judged, of.get(MET_10, 0), self.within, partly, undecided, contradicted),
+            *(of.get(NOT_INDEPENDENT, 0), self.rest_on_one, untried),
+        )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the counts ask of a claim: its outcome, and whether its mean rests on one workload."""
+
+    claim: Claim
+    outcome: str
+    rests: bool
+
+
+def counted(name: str, kind: str, judged: Iterable[Judged | None]) -> Count:
+    """Counts claims of one kind; `None` where the alternative was not tried."""
+    known = list(judged)
+    there = [item for item in known if item is not None]
+    outcomes = [item.outcome for item in there]
+    return Count(
+        name,
+        kind,
+        {name: n for name in OUTCOMES if (n := outcomes.count(name))},
+        len(known) - len(there),
+        sum(item.rests and item.outcome in AGREES for item in there),
+    )
 
 
 def tally(found: Iterable[Verdict]) -> dict[str, int]:
@@ -87,44 +141,31 @@ def by_class(found: Sequence[Verdict]) -> dict[str, dict[str, int]]:
     return {kind: tally(v for v in found if v.kind == kind) for kind in CLASSES}
 
 
-def three_counts(found: Iterable[Verdict]) -> list[Count]:
-    """The measured figures by default, by the paper's method, and under any reading."""
+def three_counts(found: Iterable[Verdict]) -> dict[str, list[Count]]:
+    """The measured figures by kind: by default, by the paper's method, under the best reading."""
     measured = [v for v in found if v.kind == MEASURED and v.claim.restates is None]
-    counts = []
-    of_each = ([getattr(v, name) for v in measured] for name in ("default", "authors", "best"))
-    for name, chosen in zip(COUNTED, of_each, strict=True):
-        known = [item for item in chosen if item is not None]
-        verdicts = [item.verdict for item in known]
-        outcomes = {name: n for name in OUTCOMES if (n := verdicts.count(name))}
-        single = sum(bool(item.rests_on) and item.verdict in AGREES for item in known)
-        pairs = zip(measured, chosen, strict=True)
-        values = [
-            is_close(verdict.claim, verdict.value_of(item))
-            for verdict, item in pairs
-            if item is not None and item.verdict in AGREES and is_number(verdict.claim)
+    counts: dict[str, list[Count]] = {}
+    for kind in KINDS:
+        of_kind = [verdict for verdict in measured if kind_of(verdict.claim) == kind]
+        chosen = zip(COUNTED, ("default", "authors", "best"), strict=True)
+        counts[kind] = [
+            counted(name, kind, [_judged(v, attribute) for v in of_kind])
+            for name, attribute in chosen
         ]
-        untried = len(chosen) - len(known)
-        counts.append(Count(name, outcomes, untried, single, len(values), sum(values)))
     return counts
 
 
-def is_number(claim: Claim) -> bool:
-    """Tells whether a claim is about one printed number, not an order, a trend or all cases."""
-    return isinstance(claim.answer, NumberAnswer) and claim.answer.form != "cases"
+def _judged(verdict: Verdict, attribute: str) -> Judged | None:
+    found = getattr(verdict, attribute)
+    return None if found is None else Judged(verdict.claim, found.verdict, bool(found.rests_on))
 
 
-def is_close(claim: Claim, ours: float | None) -> bool:
-    """Tells whether ours is within 25 % of the number as it is printed, a gain for example."""
-    answer = claim.answer
-    if ours is None or not isinstance(answer, NumberAnswer):
-        return False
-    printed = as_printed(answer.expect, answer.form)
-    if answer.bound != "about" and (ours <= answer.expect) == (answer.bound == "at most"):
-        return True
-    return bool(printed) and abs(as_printed(ours, answer.form) / printed - 1.0) <= 0.25
+def kind_of(claim: Claim) -> str:
+    """Tells whether a measured claim is of printed numbers alone, or of an order or a trend."""
+    return NUMBERS if _is_number(claim.answer) else ORDERS
 
 
-def share(part: int, whole: int) -> str:
-    """A share for a person: `31 of 181 (17 %)`."""
-    percent = f" ({100.0 * part / whole:.0f} %)" if whole else ""
-    return f"{part} of {whole}{percent}"
+def _is_number(answer: Answer) -> bool:
+    if isinstance(answer, AllAnswer):
+        return all(_is_number(one) for one in answer.answers)
+    return isinstance(answer, NumberAnswer) and answer.form != "cases" and answer.bound == "about"

@@ -80,6 +80,7 @@ class Wanted:
         readings: Readings that are tried, one of `READINGS`, or `EVERYTHING`.
         named: Readings that are tried whatever that says.
         captures: Folder of the traces of real programs; without it they are in no alternative.
+        seeds: Seeds of each simulation; `None` for as many as the experiments have.
     """
 
     paper: Paper
@@ -88,6 +89,7 @@ class Wanted:
     readings: str = READINGS[0]
     named: tuple[str, ...] = ()
     captures: Path | None = None
+    seeds: int | None = None
 
     @property
     def studies(self) -> list[Study]:
@@ -96,7 +98,9 @@ class Wanted:
             names = list(self.paper.studies)
         else:
             names = list(dict.fromkeys(self.paper.figures[name].study for name in self.figures))
-        return [self.paper.studies[name].sized(quick=self.quick) for name in names]
+        return [
+            seeded(self.paper.studies[name].sized(quick=self.quick), self.seeds) for name in names
+        ]
 
     def known(self) -> list[Alternative]:
         """The default and all readings, whether they are tried or not."""
@@ -132,6 +136,11 @@ class Wanted:
         """Tells whether these can be derived from the experiments that this needs."""
         names = {study.id for study in self.studies}
         return all(name in names for measure in measures for name in measure.studies)
+
+
+def seeded(study: Study, seeds: int | None) -> Study:
+    """The experiment with so many seeds, if a number is given."""
+    return study if seeds is None else replace(study, seeds=seeds)
 
 
 def alternatives(
@@ -240,7 +249,11 @@ def _under(
             and (not owners[key] or owners[key].intersection((job.design, job.workload)))
             and not _has(job, key, value, paper.machine)
         }
-        jobs.append(_changed(job, now | extra) if extra else job)
+        under = _changed(job, now | extra) if extra else job
+        if any(reading.per_thread for reading in readings) and job.transactions is not None:
+            threads = job.threads or catalogue().machine(paper.machine).value("core.count")
+            under = replace(under, transactions=job.transactions * int(str(threads)))
+        jobs.append(under)
     metrics = {old: new for reading in readings for old, new in reading.metrics.items()}
     pairs = zip(default, jobs, strict=True)
     changed = frozenset(before for (before, _), after in pairs if before is not after)

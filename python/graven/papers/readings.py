@@ -63,6 +63,7 @@ class Reading:
             alone or for one claim.
         programs: Recipes of real programs that run in place of the paper's; mostly none.
         in_place_of: By workload, the programs of which its numbers are then.
+        per_thread: True if the number of transactions is that of each thread.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Reading:
     quick: bool = True
     programs: tuple[str, ...] = ()
     in_place_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    per_thread: bool = False
 
     @property
     def keys(self) -> set[str]:
@@ -91,7 +93,8 @@ class Reading:
         pairs = [f"{key} = {value}" for key, value in self.settings]
         others = [f"{new} for {old}" for old, new in self.metrics.items()]
         programs = [f"programs: {', '.join(self.programs)}"] if self.programs else []
-        return ", ".join(pairs + others + programs)
+        each = ["as many transactions for each thread"] if self.per_thread else []
+        return ", ".join(pairs + others + programs + each)
 
 
 def questions(table: Table) -> dict[str, Question]:
@@ -160,10 +163,13 @@ def _reading(name: str, table: Table, known: Mapping[str, Question]) -> Reading:
         quick=table.flag("quick", default=True),
         programs=table.texts("programs") or (),
         in_place_of={name: places.texts(name) or () for name, _ in places.items()},
+        per_thread=table.flag("per_thread", default=False),
     )
     table.end()
-    if not found.settings and not found.metrics and not found.programs:
-        raise ConfigError(f"{table.where}: `set`, `metric` or `programs` must be there")
+    if not (found.settings or found.metrics or found.programs or found.per_thread):
+        raise ConfigError(
+            f"{table.where}: `set`, `metric`, `programs` or `per_thread` must be there"
+        )
     _check_programs(found, table)
     return found
 

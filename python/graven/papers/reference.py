@@ -2,7 +2,8 @@
 
 `reference.csv` has a line for each claim and each alternative that was tried for it, the default
 first and then what changes the claim's number most first. `python -m campaigns explained`
-makes it by simulation, with the version that did so and the size (`quick` or `full`) in each line.
+makes it by simulation, with the version that did so, its seeds and the size (`quick` or `full`) in
+each line.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ COLUMNS = (
     "number",
     "rests on",
     "moves it by",
+    "seeds",
     "sizes",
     "version",
 )

@@ -1,9 +1,9 @@
 """When a number, an order or a trend is as a paper says, and what readings make of it.
 
-A number is met within 10 or 25 % of what the paper prints; beyond that it may still lie on the same
-side of 1, which is the direction. So may a gain of which less than half came out, or more than
-twice as much, however near to 1 both are. A difference below the spread over the seeds decides
-nothing.
+A number is met within 10 or 25 % of what the paper prints: of a gain that is the gain itself, so
+that 14.7 % is half of 28.7 %. Beyond that a ratio may still be right in direction: at least three
+seeds ran, a tenth of the printed effect or more came out, and the interval over the seeds leaves
+out 1. What the seeds do not tell decides nothing.
 
 What holds under one alternative is an outcome; the verdict on a claim is made of its outcomes by
 default, under each reading alone, and under the paper's method, all readings that belong to it.
@@ -18,8 +18,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from graven.basics.numbers import Value
-from graven.papers.data import NumberAnswer, TrendAnswer
-from graven.papers.samples import Sample, compare, widest
+from graven.papers.data import NumberAnswer, TrendAnswer, as_printed
+from graven.papers.samples import Sample, compare, differ
 
 MET = "met"
 MET_10 = "met within 10%"
@@ -68,13 +68,15 @@ VERDICTS = (
 
 MEANINGS = {
     MET: "an order, a trend, a limit, a value or a test is as the paper says",
-    MET_10: "a ratio is at most 10 % from the paper's; a gain or loss is half to twice the paper's",
-    MET_25: "a ratio is at most 25 % from the paper's; a gain or loss is half to twice the paper's",
+    MET_10: "the number is at most 10 % from the printed one; of a gain or loss, the gain itself",
+    MET_25: "the number is at most 25 % from the printed one; of a gain or loss, the gain itself",
     DEPENDS: "not met by default, but if the paper's text is read in another way, which is named",
-    DIRECTION: "a ratio is on the paper's side of 1, but farther off; an order or a trend holds "
-    "at its ends and for most pairs",
+    DIRECTION: "a ratio is farther off, but a tenth of the printed effect or more came out, and "
+    "the interval over three seeds or more leaves out 1; an order or a trend holds at its ends "
+    "and for most pairs",
     DIRECTION_DEPENDS: "contradicted by default, direction only under the reading that is named",
-    UNDECIDED: "the difference that would decide is below the spread over the seeds",
+    UNDECIDED: "the interval over the seeds holds both answers, or the direction is right and "
+    "fewer than three seeds ran",
     NOT_INDEPENDENT: "it agrees with a number that the model was made with: not counted as met",
     BY_DEFAULT: "contradicted by default; readings that may change that were not tried",
     CONTRADICTED: "none of these, by default and under every reading",
@@ -98,6 +100,12 @@ def legend(words: Iterable[str]) -> list[str]:
     used = set(words)
     return [f"{word}: {meaning}" for word, meaning in MEANINGS.items() if word in used]
 
+
+EFFECT_LEAST = 0.1
+"""The least share of a printed effect that is a direction."""
+
+SEEDS_LEAST = 3
+"""The least number of seeds that decide a direction."""
 
 AGREES = (MET, MET_10, MET_25)
 """Outcomes within 25 %."""
@@ -145,32 +153,35 @@ def number_verdict(answer: NumberAnswer, ours: Sample) -> str:
     if answer.form == "cases":
         undecided = UNDECIDED if value + ours.tied > 0.5 else CONTRADICTED
         return DIRECTION if value > 0.5 else undecided
-    if ours.spread > 0.0 and ours.against(answer.expect) == 0:
+    if len(ours.values) > 1 and ours.against(answer.expect) == 0:
         return UNDECIDED
-    if answer.measure.over and answer.bound == "about":
-        side = ours.against(1.0)
-        if side == 0 and ours.spread > 0.0:
-            return UNDECIDED
-        if side * (answer.expect - 1.0) > 0.0:
-            return DIRECTION
+    if answer.measure.over and answer.bound == "about" and answer.expect != 1.0:
+        return _direction(answer, ours)
     return CONTRADICTED
 
 
+def _direction(answer: NumberAnswer, ours: Sample) -> str:
+    """The outcome of a ratio that is far from the printed one, by the share that came out."""
+    shares = sorted((end - 1.0) / (answer.expect - 1.0) for end in (ours.low, ours.high))
+    if shares[1] < EFFECT_LEAST:
+        return CONTRADICTED
+    came = (ours.mean - 1.0) / (answer.expect - 1.0)
+    decided = len(ours.values) >= SEEDS_LEAST and shares[0] > 0.0 and came >= EFFECT_LEAST
+    return DIRECTION if decided else UNDECIDED
+
+
 def _away(answer: NumberAnswer, ours: float) -> float:
-    """By what share ours differs; of a gain or reduction half of it to twice as much is it."""
-    if not answer.expect:
+    """Returns the share of the printed number by which ours, in the same form, differs."""
+    printed = as_printed(answer.expect, answer.form)
+    if not printed:
         return math.inf
-    if answer.form in ("gain", "reduction") and answer.expect != 1.0:
-        part_of_it = (ours - 1.0) / (answer.expect - 1.0)
-        if not 0.5 <= part_of_it <= 2.0:
-            return math.inf
-    return abs(ours / answer.expect - 1.0)
+    return abs(as_printed(ours, answer.form) / printed - 1.0)
 
 
 def order_verdict(numbers: Sequence[Sample]) -> str:
     """The outcome of numbers that are to ascend: all do, most do, or neither.
 
-    Numbers that differ by less than the spread are neither in order nor out of it.
+    Numbers that their seeds do not tell apart are neither in order nor out of it.
     """
     if all(compare(b, a) > 0 for a, b in itertools.pairwise(numbers)):
         return MET
@@ -187,11 +198,10 @@ def shape_verdict(answer: TrendAnswer, places: Sequence[Value], values: Sequence
     """The outcome of a series that is to have a shape: it has it, its ends have, or neither."""
     means = [value.mean for value in values]
     slack = 1.0 + answer.within
-    spread = widest(values)
     if answer.shape == "flat":
         if max(means) <= min(means) * slack:
             return MET
-        return UNDECIDED if max(means) - min(means) <= spread else CONTRADICTED
+        return CONTRADICTED if differ(values) else UNDECIDED
     if answer.shape == "peaks":
         return _peak(answer, places, values)
     ends = compare(values[-1], values[0])
@@ -199,10 +209,10 @@ def shape_verdict(answer: TrendAnswer, places: Sequence[Value], values: Sequence
         rises = means[-1] > means[0] * slack and ends > 0
         flat = means[-1] <= means[-2] * slack or compare(values[-1], values[-2]) == 0
         if not rises:
-            return UNDECIDED if ends == 0 and spread > 0.0 else CONTRADICTED
+            return UNDECIDED if ends == 0 and means[-1] != means[0] else CONTRADICTED
         return MET if flat else DIRECTION
     way = 1 if answer.shape == "rises" else -1
-    if ends == 0 and spread > 0.0:
+    if ends == 0 and means[-1] != means[0]:
         return UNDECIDED
     if ends != way:
         return CONTRADICTED
@@ -216,9 +226,9 @@ def shape_verdict(answer: TrendAnswer, places: Sequence[Value], values: Sequence
 def _peak(answer: TrendAnswer, places: Sequence[Value], values: Sequence[Sample]) -> str:
     best = max(range(len(values)), key=lambda n: values[n].mean)
     if not 0 < best < len(values) - 1:
-        # An inner point that lies within the spread of the highest end may be the peak.
-        inner = values[1:-1]
-        ties = any(compare(value, values[best]) == 0 and widest(values) > 0.0 for value in inner)
+        # An inner point that the seeds do not tell from the highest end may be the peak.
+        highest = values[best]
+        ties = any(compare(v, highest) == 0 and v.mean != highest.mean for v in values[1:-1])
         return UNDECIDED if ties else CONTRADICTED
     if any(compare(values[best], values[end]) <= 0 for end in (0, -1)):
         return UNDECIDED

@@ -1,8 +1,8 @@
 """A measured number: one value for each seed of its experiment.
 
-The number is the mean over the seeds, and its spread is the greatest of them less the least. Two
-numbers differ if their means are farther apart than the larger of their spreads; a smaller
-difference decides nothing. With one seed nothing is known of the spread, and any difference counts.
+The number is the mean over the seeds. What it may be is the 95 % interval of its seeds by Student's
+t; two numbers of the same seeds differ if the interval of their differences, seed by seed, leaves
+out 0. With one seed nothing is known of the spread, and any difference counts.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+
+from graven.results.intervals import Interval
 
 
 @dataclass(frozen=True)
@@ -18,12 +21,17 @@ class Sample:
 
     Attributes:
         values: In the order of the seeds; at least one.
-        tied: Of a share of cases, the share that lies within the spread, and counts for neither
-            side.
+        tied: Of a share of cases, the share whose intervals hold 1, which counts for neither side.
     """
 
     values: tuple[float, ...]
     tied: float = 0.0
+
+    @cached_property
+    def interval(self) -> Interval:
+        """The mean with its 95 % interval."""
+        found = Interval.of(self.values)
+        return Interval(math.nan) if found is None else found
 
     @property
     def mean(self) -> float:
@@ -31,29 +39,43 @@ class Sample:
         return math.fsum(self.values) / len(self.values)
 
     @property
-    def spread(self) -> float:
-        """The greatest value less the least."""
-        return max(self.values) - min(self.values)
+    def half_width(self) -> float | None:
+        """Half of the interval; nothing with one seed."""
+        return self.interval.half_width
 
     @property
-    def ends(self) -> tuple[float, float] | None:
-        """The least value and the greatest, if there are several seeds."""
-        return (min(self.values), max(self.values)) if len(self.values) > 1 else None
+    def low(self) -> float:
+        """The lower end of the interval; the value itself with one seed."""
+        return self.mean - (self.half_width or 0.0)
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval; the value itself with one seed."""
+        return self.mean + (self.half_width or 0.0)
 
     def against(self, number: float) -> int:
-        """1 if it lies above a number, -1 if below, 0 if the difference is below the spread."""
-        return _sign(self.mean - number, self.spread)
+        """1 if it lies above a number, -1 if below, 0 if its interval holds the number."""
+        return compare(self, Sample((number,) * len(self.values)))
 
 
 def compare(left: Sample, right: Sample) -> int:
-    """1 if the left is larger, -1 if it is smaller, 0 if the difference is below a spread."""
-    return _sign(left.mean - right.mean, max(left.spread, right.spread))
+    """1 if the left is larger, -1 if it is smaller, 0 if their seeds do not tell.
+
+    Numbers of as many seeds are of the same ones, and are compared seed by seed; others differ if
+    their intervals do not meet.
+    """
+    if len(left.values) == len(right.values):
+        pairs = zip(left.values, right.values, strict=True)
+        difference = Sample(tuple(one - other for one, other in pairs))
+        return _sign(difference.low, difference.high)
+    return _sign(left.low - right.high, left.high - right.low)
 
 
-def widest(samples: Sequence[Sample]) -> float:
-    """The largest spread of several numbers."""
-    return max((sample.spread for sample in samples), default=0.0)
+def differ(samples: Sequence[Sample]) -> bool:
+    """Tells whether the largest of some numbers is larger than the smallest, by their seeds."""
+    by_mean = sorted(samples, key=lambda sample: sample.mean)
+    return compare(by_mean[-1], by_mean[0]) > 0
 
 
-def _sign(difference: float, spread: float) -> int:
-    return 0 if abs(difference) <= spread else 1 if difference > 0.0 else -1
+def _sign(low: float, high: float) -> int:
+    return 1 if low > 0.0 else -1 if high < 0.0 else 0

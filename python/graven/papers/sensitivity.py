@@ -27,6 +27,7 @@ from graven.papers.plan import (
     Alternative,
     Wanted,
     alternatives,
+    seeded,
 )
 from graven.papers.programs import answer_with
 from graven.papers.reproduction import Reproduction, gather
@@ -93,7 +94,12 @@ class Sensitivity:
 
 
 def alternatives_of(
-    claim: Claim, paper: Paper, *, quick: bool, captures: Path | None = None
+    claim: Claim,
+    paper: Paper,
+    *,
+    quick: bool,
+    captures: Path | None = None,
+    seeds: int | None = None,
 ) -> list[Alternative]:
     """The default and all that may move a claim, each with the simulations that it needs alone.
 
@@ -102,14 +108,25 @@ def alternatives_of(
         paper: Its paper.
         quick: True for the quick size.
         captures: Folder with traces, for real programs, too.
+        seeds: Seeds by default and by the paper's method, which decide verdicts; `None` for as
+            many as the experiments have.
     """
     studies = dict.fromkeys(name for measure in claim.measures for name in measure.studies)
-    sized = [paper.studies[name].sized(quick=quick) for name in studies]
     return [
-        _only(claim, paper, study, item)
-        for study in sized
-        for item in alternatives(paper, study, opened=True, captures=captures)
+        _only(claim, paper, item.study, item)
+        for name in studies
+        for item in _tried(paper, paper.studies[name].sized(quick=quick), captures, seeds)
     ]
+
+
+def _tried(
+    paper: Paper, study: Study, captures: Path | None, seeds: int | None
+) -> list[Alternative]:
+    found = alternatives(paper, study, opened=True, captures=captures)
+    if seeds is None:
+        return found
+    more = {item.name: item for item in alternatives(paper, seeded(study, seeds))}
+    return [more[item.name] if item.name in (DEFAULT, AUTHORS) else item for item in found]
 
 
 def _only(claim: Claim, paper: Paper, study: Study, item: Alternative) -> Alternative:
@@ -127,12 +144,18 @@ def _only(claim: Claim, paper: Paper, study: Study, item: Alternative) -> Altern
 
 
 def sensitivity(
-    claim: Claim, paper: Paper, store: Store, *, quick: bool, captures: Path | None = None
+    claim: Claim,
+    paper: Paper,
+    store: Store,
+    *,
+    quick: bool,
+    captures: Path | None = None,
+    seeds: int | None = None,
 ) -> Sensitivity:
     """Collects what is stored of all that may move a claim, with real programs if `captures`."""
     named = () if captures is None else tuple(paper.readings)
     wanted = Wanted(paper, quick, readings=EVERYTHING, named=named, captures=captures)
-    known = alternatives_of(claim, paper, quick=quick, captures=captures)
+    known = alternatives_of(claim, paper, quick=quick, captures=captures, seeds=seeds)
     found = gather(wanted, known, store)
     verdict = assess(claim, found)
     default = verdict.default
@@ -176,7 +199,9 @@ def _farthest(
     best: tuple[str, float | None, float | None] = ("", None, None)
     size = -1.0
     for name in default.keys() & other.keys():
-        before, after = default[name].mean, other[name].mean
+        # Of the seeds that both have: an alternative is tried with fewer.
+        seeds = min(len(default[name].values), len(other[name].values))
+        before, after = (math.fsum(of[name].values[:seeds]) / seeds for of in (default, other))
         moved = abs(math.log(after / before)) if before * after > 0.0 else math.inf
         if moved > size or (moved == size and name < best[0]):
             best, size = (name, before, after), moved

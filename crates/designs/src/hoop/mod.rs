@@ -168,6 +168,8 @@ section! {
     pub struct HoopConfig("hoop") {
         /// OOP data buffer of each core (§III-C); a slice takes 128 B.
         oop_buffer_bytes: Size = Size::kb(1), Size(256)..=Size::mb(1), "B";
+        /// Slices of a running transaction that stay in the OOP data buffer: when it has so many, its oldest full one leaves for each that begins (§III-C, §III-G).
+        held_slices: u32 = 1, 1..=8192, "slices";
         /// Mapping table of all controllers together (§III-C); an entry takes 16 B.
         mapping_table_bytes: Size = Size::mb(2), Size(128)..=Size::gb(1), "B";
         /// Eviction buffer of all controllers together (§III-C); a line takes 72 B.
@@ -238,6 +240,7 @@ pub const INFO: DesignInfo = DesignInfo {
     stress: &[
         ("hoop.oop_buffer_bytes", &["256 B", "384 B"]),
         ("hoop.line_in_one_slice", &["true", "false"]),
+        ("hoop.held_slices", &["1", "2", "8"]),
         ("hoop.mapping_table_bytes", &["512 B", "1 KB", "2 KB"]),
         ("hoop.eviction_buffer_bytes", &["72 B", "144 B", "1 KB"]),
         (

@@ -1,7 +1,8 @@
 //! The OOP data buffer (§III-C): words of a transaction are packed into memory slices.
 //!
-//! A line's words that are in a full slice when the next of them comes go along into the next slice: as long as a slice
-//! is in the buffer, its lines are whole in it. Words of slices that have left stay there.
+//! A line's words that are in the newest slice when it is full and the next of them comes go along into the next slice.
+//! A full slice leaves when the next one is opened, or is held (`hoop.held_slices`): words that are stored again are replaced
+//! where they are held.
 
 use super::collect::Reason;
 use super::event::Event;
@@ -11,12 +12,15 @@ use super::region::Reserved;
 use graven_base::memory::{Addr, LineAddr};
 use graven_machine::design::{Stall, Store};
 use graven_machine::request::{self, WriteClass};
+use std::collections::VecDeque;
 
 /// A slice in the buffer.
 #[derive(Clone, Debug)]
 pub struct Held {
     /// Number of the slice that it becomes.
     pub number: SliceNumber,
+    /// The distance to the transaction's next slice; 0 as long as there is none.
+    next: i32,
     /// Words with their home addresses.
     pub words: Vec<(Addr, u64)>,
 }
@@ -25,9 +29,13 @@ pub struct Held {
 #[derive(Clone, Debug)]
 pub struct Buffer {
     capacity: usize,
+    /// Most slices that have not left.
+    held_max: usize,
+    /// Full slices that have not left, the oldest first.
+    full: VecDeque<Held>,
     /// The slice that takes words.
     pub open: Option<Held>,
-    /// Slices that are not durable yet.
+    /// Slices that have left, and are not durable yet.
     pub sent: Vec<Held>,
     /// The transaction's first slice.
     pub first: Option<SliceNumber>,
@@ -36,18 +44,23 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Makes an empty buffer of `capacity` slices.
-    pub fn new(capacity: usize) -> Buffer {
-        Buffer { capacity, open: None, sent: Vec::new(), first: None, reserved: None }
+    /// Makes an empty buffer of `capacity` slices, at most `held_max` of which have not left.
+    pub fn new(capacity: usize, held_max: usize) -> Buffer {
+        let (sent, full) = (Vec::new(), VecDeque::new());
+        Buffer { capacity, held_max, full, open: None, sent, first: None, reserved: None }
     }
 
     fn has_room(&self) -> bool {
-        self.sent.len() + usize::from(self.open.is_some()) < self.capacity
+        self.slices().count() < self.capacity
+    }
+
+    fn slices(&self) -> impl Iterator<Item = &Held> {
+        self.full.iter().chain(&self.open).chain(&self.sent)
     }
 
     /// A slice that it holds.
     pub fn slice(&self, number: SliceNumber) -> Option<&Held> {
-        self.open.iter().chain(&self.sent).find(|held| held.number == number)
+        self.slices().find(|held| held.number == number)
     }
 }
 
@@ -89,7 +102,7 @@ impl Thread {
 
     /// Returns true if some of its slices in the buffers have words of a line.
     pub fn has_words_of(&self, line: LineAddr) -> bool {
-        let held = self.buffers.iter().flat_map(|b| b.open.iter().chain(&b.sent));
+        let held = self.buffers.iter().flat_map(Buffer::slices);
         held.flat_map(|held| &held.words).any(|(addr, _)| addr.line() == line)
     }
 }
@@ -122,6 +135,9 @@ impl Hoop {
         let is_mapped = buffer.open.as_ref().is_some_and(is_of_line) && (!needs_slice || moves);
         // A full slice that leaves keeps its place as long as it is on its way.
         if needs_slice && !buffer.has_room() {
+            if buffer.sent.is_empty() {
+                self.send_oldest(port, thread, controller);
+            }
             port.emit(Event::BufferFull);
             return self.waiting.for_slices(thread);
         }
@@ -136,10 +152,12 @@ impl Hoop {
         Stall::None
     }
 
-    /// A word that is in the open slice already is replaced there. Returns whether it was.
+    /// A word that is in a slice that has not left is replaced there. Returns whether it was.
     fn replace(&mut self, thread: usize, controller: usize, store: &Store) -> bool {
-        let open = self.threads[thread].buffers[controller].open.iter_mut();
-        let older = open.flat_map(|o| &mut o.words).find(|(addr, _)| *addr == store.addr);
+        let Buffer { full, open, .. } = &mut self.threads[thread].buffers[controller];
+        // The newest first: where the words of a line do not go along, an older slice has an older version.
+        let held = open.iter_mut().chain(full.iter_mut().rev());
+        let older = held.flat_map(|slice| &mut slice.words).find(|(addr, _)| *addr == store.addr);
         let Some((_, word)) = older else { return false };
         *word = store.new;
         true
@@ -156,9 +174,9 @@ impl Hoop {
         port.emit(Event::WordPacked { entries });
     }
 
-    /// Gives the thread's transaction a slice for its next words; the one before it, full, leaves, but for words of a
-    /// line that are to be together with the next ones (§III-C: "As for multiple updates in the same cache line happened in
-    /// a transaction, HOOP will pack them in the same memory slice"). Returns whether the region had one.
+    /// Gives the thread's transaction a slice for its next words; the one before it, full, leaves or is held, but for
+    /// words of a line that are to be together with the next ones (§III-C: "As for multiple updates in the same cache line
+    /// happened in a transaction, HOOP will pack them in the same memory slice"). Returns whether the region had one.
     fn open_slice(
         &mut self,
         port: &mut Port<'_>,
@@ -182,36 +200,48 @@ impl Hoop {
                     port.emit(Event::LineMoves { line, words: words.len() });
                 }
             }
-            let next = i32::try_from(distance).expect("regions are smaller");
-            self.send_slice(port, thread, controller, next);
+            let buffer = &mut self.threads[thread].buffers[controller];
+            let mut full = buffer.open.take().expect("it has a number");
+            full.next = i32::try_from(distance).expect("regions are smaller");
+            buffer.full.push_back(full);
+            // With the one that is opened now.
+            if buffer.full.len() == buffer.held_max {
+                self.send_oldest(port, thread, controller);
+            }
         }
         let buffer = &mut self.threads[thread].buffers[controller];
         buffer.first.get_or_insert(number);
-        buffer.open = Some(Held { number, words });
+        buffer.open = Some(Held { number, next: 0, words });
         true
     }
 
-    /// A transaction's end: what is left in the buffer leaves; no slice follows.
+    /// A transaction's end: what is left in the buffer leaves; no slice follows the last.
     pub(super) fn flush(&mut self, port: &mut Port<'_>, thread: usize, controller: usize) {
-        let open = &mut self.threads[thread].buffers[controller].open;
-        if !self.rules.last_slice_is_flushed() {
-            *open = None;
+        while !self.threads[thread].buffers[controller].full.is_empty() {
+            self.send_oldest(port, thread, controller);
         }
-        if open.is_some() {
-            self.send_slice(port, thread, controller, 0);
+        let last = self.threads[thread].buffers[controller].open.take();
+        if let Some(last) = last.filter(|_| self.rules.last_slice_is_flushed()) {
+            self.send_slice(port, thread, controller, last);
         }
     }
 
-    /// Writes the open slice to the region; the transaction's next one is so far away.
-    fn send_slice(&mut self, port: &mut Port<'_>, thread: usize, controller: usize, next: i32) {
+    /// The oldest full slice leaves.
+    fn send_oldest(&mut self, port: &mut Port<'_>, thread: usize, controller: usize) {
+        let oldest = self.threads[thread].buffers[controller].full.pop_front();
+        self.send_slice(port, thread, controller, oldest.expect("the caller has seen one"));
+    }
+
+    /// Writes a slice to the region.
+    fn send_slice(&mut self, port: &mut Port<'_>, thread: usize, controller: usize, held: Held) {
         let Thread { tx, buffers, .. } = &mut self.threads[thread];
         let buffer = &mut buffers[controller];
-        let Held { number, words } = buffer.open.take().expect("the caller has one");
+        let Held { number, next, words } = held;
         let slice = Slice { tx: *tx, first: buffer.first == Some(number), next, words };
         let lines = self.controllers[controller].region.geometry.slice_lines(number);
         let [data, metadata] = slice.lines();
         port.emit(Event::SliceLeaves { thread, slice: number, words: slice.words.len() });
-        buffer.sent.push(Held { number, words: slice.words });
+        buffer.sent.push(Held { number, next, words: slice.words });
         let leaving = Leaving { thread, controller, slice: number, lines: lines.len() as u8 };
         let about = Write::Slice { leaving: self.leaving.insert(leaving) };
         let delay = port.bypass_cycles();

@@ -111,7 +111,8 @@ impl Hoop {
             .map(|number| Controller::new(context, number))
             .collect::<Result<Vec<_>, ConfigError>>()?;
         let slices = (config.oop_buffer_bytes.0 / SLICE_BYTES) as usize;
-        let thread = |_| Thread::new(vec![Buffer::new(slices); controllers.len()]);
+        let buffer = Buffer::new(slices, slices.min(config.held_slices as usize));
+        let thread = |_| Thread::new(vec![buffer.clone(); controllers.len()]);
         let frequency = context.config.get::<CoreConfig>().frequency_mhz;
         Ok(Hoop {
             gc_period: cycles(f64::from(config.gc_period_us) * 1000.0, frequency),

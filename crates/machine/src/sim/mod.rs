@@ -13,6 +13,7 @@
 //! | `threads`, `ready`, `locks` | the state of a hardware thread; when each resumes; locks |
 //! | `hits` | runs of operations that stay in a core |
 //! | `operations` | instructions, loads, transactions, locks |
+//! | `restored` | programs that store each word of a transaction several times |
 //! | `scaled` | programs with more or fewer instructions between their accesses |
 //! | `region` | the part of a run that statistics are of |
 //! | `fast_forward`, `aged` | transactions without time before it, and what they leave to simulations that begin alike |
@@ -48,6 +49,7 @@ mod persistence;
 mod ready;
 mod record;
 mod region;
+mod restored;
 mod run;
 mod scaled;
 mod software;

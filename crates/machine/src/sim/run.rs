@@ -13,6 +13,7 @@ use super::locks::Locks;
 use super::observer::{NoObserver, Observer, TransactionObserver};
 use super::ready::{Earliest, ReadyTimes};
 use super::region::Measured;
+use super::restored::Restored;
 use super::scaled::Scaled;
 use super::spec::Spec;
 use super::threads::{Cause, Fill, Head, State, Thread};
@@ -647,11 +648,13 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload, l1_sets: usize) ->
     let core = spec.config.get::<CoreConfig>();
     // Cores are filled one thread each first, then a second each.
     let sharing = if spec.threads > core.count { core.threads_per_core } else { 1 };
-    let scale = spec.config.get::<WorkloadConfig>().compute_scale;
+    let asked = spec.config.get::<WorkloadConfig>();
+    let (stores, distance) = (asked.stores_per_word, asked.store_distance);
+    let program = Restored::of(workload.program(id), stores, distance);
     Thread {
         id,
         core: id % core.count,
-        program: Scaled::of(workload.program(id), scale),
+        program: Scaled::of(program, asked.compute_scale),
         pipeline: Pipeline::new(core, sharing),
         state: State::Ready,
         value: 0,

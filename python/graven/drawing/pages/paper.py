@@ -26,14 +26,14 @@ from graven.drawing.figures.values import Number
 from graven.drawing.pages.page import Part, complete, part_of
 from graven.engine.catalogue import Statistic, catalogue
 from graven.engine.machine import Machine
-from graven.papers.counts import CLASSES, COLUMNS, by_class, share, tally, three_counts
+from graven.papers.counts import CLASSES, COLUMNS, HEADS, by_class, tally, three_counts
 from graven.papers.data import Figure, OpenKey, Paper
 from graven.papers.laboratory import Finding, command
 from graven.papers.panels import Drawn, Panel, Point, drawn, shows
 from graven.papers.plan import Wanted
 from graven.papers.readings import Question, Reading
 from graven.papers.reproduction import Reproduction
-from graven.papers.rules import MEANINGS, METHOD_MEANS, OUTCOMES, READING_MEANS, VERDICTS
+from graven.papers.rules import MEANINGS, METHOD_MEANS, READING_MEANS, VERDICTS
 from graven.papers.verdicts import Verdict, outcome_text
 from graven.results.comparison import MEAN, Comparison, metrics_of
 
@@ -46,9 +46,8 @@ WORDS: Mapping[str, Any] = {
     "reading_means": READING_MEANS,
     "method_means": METHOD_MEANS,
     "columns": COLUMNS,
+    "heads": HEADS,
     "verdicts": VERDICTS,
-    "outcomes": OUTCOMES,
-    "share": share,
 }
 """Words of verdicts and counts, for the pages."""
 
