@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from campaigns import explained as campaign
 
 from graven import ConfigError
 from graven.papers import counts, files, plan, rules, sensitivity, verdicts
@@ -565,3 +566,53 @@ def test_explain_prints_and_keeps_its_table(quick, tmp_path):
         refused = quick("explain", name)
         assert refused.returncode == 2
         assert message in refused.stderr
+
+
+def row_of(alternative, number, **more):
+    return {
+        "claim": "silo-x", "where": "", "paper": "", "range": "", "verdict": "",
+        "alternative": alternative, "kind": "reading", "outcome": rules.DIRECTION,
+        "ours": f"{number} ×", "number": str(number), "rests on": "", "moves it by": "2.000",
+        "seeds": "1", "sizes": "quick", "version": "0.0.1", **more,
+    }  # fmt: skip
+
+
+def test_what_is_not_run_again_stays_in_the_reference_and_is_judged_again(tmp_path):
+    """`python -m campaigns explained --method`: a reading that is gone, or ran, is not kept."""
+    found = explained(tmp_path, {"default": 0.5, plan.AUTHORS: 0.6, "slow": None, "large": None})
+    paper = files.parse("silo", PAPER, "")
+    kept = [row_of("large", 1.9), row_of("gone", 2.0), row_of("slow", 5.0)]
+    default, *others = campaign.rows(found, paper, [row_of("default", 9.0), *kept], quick=True)
+    assert (default["alternative"], default["outcome"]) == ("default", rules.CONTRADICTED)
+    assert default["verdict"] == "met under reading large"
+    by_name = {row["alternative"]: row for row in others}
+    assert {"large", "slow", plan.AUTHORS} <= set(by_name)
+    assert "gone" not in by_name
+    assert by_name["large"]["outcome"] == rules.MET_10
+    assert by_name["slow"]["outcome"] == rules.UNDECIDED, "one seed decides no direction"
+    assert by_name["large"]["version"] == "0.0.1"
+    assert {row["verdict"] for row in others} == {default["verdict"]}
+    assert by_name[plan.AUTHORS]["version"] != "0.0.1"
+
+
+def test_a_reading_may_be_of_as_many_transactions_for_each_thread():
+    text = PAPER.replace('metric = { "media_write_requests" = "controller_write_requests" }', "")
+    text = text.replace('where = "§7"', 'where = "§7"\nper_thread = true')
+    paper = files.parse("silo", text, "")
+    found = {item.name: item for item in plan.Wanted(paper, False, readings="all").alternatives()}
+    assert {job.transactions for job in found["default"].jobs} == {100}
+    assert {job.transactions for job in found["traffic"].jobs} == {800}
+    assert found["traffic"].changed == set(found["default"].jobs)
+
+
+def test_seeds_may_be_more_than_an_experiment_has():
+    paper = files.parse("silo", PAPER, "")
+    jobs = plan.Wanted(paper, True, seeds=3).alternatives()[0].jobs
+    assert {job.seed for job in jobs} == {1, 2, 3}
+    claim = files.parse("silo", PAPER, CLAIM.format(value=2.0, answer=RATIO % "")).claims[0]
+    found = {
+        item.name: {job.seed for job in item.jobs}
+        for item in sensitivity.alternatives_of(claim, paper, quick=True, seeds=3)
+    }
+    assert found["default"] == found[plan.AUTHORS] == {1, 2, 3}
+    assert found["slow"] == {1}

@@ -102,6 +102,28 @@ fn a_line_does_not_straddle_a_full_slice_and_the_next_one() {
     assert_eq!(run("false"), ((2, 9, 0), 8, 7 + 5));
 }
 
+/// §III-G: "If a transaction has filled the buffer, HOOP will allocate a free memory slice and persist the memory slice": until
+/// then full slices are held, and words of them that are stored again are replaced.
+#[test]
+fn slices_are_held_until_the_buffer_is_full() {
+    let twice = (0..12).chain(0..12).map(|line| word(line, 0));
+    let ops = transaction(&stores(twice));
+    let run = |held| {
+        let c = counted(&[("hoop.held_slices", held)], &[&ops]);
+        (c["slices_written"], c["slice_words"], c["log_entries_merged"])
+    };
+    // The first slice has left when its words are stored again, and then the second.
+    assert_eq!(run("1"), (3, 24, 0));
+    assert_eq!(run("2"), (2, 12, 12));
+    assert_eq!(run("8"), (2, 12, 12));
+    // More slices than there are places: the oldest leave one by one, whatever is held.
+    let many = transaction(&stores((0..100).map(|line| word(line, 0))));
+    for held in ["1", "2", "8"] {
+        let c = counted(&[("hoop.held_slices", held)], &[&many]);
+        assert_eq!((c["slices_written"], c["slice_words"]), (13, 100), "{held}");
+    }
+}
+
 /// Claims `hoop-mapping-insert`, `hoop-load-path`, `hoop-unpack-overhead`.
 #[test]
 fn an_evicted_line_is_not_written_and_is_read_from_home_and_slices_in_parallel() {
