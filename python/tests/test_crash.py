@@ -80,6 +80,22 @@ def test_by_default_every_sound_design_runs_every_micro_workload(quick):
 
 
 @pytest.mark.usefixtures("convicted")
+def test_designs_without_room_are_left_out_unless_they_are_named(quick):
+    cramped = ("--machine", "cramped", "--set", "pm.log_region_bytes=256KB")
+    run = ("crash", "--workload", "array", "--transactions", "2", *cramped, "--format", "json")
+    done = quick(*run)
+    assert done.returncode == 0, done.stderr
+    left = re.findall(r"left out: (\S+) on array: .*does not fit", done.stderr)
+    assert "opt-undo" in left
+    there = {report["design"] for report in reports(done)}
+    assert "base" in there
+    assert there.isdisjoint(left)
+    done = quick(*run, "--designs", "base,opt-undo")
+    assert done.returncode == 2
+    assert "opt-undo on array" in done.stderr
+    assert not done.stdout
+
+
 def test_a_violation_of_a_sound_design_is_told_and_kept(quick, tmp_path):
     done = quick(*LITERAL)
     assert done.returncode == 1

@@ -67,7 +67,7 @@ section! {
         operations_per_transaction: u32 = 1, 1..=10_000, "operations";
         /// Times that a transaction stores each of its words; the last store has the program's value, those before it differ in its lowest bits.
         stores_per_word: u32 = 1, 1..=16, "stores";
-        /// Stores of a transaction between two of one word, if it has so many; what is left follows before its end.
+        /// Stores of a transaction between two of one word, while it has them; what is left follows before its end.
         store_distance: u32 = 0, 0..=100_000, "stores";
         /// Times by which programs execute more instructions between their accesses to memory; those of designs in software stay as they are.
         compute_scale: f64 = 1.0, 0.01..=1000.0, "";

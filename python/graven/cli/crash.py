@@ -37,7 +37,7 @@ A crash point is a change of what a power failure leaves. At each one power fail
 recovers, the bytes are checked against the program's stores and acknowledgements, and the run
 continues as if power had not failed. The first violation is minimised to a program that
 `graven litmus` replays. `graven adversary` draws programs and schedules instead of running a
-workload.
+workload. Where no design is named, those for which the machine has no room are left out, and told.
 
 \b
 Examples:
@@ -205,7 +205,11 @@ def crash(
     asked = [CrashJob(run, *how) for run in runs]
     if verify is not None:
         asked = checker.keeping(asked, RESULTS)
-    campaign = CrashCampaign.prepare(asked)
+    # Where nobody has named a design, one that the machine has no room for stops no other.
+    campaign = CrashCampaign.prepare(asked, leave_out=designs is None and not variants)
+    for why in campaign.left_out:
+        note(f"left out: {why}")
+    runs = [job.job for job in campaign.jobs]
     keep = keeping.keeper(len(runs))
     return carry_out(
         _Runs(campaign, keep),

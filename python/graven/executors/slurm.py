@@ -151,7 +151,7 @@ class Chunk:
 
 @dataclass
 class Losses:
-    """How often a simulation has left the queue without a result.
+    """Counts of how often a simulation has left the queue without a result.
 
     Attributes:
         begun: Its element had begun: the simulation may be what ends it.

@@ -197,17 +197,33 @@ class CrashCampaign:
 
     jobs: tuple[CrashJob, ...]
     campaigns: tuple[_engine.Campaign, ...]
+    left_out: tuple[str, ...] = ()
+    """Reasons for which the engine refused others."""
 
     @staticmethod
-    def prepare(jobs: Sequence[CrashJob]) -> CrashCampaign:
+    def prepare(jobs: Sequence[CrashJob], *, leave_out: bool = False) -> CrashCampaign:
         """Has the engine check every one before the first is run, and tries checkers.
+
+        Args:
+            jobs: The runs that are crashed.
+            leave_out: True to go on without those that the engine refuses, if it takes any.
 
         Raises:
             ConfigError: the engine refuses one, or a checker does not pass on files that are good.
         """
-        campaigns = tuple(job.campaign() for job in jobs)
-        believe(jobs)
-        return CrashCampaign(tuple(jobs), campaigns)
+        taken: list[tuple[CrashJob, _engine.Campaign]] = []
+        refused: list[_engine.ConfigError] = []
+        for job in jobs:
+            try:
+                taken.append((job, job.campaign()))
+            except _engine.ConfigError as error:
+                named = f"{job.job.label}: {error}" if len(jobs) > 1 else str(error)
+                refused.append(_engine.ConfigError(named))
+        if refused and not (leave_out and taken):
+            raise refused[0]
+        kept = tuple(job for job, _ in taken)
+        believe(kept)
+        return CrashCampaign(kept, tuple(of for _, of in taken), tuple(map(str, refused)))
 
     def run(self, how: How = HERE) -> CampaignResult[CrashReport]:
         """Runs those without a result; never raises for one that failed or was interrupted."""

@@ -109,7 +109,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Judged:
-    """What the counts ask of a claim: its outcome, and whether its mean rests on one workload."""
+    """A claim as the counts see it: its outcome, and if its mean rests on one workload."""
 
     claim: Claim
     outcome: str

@@ -139,7 +139,7 @@ class Wanted:
 
 
 def seeded(study: Study, seeds: int | None) -> Study:
-    """The experiment with so many seeds, if a number is given."""
+    """The experiment with another number of seeds, if one is given."""
     return study if seeds is None else replace(study, seeds=seeds)
 
 

@@ -168,7 +168,7 @@ section! {
     pub struct HoopConfig("hoop") {
         /// OOP data buffer of each core (§III-C); a slice takes 128 B.
         oop_buffer_bytes: Size = Size::kb(1), Size(256)..=Size::mb(1), "B";
-        /// Slices of a running transaction that stay in the OOP data buffer: when it has so many, its oldest full one leaves for each that begins (§III-C, §III-G).
+        /// Most slices of a running transaction that stay in the OOP data buffer; beyond that its oldest full one leaves for each that begins (§III-C, §III-G).
         held_slices: u32 = 1, 1..=8192, "slices";
         /// Mapping table of all controllers together (§III-C); an entry takes 16 B.
         mapping_table_bytes: Size = Size::mb(2), Size(128)..=Size::gb(1), "B";

@@ -2,8 +2,8 @@
 //!
 //! Real programs do: fields are set one after the other in steps, counts and sizes change with each step, a header is written
 //! before and after what it is about. The last store of a word has the program's value, those before it have another in its
-//! lowest bits. Between two stores of a word there are `workload.store_distance` others, as long as the transaction has so
-//! many; what is left then follows before its end, word by word, pass by pass. A program that loads a word finds its value.
+//! lowest bits. Between two stores of a word there are `workload.store_distance` others, while the transaction has them;
+//! what is left then follows before its end, word by word, pass by pass. A program that loads a word finds its value.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ struct Due {
     at: Ptr,
     /// The program's value.
     value: u64,
-    /// How many more stores it has.
+    /// The number of its further stores.
     left: u32,
     /// The number of the store that it follows.
     after: u64,
@@ -80,7 +80,7 @@ impl Restored {
         self.due.remove(place)
     }
 
-    /// What the program does next, with the stores that come before it and after it.
+    /// Decides the program's next operation, with the stores that come before it and after it.
     fn decide(&mut self, op: Op) {
         match op {
             Op::TxBegin => {
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// What is executed, stores as their word and value.
+    /// Returns the executed stores and loads, as words and values.
     fn executed(ops: &[Op], stores_per_word: u32, distance: u32) -> Vec<(u64, u64)> {
         let inner = Script(ops.iter().copied().collect());
         let mut program = Restored::of(Box::new(inner), stores_per_word, distance);
