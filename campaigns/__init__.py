@@ -13,4 +13,6 @@ ALL = (
     "fuzz", "corners", "persistency", "powerfail", "scale", "rates", "steady", "clusters",
     "reproduced",
 )  # fmt: skip
-OTHERS = ("careless", "gallery", "known", "notebooks", "paces", "stores", "stores_by_mode")
+OTHERS = (
+    "careless", "gallery", "known", "notebooks", "paces", "ratios", "stores", "stores_by_mode",
+)  # fmt: skip
