@@ -7,7 +7,8 @@ of `graven reproduce`, and are not simulated again. `reference.csv`, which Grave
 (`graven.papers.reference`), has a line for each claim and alternative, the largest effect first
 (`papers/*/experiments.toml` has the readings and their settings). The default and the paper's
 method, which decide verdicts, have three seeds; others have those of their size. `--method` runs
-these two alone, and keeps what the file has of the others.
+these two alone, and keeps what the file has of the others; `--judge` runs nothing, and judges what
+the file has by the rules of today.
 
 `--programs` tries the claims that readings with real programs have something to say of by default
 and with these, at quick sizes, and writes `explained-programs.csv`; `reference.csv` stays as it is.
@@ -26,7 +27,16 @@ from graven.cli.programs import CAPTURES, capture_programs
 from graven.laboratory.crashes import CrashJob
 from graven.papers import reference
 from graven.papers.answers import Outcome
-from graven.papers.counts import COLUMNS, COUNTED, HEADS, Count, Judged, counted, kind_of
+from graven.papers.counts import (
+    COLUMNS,
+    COUNTED,
+    HEADS,
+    MEASURED,
+    Count,
+    Judged,
+    counted,
+    kind_of,
+)
 from graven.papers.data import SEEDS, Claim, NumberAnswer, Paper
 from graven.papers.files import papers
 from graven.papers.plan import (
@@ -107,12 +117,17 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--programs", action="store_true", help="real programs alone; quick sizes")
     what = "the default and the paper's method alone; what else was tried stays as it is"
     parser.add_argument("--method", action="store_true", help=what)
+    what = "judge stored numbers by the rules of today; simulate nothing"
+    parser.add_argument("--judge", action="store_true", help=what)
     parser.add_argument("--out", type=Path, default=STATES / "reproduce", metavar="FOLDER")
 
 
 def measure(name: str, given: Given) -> Rows:
     """Simulates a claim under all alternatives, or with real programs."""
     ((paper, claim),) = ((paper, claim) for paper, claim in measured() if claim.id == name)
+    stored = [row for row in CLAIMS.read() if row["claim"] == name]
+    if given.judge:
+        return {CLAIMS: judged_again(claim, paper, stored)}
     store, quick = Store(given.out / "store"), given.programs or not given.full
     captures = given.out / CAPTURES if given.programs else None
     seeds = None if given.programs else SEEDS
@@ -127,8 +142,7 @@ def measure(name: str, given: Given) -> Rows:
     found = sensitivity(claim, paper, store, quick=quick, captures=captures, seeds=seeds)
     if given.programs:
         return {WITH_PROGRAMS: programs_rows(found)}
-    kept = [row for row in CLAIMS.read() if row["claim"] == name] if given.method else []
-    return {CLAIMS: rows(found, paper, kept, quick=quick)}
+    return {CLAIMS: rows(found, paper, stored if given.method else [], quick=quick)}
 
 
 def _run(jobs: Iterable[Job | CrashJob], store: Store, workers: int) -> None:
@@ -186,6 +200,27 @@ def rows(found: Sensitivity, paper: Paper, kept: Sequence[Row] = (), *, quick: b
     ]
     by_effect = sorted([*moved, *others], key=lambda row: -_effect(row["moves it by"]))
     return [{**each, **shared} for each in [default, *by_effect]]
+
+
+def judged_again(claim: Claim, paper: Paper, stored: Sequence[Row]) -> list[Row]:
+    """Returns stored rows of a claim with outcomes and verdict by the rules of today.
+
+    What is stored of several seeds was judged when it was made, with its interval.
+    """
+    again = [
+        row
+        if row.get("seeds", "") not in ("", "1")
+        else {**row, "outcome": _judged_again(claim, row), "seeds": row.get("seeds") or "1"}
+        for row in stored
+    ]
+    default, *others = again
+    tried = alternatives_of(claim, paper, quick=True)
+    bearing = tuple(dict.fromkeys(item.name for item in tried if item.kind == READING))
+    numbers = {"": Sample((float(default["number"]),))} if default["number"] else {}
+    outcomes = {DEFAULT: Outcome(default["outcome"], default["ours"], numbers)}
+    alone = Verdict(claim, MEASURED, default["paper"], outcomes, "", "", "", bearing)
+    verdict = _with_others(alone, others)
+    return [{**row, "verdict": verdict.text, "range": verdict.interval} for row in again]
 
 
 def _effect(factor: str) -> float:
@@ -387,5 +422,5 @@ CAMPAIGN = Campaign(
     ROOT / "docs/results/claims.md",
     blocks,
     options=options,
-    sizes=("full", "programs", "method"),
+    sizes=("full", "programs", "method", "judge"),
 )

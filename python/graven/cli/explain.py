@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from graven.basics import output
-from graven.basics.numbers import ratio
+from graven.basics.numbers import counted, ratio
 from graven.cli import completions, options
 from graven.cli.claims import STYLES, print_legend
 from graven.cli.programs import CAPTURES, capture_programs, check_readings
@@ -136,7 +136,11 @@ def _print_shipped(claim: Claim, paper: Paper, lines: Sequence[reference.Line]) 
     console = results_console()
     default = lines[0]
     console.print(Text(f"{claim.where}: {claim.says}", style="bold"))
+    seeds = counted(int(default["seeds"] or 1), "seed")
     made = f"shipped with Graven, made by version {default['version']} at {default['sizes']} sizes"
+    made += f", with {seeds}"
+    if default["seeds"] != "1":
+        made += " by default and by the paper's method, 1 otherwise"
     console.print(Text(f"{made}; nothing was simulated here", style="yellow"), soft_wrap=True)
     said = f"paper: {default['paper']}; ours: {default['ours']}; {default['verdict']}"
     console.print(Text(said), soft_wrap=True)
