@@ -14,7 +14,6 @@ from graven.papers.rules import (
     AGREES,
     BY_DEFAULT,
     CONTRADICTED,
-    DIRECTION,
     MEANINGS,
     MET_25,
     NOT_INDEPENDENT,
@@ -72,7 +71,7 @@ def test_explain_shows_what_is_shipped_where_nothing_is_simulated(real, tmp_path
     made = "shipped with Graven, made by version 0.1.0 at quick sizes, with 3 seeds by default"
     assert made in done.stdout
     assert "paper: 6.4 x; ours: 0.96 × ±0.0069; met under the paper's method" in done.stdout
-    for word in (CONTRADICTED, DIRECTION, MET_25):
+    for word in (CONTRADICTED, MET_25):
         assert f"{word}: {MEANINGS[word]}" in done.stdout
     assert "reason: " in done.stdout
     command = " ".join(["graven explain silo-throughput-vs-fwb", *size, "--simulate"])

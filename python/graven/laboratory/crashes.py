@@ -206,7 +206,7 @@ class CrashCampaign:
 
         Args:
             jobs: The runs that are crashed.
-            leave_out: True to go on without those that the engine refuses, if it takes any.
+            leave_out: True to leave out those that the engine refuses, if it takes any.
 
         Raises:
             ConfigError: the engine refuses one, or a checker does not pass on files that are good.
