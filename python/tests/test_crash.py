@@ -79,7 +79,6 @@ def test_by_default_every_sound_design_runs_every_micro_workload(quick):
     }
 
 
-@pytest.mark.usefixtures("convicted")
 def test_designs_without_room_are_left_out_unless_they_are_named(quick):
     cramped = ("--machine", "cramped", "--set", "pm.log_region_bytes=256KB")
     run = ("crash", "--workload", "array", "--transactions", "2", *cramped, "--format", "json")
@@ -96,6 +95,7 @@ def test_designs_without_room_are_left_out_unless_they_are_named(quick):
     assert not done.stdout
 
 
+@pytest.mark.usefixtures("convicted")
 def test_a_violation_of_a_sound_design_is_told_and_kept(quick, tmp_path):
     done = quick(*LITERAL)
     assert done.returncode == 1

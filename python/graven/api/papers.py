@@ -56,7 +56,7 @@ class Claim:
         >>> claim.says
         'Recovery time falls linearly with the NVM bandwidth'
         >>> claim.paper, claim.ours, claim.verdict
-        ('falls linearly with bandwidth', '0.48 ×', 'direction only')
+        ('falls linearly with bandwidth', '0.48 ×', 'undecided')
     """
 
     id: str
@@ -178,7 +178,7 @@ class Reproduction(Frames):
         >>> found["fig11"].rows[0]["design"]
         'hoop'
         >>> found.to_arrow().column("verdict").to_pylist()
-        ['direction only', 'met']
+        ['undecided', 'met']
     """
 
     paper: str
@@ -250,7 +250,7 @@ class Explanation(Frames, Plotted):
     Examples:
         >>> found = graven.explain("hoop-recovery-linear-bandwidth", quick=True)
         >>> found
-        <Explanation of hoop-recovery-linear-bandwidth: met under reading eight-stores; 9 changes>
+        <Explanation of hoop-recovery-linear-bandwidth: met under reading eight-stores; 10 changes>
         >>> found.claim.says
         'Recovery time falls linearly with the NVM bandwidth'
         >>> found.verdict
@@ -261,7 +261,7 @@ class Explanation(Frames, Plotted):
         items-stored-again 0.45 ×
         rows-written-back 0.46 ×
         >>> found.to_arrow().num_rows
-        9
+        10
         >>> [path.name for path in found.plot().save("moved.pdf")]
         ['moved.pdf', 'moved.csv']
     """
@@ -422,7 +422,7 @@ def explain(
 
         >>> found = graven.explain("hoop-recovery-linear-bandwidth", quick=True)
         >>> found
-        <Explanation of hoop-recovery-linear-bandwidth: met under reading eight-stores; 9 changes>
+        <Explanation of hoop-recovery-linear-bandwidth: met under reading eight-stores; 10 changes>
         >>> found.claim.ours
         '0.48 ×'
         >>> found.moves[0].name, found.moves[0].ours
