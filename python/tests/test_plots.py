@@ -156,6 +156,19 @@ def test_names_below_more_bars_than_a_narrow_picture_has_room_for_are_smaller():
     theme=st.sampled_from(["light", "dark"]),
 )
 @example(
+    designs=["koe"],
+    groups=["e"],
+    top=0.02,
+    width="column",
+    parts=False,
+    relative=True,
+    captions=[
+        "8 threads, pm.buffer_lines = 1,024 B, log.x = 1,024 B, workload.element_bytes = 1,024 B"
+    ],
+    apart=9e5,
+    theme="dark",
+)
+@example(
     designs=["snhlncmjq", "wnmhgdsch", "co-wajcsolxm", "bhwn-xcd", "l-ntos", "xtpjywanh"],
     groups=["krst-vnpkpl", "ftgcqbk", "ephq-hhgo", "i", "opgmdcylq"],
     top=4.2e9,
