@@ -175,29 +175,21 @@ def rows(found: Sensitivity, paper: Paper, kept: Sequence[Row] = (), *, quick: b
         "verdict": verdict.text,
     }
     now = {"sizes": "quick" if quick else "full", "version": _engine.__version__}
-    default = now | {
-        "alternative": DEFAULT,
-        "kind": DEFAULT,
-        "outcome": verdict.default.verdict,
-        "ours": verdict.default.ours,
-        "number": _number(verdict.value_of(verdict.default)),
-        "rests on": " ".join(verdict.default.rests_on),
-        "seeds": str(_seeds_of(verdict.default)),
-    }
-    moved = [
-        now
-        | {
-            "alternative": move.name,
-            "kind": move.kind,
-            "outcome": move.found.verdict,
-            "ours": move.found.ours,
-            "number": _number(verdict.value_of(move.found)),
-            "rests on": " ".join(move.found.rests_on),
-            "moves it by": "" if move.factor is None else f"{move.factor:.3f}",
-            "seeds": str(_seeds_of(move.found)),
+
+    def row(name: str, kind: str, came: Outcome, factor: float | None) -> Row:
+        return now | {
+            "alternative": name,
+            "kind": kind,
+            "outcome": came.verdict,
+            "ours": came.ours,
+            "number": _number(verdict.value_of(came)),
+            "rests on": " ".join(came.rests_on),
+            "moves it by": "" if factor is None else f"{factor:.3f}",
+            "seeds": str(_seeds_of(came)),
         }
-        for move in ran
-    ]
+
+    default = row(DEFAULT, DEFAULT, verdict.default, None)
+    moved = [row(move.name, move.kind, move.found, move.factor) for move in ran]
     by_effect = sorted([*moved, *others], key=lambda row: -_effect(row["moves it by"]))
     return [{**each, **shared} for each in [default, *by_effect]]
 

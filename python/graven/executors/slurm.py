@@ -451,15 +451,16 @@ class _Run:
                 continue
             self._chunks.remove(chunk)
             elsewhere = {digest for other in self._chunks for digest in other.digests}
+            said = self._said(chunk)
             for digest in left:
                 losses = self._lost.setdefault(digest, Losses())
-                if self._said(chunk):
+                if said:
                     losses.begun += 1
                     if digest in elsewhere:
                         continue
                     if losses.begun >= TRIES:
                         why = f"it was begun {TRIES} times and lost each time"
-                        self._fail(digest, f"{why}: {self._said(chunk)[-1]}")
+                        self._fail(digest, f"{why}: {said[-1]}")
                     else:
                         self._queued.insert(0, [digest])
                 elif digest not in elsewhere:

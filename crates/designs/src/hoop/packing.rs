@@ -44,7 +44,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Makes an empty buffer of `capacity` slices, at most `held_max` of which have not left.
+    /// Makes an empty buffer of `capacity` slices, which holds back at most `held_max` of them.
     pub fn new(capacity: usize, held_max: usize) -> Buffer {
         let (sent, full) = (Vec::new(), VecDeque::new());
         Buffer { capacity, held_max, full, open: None, sent, first: None, reserved: None }

@@ -3,7 +3,7 @@
 //! Real programs do: fields are set one after the other in steps, counts and sizes change with each step, a header is written
 //! before and after what it is about. The last store of a word has the program's value, those before it have another in its
 //! lowest bits. Between two stores of a word there are `workload.store_distance` others, while the transaction has them;
-//! what is left then follows before its end, word by word, pass by pass. A program that loads a word finds its value.
+//! stores that are left follow before its end, word by word, pass by pass. A program that loads a word reads its own value.
 
 use std::collections::VecDeque;
 
