@@ -2,8 +2,8 @@
 //!
 //! A trace of a captured program has all that it stored, flushed, fenced and synchronised, in one order. Under the rules of a
 //! processor's persistency model, or of the page cache, this says at each instant which stores may be missing after a power
-//! failure. The explorer makes images of that, asks a [`judge::Judge`] whether the program copes, and makes what it refuses short:
-//! which store is missing, which one is left, and which repair keeps them in order.
+//! failure. The explorer makes images of that, asks a [`judge::Judge`] whether the program copes, and shortens each
+//! refusal to the store that is missing, the one that is left, and the repair that keeps them in order.
 //!
 //! | module | content |
 //! |---|---|

@@ -394,7 +394,7 @@ impl<R: Read + Seek> Reader<R> {
     /// Refuses a trace that cannot have a history.
     ///
     /// # Errors
-    /// It is none of a captured program, or of a version that kept no history.
+    /// The trace is not of a captured program, or its version kept no history.
     pub fn require_history(&self) -> Result<(), TraceError> {
         let what = if self.contents().header.capture.is_none() {
             "it is no trace of a captured program: only such have a history of persistence"
