@@ -120,6 +120,17 @@ impl ThreadSteps {
         }
     }
 
+    /// The words that are loaded, in their order.
+    pub fn loaded(&self) -> impl Iterator<Item = Addr> {
+        self.steps.iter().flat_map(|step| {
+            let (start, words) = match *step {
+                Step::Loads { start, words, .. } => (start, words),
+                _ => (Addr(0), 0),
+            };
+            (0..u64::from(words)).map(move |word| start.plus(word * WORD_BYTES))
+        })
+    }
+
     /// In the order in which they are executed.
     pub fn steps(&self) -> &[Step] {
         &self.steps

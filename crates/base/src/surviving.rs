@@ -734,6 +734,11 @@ impl SurvivingImage {
         self.journal[skip..].iter().map(|w| (w.addr, w.new)).collect()
     }
 
+    /// Has everything written so far stay: none of it can be taken back.
+    pub fn keep_written(&mut self) {
+        self.journal.clear();
+    }
+
     /// Takes back the newest writes until `keep` are left.
     pub fn rewind(&mut self, keep: usize) {
         let mut writes = self.journal[keep..].iter().rev().filter(|w| w.old != w.new).peekable();

@@ -21,6 +21,7 @@ mod out_of_place;
 mod packed_log;
 pub mod redu;
 mod rules;
+mod settling;
 pub mod silo;
 pub mod software;
 mod stored_lines;

@@ -4,6 +4,8 @@
 //! A record begins with a *place*: a slot, or a group of blocks. Places are numbered from 0 over all passes, and
 //! whatever the design keeps of the log (head, cuts, the first record of a transaction) is a place.
 
+use std::ops::Range;
+
 use super::record::LogValues;
 use super::slots::{self, Layout, Slots};
 use super::{FwbConfig, Rules};
@@ -112,6 +114,24 @@ impl Log {
                 let examined = scan.records.len() as u64 + hole;
                 Remains { records: scan.records, end: scan.end, examined }
             }
+        }
+    }
+
+    /// Returns true if the log can begin with a place.
+    pub fn can_begin(&self, image: &mut SurvivingImage, place: u64) -> bool {
+        match self {
+            Log::Slots(_) => true,
+            Log::Packed(log) => log.can_begin(image, place),
+        }
+    }
+
+    /// The head, and the bytes of the places from one to before another.
+    pub fn bytes_of(&self, from: u64, to: u64) -> Vec<Range<Addr>> {
+        match self {
+            Log::Slots(log) => {
+                packed_log::places(log.head(), (log.count, log.layout.bytes), from, to)
+            }
+            Log::Packed(log) => log.places(from, to),
         }
     }
 

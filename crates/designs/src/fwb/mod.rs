@@ -250,6 +250,7 @@ pub const INFO: DesignInfo = DesignInfo {
     },
     format: |context, image| Log::of(context).create(image),
     recover: recovery::recover,
+    settle: recovery::settle,
     mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,

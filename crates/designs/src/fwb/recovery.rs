@@ -27,8 +27,9 @@ use super::record::LogValues;
 use super::{FwbConfig, Rules};
 use crate::fields::THREAD_BITS;
 use crate::packed_log::{Kind, Record};
+use crate::settling::Oldest;
 use graven_base::surviving::{SurvivingImage, Work};
-use graven_machine::design::{DesignContext, RecoveryReport};
+use graven_machine::design::{DesignContext, RecoveryReport, Settlement, Stores};
 
 pub fn recover(
     context: &DesignContext,
@@ -73,6 +74,25 @@ pub fn recover(
     image.fence();
     log.empty(image, end);
     report
+}
+
+/// Replays the oldest records ahead, as far as their transactions have committed, and moves the head past them. Redo goes forward and
+/// before undo, so that a recovery from the new head on leaves the same.
+pub fn settle(context: &DesignContext, image: &mut SurvivingImage) -> Option<Settlement> {
+    if context.config.get::<FwbConfig>().log_values != LogValues::Both {
+        return None;
+    }
+    let log = Log::of(context);
+    let Remains { records, end, .. } = log.scan(image);
+    let oldest = Oldest::of(&records, |place| log.can_begin(image, place))?;
+    let settled = records[..oldest.records].iter().map(|(_, record)| record);
+    let redo: Vec<_> =
+        settled.filter(|r| r.kind == Kind::UndoRedo).map(|r| (r.addr, r.redo)).collect();
+    let stores = Stores::OfRecords(redo.len() as u64);
+    image.store_all(redo);
+    image.store(log.head(), records[oldest.records].0);
+    let known_until = records.get(oldest.known_by).map_or(end, |&(place, _)| place + 1);
+    Some(Settlement { depends_on: log.bytes_of(records[0].0, known_until), stores })
 }
 
 /// The entries of committed transactions and those of others, each in their order.

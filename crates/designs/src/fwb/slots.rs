@@ -24,7 +24,7 @@ const RECORDS_EXPECTED: usize = 512;
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Bytes from one slot to the next.
-    bytes: u64,
+    pub bytes: u64,
     /// Values that records hold of a word.
     values: LogValues,
     /// True if the words of a line share a record.

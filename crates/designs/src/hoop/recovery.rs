@@ -20,16 +20,12 @@ use super::layout::{
     tx_of_head,
 };
 use super::{HoopConfig, Rules};
-use graven_base::host;
 use graven_base::memory::{Addr, LINE_BYTES, LineData, WORD_BYTES, WORDS_PER_LINE, WordMap};
 use graven_base::surviving::{Reader, SurvivingImage, Work as Computation};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Words of a block before its first record.
 const WORDS_TO_RECORD: usize = (SLICE_BYTES / WORD_BYTES) as usize;
-
-/// Fewer records than this are not worth another thread.
-const RECORDS_PER_THREAD: usize = 64;
 
 /// The region is cleared before it is put to use.
 pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
@@ -140,7 +136,7 @@ pub fn recover_measured(
         false => f.tx.into(),
     };
     found.sort_by_key(order);
-    let threads = worthwhile(image, threads, found.len() / RECORDS_PER_THREAD + 1);
+    let threads = divided(image, threads);
     let batches = newest(image, &surveys, &found, threads, &mut work);
     image.note(|| format!("recovery: {} words of {} records go home", work.words, work.records));
     image.store_parallel(&batches);
@@ -158,49 +154,31 @@ pub fn recover_measured(
     work
 }
 
-/// Number of threads that have enough to do for a thread of the host. The machine that executes
-/// recovery has them all.
-fn worthwhile(image: &SurvivingImage, threads: usize, enough: usize) -> usize {
-    if image.keeps_steps() { threads } else { threads.min(enough) }
+/// Number of threads among which work is divided: all where the steps of each are kept, otherwise one, since the host gains
+/// nothing.
+fn divided(image: &SurvivingImage, threads: usize) -> usize {
+    if image.keeps_steps() { threads } else { 1 }
 }
 
 /// Deals items round robin to threads, which each do something with theirs; the results, in the order of threads.
-fn deal<T: Send, R: Send>(
+fn deal<T, R>(
     image: &mut SurvivingImage,
     items: impl IntoIterator<Item = T>,
     threads: usize,
-    each: impl Fn(&mut Reader<'_>, Vec<T>) -> R + Sync,
+    each: impl Fn(&mut Reader<'_>, Vec<T>) -> R,
 ) -> Vec<R> {
-    if threads == 1 {
-        image.barrier();
-        let hand = items.into_iter().collect();
-        let mut reader = image.reader();
-        let result = each(&mut reader, hand);
-        let used = reader.used();
-        image.account(0, used);
-        image.barrier();
-        return vec![result];
-    }
     let mut hands: Vec<Vec<T>> = (0..threads).map(|_| Vec::new()).collect();
     items.into_iter().enumerate().for_each(|(i, item)| hands[i % threads].push(item));
     image.barrier();
-    let run = |hand| {
+    let mut results = Vec::with_capacity(threads);
+    for (thread, hand) in hands.into_iter().enumerate() {
         let mut reader = image.reader();
-        (each(&mut reader, hand), reader.used())
-    };
-    let results: Vec<_> = std::thread::scope(|scope| {
-        let run = &run;
-        let part = |hand| scope.spawn(move || run(hand));
-        let all: Vec<_> = hands.into_iter().map(part).collect();
-        all.into_iter().map(host::joined).collect()
-    });
-    let mut out = Vec::with_capacity(threads);
-    for (thread, (result, used)) in results.into_iter().enumerate() {
+        results.push(each(&mut reader, hand));
+        let used = reader.used();
         image.account(thread, used);
-        out.push(result);
     }
     image.barrier();
-    out
+    results
 }
 
 /// A block of the index: its number, the sequence number that it was opened with, and its state.
@@ -334,8 +312,7 @@ fn read_records(
     let skips_stale = rules.stale_records_are_skipped();
     let needs_tx =
         context.config.get::<HoopConfig>().controllers > 1 || !rules.replayed_in_commit_order();
-    let enough = blocks.len() * geometry.records() as usize / 4096 + 1;
-    let threads = worthwhile(image, threads, enough);
+    let threads = divided(image, threads);
     let all = deal(image, blocks, threads, |reader, blocks| {
         let mut found = Vec::new();
         for (number, opened) in blocks {

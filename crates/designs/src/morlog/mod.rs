@@ -165,6 +165,7 @@ pub const INFO: DesignInfo = DesignInfo {
     },
     format: recovery::format,
     recover: recovery::recover,
+    settle: recovery::settle,
     mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,

@@ -12,13 +12,14 @@
 //! that all are empty.
 
 use super::logs::Places;
-use super::{MorlogConfig, Rules};
+use super::{LogType, MorlogConfig, Rules};
 use crate::packed_log::{Kind, Record, Scan};
+use crate::settling::Oldest;
 use graven_base::codecs::mask_of_bytes;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{WordMap, words_in};
 use graven_base::surviving::{SurvivingImage, Work};
-use graven_machine::design::{DesignContext, RecoveryReport};
+use graven_machine::design::{DesignContext, RecoveryReport, Settlement, Stores};
 
 /// Makes empty logs of whatever the region holds.
 pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
@@ -151,6 +152,42 @@ pub fn recover(
     report
 }
 
+/// Replays the oldest records of the one log ahead, as far as their transactions have committed, and moves the head past them.
+/// Nothing is done ahead where redo data come after commit records, or where there are several logs.
+pub fn settle(context: &DesignContext, image: &mut SurvivingImage) -> Option<Settlement> {
+    let config = context.config.get::<MorlogConfig>();
+    if config.delay_persistence || config.log_type != LogType::Centralised {
+        return None;
+    }
+    let log = Places::of(context).logs.remove(0);
+    let Scan { records, end, .. } = log.scan(image);
+    let oldest = Oldest::of(&records, |group| log.can_begin(image, group))?;
+    let mut newest = WordMap::with_capacity(REDONE_EXPECTED.0, REDONE_EXPECTED.1);
+    let mut open: Vec<Vec<&Record>> = Vec::new();
+    for (at, (_, record)) in records[..oldest.known_by].iter().enumerate() {
+        let thread = record.thread as usize;
+        open.resize_with(open.len().max(thread + 1), Vec::new);
+        match record.kind {
+            _ if record.late => return None,
+            Kind::InPlace => return None,
+            Kind::Commit => {
+                let committed = std::mem::take(&mut open[thread]);
+                if needs_home(&committed, &newest) {
+                    return None;
+                }
+                lay(&committed, &mut newest, image);
+            }
+            Kind::UndoRedo | Kind::Redo if at < oldest.records => open[thread].push(record),
+            Kind::UndoRedo | Kind::Redo => {}
+        }
+    }
+    image.store_all(newest.in_order(|word| word));
+    image.store(log.head(), records[oldest.records].0);
+    let known_until = records.get(oldest.known_by).map_or(end, |&(group, _)| group + 1);
+    let depends_on = log.places(records[0].0, known_until);
+    Some(Settlement { depends_on, stores: Stores::OfWords })
+}
+
 /// Writes the newest word that these transactions have of each home address, past the caches from here on. Returns how
 /// many. What has committed up to the horizon is at home.
 fn redo<'a>(
@@ -278,6 +315,14 @@ fn whole(
         all_before &= is_whole || !rules.only_a_prefix_is_redone();
     }
     counts
+}
+
+/// Tells whether any of a transaction's redo data has to be completed by what is at home, which changes.
+fn needs_home(records: &[&Record], known: &WordMap<u64>) -> bool {
+    records.iter().enumerate().any(|(at, record)| {
+        let is_before = || records[..at].iter().any(|before| before.addr == record.addr);
+        record.partial && known.get(record.addr).is_none() && !is_before()
+    })
 }
 
 /// Lays a transaction's redo data over that of those before it.

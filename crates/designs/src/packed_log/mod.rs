@@ -63,6 +63,8 @@ pub use read::Scan;
 pub use record::{Kind, Record, TYPE_BITS, ULOG_BITS, ULOG_MAX, dirty_bytes};
 pub use send::Packer;
 
+use std::ops::Range;
+
 use crate::torn;
 use crate::torn::TORN;
 use graven_base::config::Config;
@@ -137,6 +139,19 @@ pub struct Log {
     /// Layout of its records.
     pub format: Format,
     faults: Faults,
+}
+
+/// The bytes of the places from one to before another of a log of `count` places of `bytes` bytes, behind a header line at its
+/// start, whose first word is the head; with that word.
+pub fn places(start: Addr, (count, bytes): (u64, u64), from: u64, to: u64) -> Vec<Range<Addr>> {
+    let place = |number: u64| start.plus(LINE_BYTES + number % count * bytes);
+    let (first, last) = (place(from), place(to - 1).plus(bytes));
+    let head = start..start.plus(WORD_BYTES);
+    if to - from < count && first < last {
+        return vec![head, first..last];
+    }
+    let (begin, end) = (place(0), place(count - 1).plus(bytes));
+    if to - from >= count { vec![head, begin..end] } else { vec![head, first..end, begin..last] }
 }
 
 impl Log {

@@ -1,5 +1,7 @@
 //! Records from the bytes that survived.
 
+use std::ops::Range;
+
 use super::record::Metadata;
 use super::slot;
 use super::{Format, Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN, WORDS_PER_BLOCK};
@@ -61,6 +63,20 @@ impl Log {
             }
         }
         scan
+    }
+
+    /// Returns true if a log can begin with a group: its data words do not lie behind those of the group before it.
+    pub fn can_begin(&self, image: &mut SurvivingImage, group: u64) -> bool {
+        if self.format == Format::Slots {
+            return true;
+        }
+        let first = self.read_metadata(image, self.metadata(group), self.torn(group), 0);
+        first.is_some_and(|metadata| !metadata.continues)
+    }
+
+    /// The head, and the bytes of the groups from one to before another.
+    pub fn places(&self, from: u64, to: u64) -> Vec<Range<Addr>> {
+        super::places(self.start, (self.groups, self.format.group_bytes()), from, to)
     }
 
     /// Makes sure that nothing is there from a group on to which the head is about to move, behind what was

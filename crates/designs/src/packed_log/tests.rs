@@ -254,3 +254,15 @@ fn an_empty_log_and_zeroes_hold_nothing() {
     let scan = log(4).scan(&mut SurvivingImage::default());
     assert_eq!((scan.records.len(), scan.end, scan.blocks), (0, 0, 1));
 }
+
+#[test]
+fn places_go_round_the_end_of_the_log() {
+    let of = |from, to| {
+        let ranges = super::places(Addr(0), (4, 32), from, to);
+        ranges.into_iter().map(|range| (range.start.0, range.end.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(1, 3), [(0, 8), (96, 160)]);
+    assert_eq!(of(2, 4), [(0, 8), (128, 192)]);
+    assert_eq!(of(3, 5), [(0, 8), (160, 192), (64, 96)]);
+    assert_eq!(of(3, 7), [(0, 8), (64, 192)]);
+}

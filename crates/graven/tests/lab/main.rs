@@ -9,6 +9,7 @@ mod enumeration;
 mod laboratory;
 mod litmus;
 mod outside;
+mod sharing;
 
 use common::registry;
 use graven::design::DesignInfo;

@@ -79,6 +79,11 @@ impl Coverage {
         &self.counts
     }
 
+    /// States were reached as often as these counts say, after all.
+    pub fn take_back(&mut self, counts: &[u64]) {
+        self.counts.copy_from_slice(counts);
+    }
+
     /// Tells whether a transaction has stored anything and is not acknowledged.
     pub fn is_any_open(&self) -> bool {
         self.open.values().any(|words| !words.is_empty())

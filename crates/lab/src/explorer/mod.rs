@@ -6,6 +6,7 @@
 //! | `complete` | every power failure there is, and none twice |
 //! | `points` | what happens at a crash point |
 //! | `run` | a run that is crashed at all of them |
+//! | `sharing` | work that recoveries of neighbouring failures share |
 //! | `coverage` | which states worth reaching were reached |
 
 mod assertion;
@@ -13,11 +14,14 @@ mod complete;
 mod coverage;
 mod points;
 mod run;
+mod sharing;
 
 pub use assertion::is_assertion;
 pub use complete::Known;
 pub use coverage::{Coverage, STATES, State};
 pub use points::{
-    CrashExplorer, Expect, LivesAfter, NextLife, PostCrashTrace, Tally, Thoroughness, Violation,
+    CrashExplorer, Expect, LivesAfter, NextLife, PostCrashTrace, Sharing, Tally, Thoroughness,
+    Violation,
 };
 pub use run::{CrashRun, Deadlock, Outcome};
+pub use sharing::Sharers;

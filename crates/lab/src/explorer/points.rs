@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::complete::Known;
 use super::coverage::{Coverage, State};
 use super::run::{Deadlock, Outcome};
+use super::sharing::{Found, Shared, redone_ahead, stores_ahead};
 use crate::checker;
 use crate::litmus::{CrashAt, Failure, FailureMode, Litmus};
 use graven_base::memory::{Addr, Image, WordMask, spread, words_in};
@@ -59,12 +60,26 @@ pub struct Thoroughness {
     /// Power fails in every mode that there is, and in every recovery after that, wherever it can; failures that find what an
     /// earlier one found are counted, and not examined again. What is said of shares and draws means nothing then.
     pub is_complete: bool,
+    /// The work that recoveries of neighbouring power failures share.
+    pub sharing: Sharing,
     /// The number of the simulation's actions after which the run makes no progress any more; 0: there is no limit.
     pub actions_max: u64,
     /// The number of violations after which the run stops.
     pub violations_max: usize,
     /// Power failures in each life after which the run is given up, as if it had been cancelled.
     pub failures_max: u64,
+}
+
+/// Work that recoveries share: a part that the design does ahead of neighbouring power failures
+/// ([`Simulation::settle_ahead`]), and recoveries that were cut off before they changed what the next one reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Each recovery is done by itself.
+    None,
+    /// They do. Some are also done by themselves: each must leave the same bytes.
+    Sampled,
+    /// They do, and all are also done by themselves.
+    Compared,
 }
 
 /// The recoveries that are followed by the next life.
@@ -93,6 +108,7 @@ impl Thoroughness {
         lives_after: LivesAfter::None,
         structures_every: 1 << 16,
         is_complete: false,
+        sharing: Sharing::Sampled,
         actions_max: 0,
         violations_max: 1,
         failures_max: u64::MAX,
@@ -242,8 +258,8 @@ type Wrong = (String, Option<Addr>);
 
 /// Looks on and lets power fail.
 pub struct CrashExplorer<'a> {
-    how: Thoroughness,
-    seed: u64,
+    pub(super) how: Thoroughness,
+    pub(super) seed: u64,
     /// Durable-state changes seen so far.
     seen: u64,
     /// The violations.
@@ -259,9 +275,9 @@ pub struct CrashExplorer<'a> {
     /// Actions of the simulation so far.
     actions: u64,
     /// Recoveries that have ended.
-    recovered: u64,
+    pub(super) recovered: u64,
     /// The one after which the next life begins.
-    next_life_after: u64,
+    pub(super) next_life_after: u64,
     /// The program broke its part of the contract.
     is_racy: bool,
     /// The reason why the design, or a later life, refused to continue.
@@ -286,6 +302,8 @@ pub struct CrashExplorer<'a> {
     pub trace_dropped: usize,
     /// The fault is one of structures.
     is_structural: bool,
+    /// The work that recoveries share.
+    pub(super) shared: Shared,
 }
 
 /// The use of the machine after a recovery.
@@ -364,6 +382,7 @@ impl<'a> CrashExplorer<'a> {
             trace_last: usize::MAX,
             trace_dropped: 0,
             is_structural: false,
+            shared: Shared::default(),
         }
     }
 
@@ -449,6 +468,7 @@ impl<'a> CrashExplorer<'a> {
         }
         assert_eq!(simulation.different_words(), different, "all was taken back, and done again");
         self.point(simulation, step, true);
+        self.settle(simulation);
     }
 
     /// The newest write is half there: as if power had failed while it crossed the boundary.
@@ -550,7 +570,6 @@ impl<'a> CrashExplorer<'a> {
         if self.stops() {
             return;
         }
-        let cycle = simulation.machine().now();
         self.examining = Some(failure.clone());
         if simulation.is_any_ending() {
             self.coverage.count(State::CrashEnding);
@@ -558,15 +577,23 @@ impl<'a> CrashExplorer<'a> {
         if self.coverage.is_any_open() {
             self.coverage.count(State::CrashOpen);
         }
-        let crash = match failure.mode {
-            FailureMode::InFlight(seed) => simulation.crash_in_flight(seed),
-            FailureMode::Landed(set) => simulation.crash_landed(set),
-            _ => Some(simulation.crash()),
-        };
-        let Some(mut crash) = crash else {
-            self.examining = None;
-            return;
-        };
+        self.fails_shared(simulation, failure, step, is_cut);
+        self.examining = None;
+    }
+
+    /// The same, once, with the bytes that power failures find now.
+    pub(super) fn judge(
+        &mut self,
+        simulation: &mut Simulation,
+        failure: &Failure,
+        step: Option<u32>,
+        is_cut: bool,
+    ) -> Found {
+        let cycle = simulation.machine().now();
+        let Some(mut crash) = fail(simulation, failure.mode) else { return Found::Judged };
+        if crash.unsettles() {
+            return Found::Apart;
+        }
         match failure.mode {
             _ if !failure.cuts.is_empty() => {}
             FailureMode::Plain => self.tally.plain += 1,
@@ -583,51 +610,62 @@ impl<'a> CrashExplorer<'a> {
             (Some(expect), Some(step)) => expect.survives(step, &crash).map(|what| (what, None)),
             _ => None,
         };
-        self.recover(&mut crash, failure, cycle, step, survives);
-        if is_cut && failure.cuts.is_empty() && !self.stops() {
-            self.cut_recovery(&mut crash, failure.mode, cycle);
+        let violations = self.violations.len();
+        let found = self.recover(&mut crash, failure, cycle, step, survives);
+        if found == Found::Judged && is_cut && failure.cuts.is_empty() && !self.stops() {
+            let is_right = self.violations.len() == violations;
+            return self.cut_recovery(&mut crash, (failure.mode, is_right), cycle);
         }
-        self.examining = None;
+        found
     }
 
     /// Recovers, cut off as the failure says, checks the result, and has the next life begin if it is its turn.
-    fn recover(
+    pub(super) fn recover(
         &mut self,
         crash: &mut Crash<'_>,
         failure: &Failure,
         cycle: Cycle,
         step: Option<u32>,
         wrong: Option<Wrong>,
-    ) {
+    ) -> Found {
         if let Some(wrong) = wrong.or_else(|| self.recovers(crash, failure, step)) {
-            self.add_violation(failure, cycle, wrong, crash);
-            return;
+            return self.add_violation(failure, cycle, wrong, crash);
         }
-        if !self.goes_on() {
-            return;
-        }
+        if self.goes_on() { self.lives_on(crash, failure, cycle) } else { Found::Judged }
+    }
+
+    /// The machine is used again after a recovery.
+    pub(super) fn lives_on(
+        &mut self,
+        crash: &mut Crash<'_>,
+        failure: &Failure,
+        cycle: Cycle,
+    ) -> Found {
         let mut failure = failure.clone();
         let before = crash.image.written().len();
+        if failure.cuts.is_empty() {
+            self.shared.ahead = stores_ahead(crash, self.shared.report);
+        }
         self.reopen(crash);
         let writes = (crash.image.written().len() - before) as u64;
         let mut random = Pcg64::seed_from_u64(spread(self.seed, self.recovered));
         let is_cut = self.how.at == CrashAt::Everywhere && failure.cuts.is_empty();
         if is_cut && writes > 0 && random.random() {
             // Power fails in what the system does; everything begins again.
-            failure.cuts.push((before - crash.saved()) as u64 + random.random_range(1..=writes));
+            let ahead = self.shared.ahead + (before - crash.saved()) as u64;
+            failure.cuts.push(ahead + random.random_range(1..=writes));
             crash.unrecover();
             if let Some(wrong) = self.recovers(crash, &failure, None) {
-                self.add_violation(&failure, cycle, wrong, crash);
-                return;
+                return self.add_violation(&failure, cycle, wrong, crash);
             }
             self.reopen(crash);
         }
         if let Err(verdict) = checker::check(crash) {
             let what = format!("when the log region is prepared for the next use, {verdict}");
-            self.add_violation(&failure, cycle, (what, verdict.addr()), crash);
-            return;
+            return self.add_violation(&failure, cycle, (what, verdict.addr()), crash);
         }
         self.go_on(crash, &failure, cycle);
+        Found::Judged
     }
 
     /// Has the system prepare for the next life; where there is none, for one like this.
@@ -650,7 +688,7 @@ impl<'a> CrashExplorer<'a> {
             self.examining = Some(failure.clone());
         }
         for &cut in &failure.cuts {
-            crash.image.set_power(Some(cut));
+            crash.image.set_power(Some(cut.saturating_sub(self.shared.ahead)));
             crash.recover();
             if crash.image.power() != Some(0) {
                 self.reopen(crash);
@@ -658,8 +696,7 @@ impl<'a> CrashExplorer<'a> {
             crash.image.set_power(None);
         }
         if !failure.cuts.is_empty() {
-            self.tally.recovery += 1;
-            self.coverage.count(State::RecoveryCut);
+            self.count_cut();
         }
         self.recover_covered(crash);
         self.verdict(crash, failure, step)
@@ -667,13 +704,10 @@ impl<'a> CrashExplorer<'a> {
 
     /// Recovers, and counts the states that this reaches.
     pub(super) fn recover_covered(&mut self, crash: &mut Crash<'_>) {
+        let ahead = redone_ahead(crash);
         let report = crash.recover();
-        if report.words_redone > 0 {
-            self.coverage.count(State::Redone);
-        }
-        if report.words_undone > 0 {
-            self.coverage.count(State::Undone);
-        }
+        self.learn(report);
+        self.count_recovery(ahead, report);
     }
 
     /// The fault after a recovery, if there is one.
@@ -712,8 +746,11 @@ impl<'a> CrashExplorer<'a> {
         failure: &Failure,
         cycle: u64,
         (what, addr): Wrong,
-        crash: &Crash<'_>,
-    ) {
+        crash: &mut Crash<'_>,
+    ) -> Found {
+        if crash.settled().is_some() {
+            return Found::Suspect;
+        }
         self.violations.push(Violation {
             point: self.point_of(failure),
             failure: Some(failure.clone()),
@@ -724,6 +761,7 @@ impl<'a> CrashExplorer<'a> {
             post_crash: PostCrashTrace::of(crash),
             ..Violation::default()
         });
+        Found::Judged
     }
 
     /// The number of the present crash point. A torn write is examined before its crash point is counted, the other modes
@@ -736,36 +774,13 @@ impl<'a> CrashExplorer<'a> {
         }
     }
 
-    /// Power fails again at each write that recovery makes (or at a share, if it makes many), and in the recoveries
-    /// after that, at any of their writes; once, recovery has ended before it is repeated.
-    fn cut_recovery(&mut self, crash: &mut Crash<'_>, mode: FailureMode, cycle: Cycle) {
-        let mut random = Pcg64::seed_from_u64(spread(self.seed, !self.tally.recoveries()));
-        crash.unrecover();
-        crash.recover();
-        let writes = (crash.image.written().len() - crash.saved()) as u64;
-        if writes == 0 {
-            return;
-        }
-        let step = writes.div_ceil(self.how.recovery_cuts.max(1)).max(1);
-        let mut cut = if step > 1 { random.random_range(0..step) } else { 0 };
-        while cut <= writes && !self.stops() {
-            let mut cuts = vec![cut];
-            for _ in 1..self.how.recovery_depth {
-                cuts.push(random.random_range(0..=writes));
-            }
-            crash.unrecover();
-            self.recover(crash, &Failure { mode, cuts }, cycle, None, None);
-            cut = if cut < writes { (cut + step).min(writes) } else { writes + 1 };
-        }
-    }
-
     /// Tells whether more was judged than is wanted.
     fn is_spent(&self) -> bool {
         self.tally.recoveries() > self.how.failures_max
     }
 
     /// Tells whether the next life begins after the recovery that has just ended.
-    fn goes_on(&mut self) -> bool {
+    pub(super) fn goes_on(&mut self) -> bool {
         if self.next_life.is_none() {
             return false;
         }
@@ -827,6 +842,15 @@ impl<'a> CrashExplorer<'a> {
 /// Every part of a write of these words, but none and all of them.
 pub(super) fn parts(wide: WordMask) -> impl Iterator<Item = WordMask> {
     (1..wide).filter(move |part| part & !wide == 0)
+}
+
+/// Lets power fail in a mode; nothing if it does not apply.
+pub(super) fn fail(simulation: &mut Simulation, mode: FailureMode) -> Option<Crash<'_>> {
+    match mode {
+        FailureMode::InFlight(seed) => simulation.crash_in_flight(seed),
+        FailureMode::Landed(set) => simulation.crash_landed(set),
+        FailureMode::Plain | FailureMode::Torn(_) => Some(simulation.crash()),
+    }
 }
 
 fn changed_words(change: &Change) -> WordMask {

@@ -8,6 +8,7 @@ use super::assertion::caught;
 use super::complete::Known;
 use super::coverage::Coverage;
 use super::points::{CrashExplorer, Expect, NextLife, Tally, Thoroughness, Violation};
+use super::sharing::Sharers;
 use crate::checker::{self, Race};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
@@ -67,6 +68,8 @@ pub struct Outcome {
     pub options: Vec<u8>,
     /// The states that were examined, if that is to be complete.
     pub known: Option<Known>,
+    /// Power failures of this life that shared work of recovery with others.
+    pub sharers: Sharers,
     /// All trace events, if they were to be recorded.
     pub trace: Vec<(Cycle, TraceEvent)>,
     /// Events before those, which were recorded and are no longer there.
@@ -82,6 +85,7 @@ impl Outcome {
             coverage: laboratory.coverage,
             known: laboratory.known,
             deadlock: laboratory.deadlock,
+            sharers: laboratory.shared.sharers,
             trace: laboratory.trace.unwrap_or_default(),
             trace_dropped: laboratory.trace_dropped,
             ..self

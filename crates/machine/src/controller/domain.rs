@@ -7,10 +7,11 @@
 //! to know it. A word that is stored to outside transactions differs if it holds none of the values
 //! that it may hold ([`super::outside`]).
 
-use graven_base::memory::{Addr, Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use graven_base::memory::{Addr, Image, LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 use graven_base::surviving::{SurvivingImage, Written};
 
 use super::outside::{Outside, OutsideWords};
+use super::settled::{Settled, Settlement};
 
 /// One write that became durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Domain {
     end: Addr,
     different: u64,
     outside: OutsideWords,
+    /// Words that cover some of the bytes: the image holds these, and they are counted as if they were durable.
+    settled: Settled,
     /// Changes of the digests of the durable bytes and of architectural memory, if they are
     /// followed.
     digests: Option<(u64, u64)>,
@@ -69,6 +72,48 @@ impl Domain {
         self.taken = false;
         surviving.rewind(0);
         (self.image, self.journal) = surviving.into_parts();
+    }
+
+    /// Keeps what a design has written to the bytes that were taken out: it covers them until something becomes durable on
+    /// which it depends.
+    pub fn settle(&mut self, mut surviving: SurvivingImage, settlement: Settlement, arch: &Image) {
+        assert!(!self.settled.is_aside(), "more is settled above what is");
+        self.settled.add(surviving.written(), settlement, self.start..self.end);
+        for &Written { addr, old, new } in surviving.written() {
+            self.recount(addr, old, new, arch);
+        }
+        surviving.keep_written();
+        self.put_back(surviving);
+    }
+
+    /// Words that are written whichever of the next power failures happens.
+    pub fn settled(&self) -> &Settled {
+        &self.settled
+    }
+
+    /// Sets what covers the bytes aside, or covers them again.
+    pub fn turn_settled(&mut self, arch: &Image) {
+        assert!(!self.taken, "a power failure under way has the bytes");
+        let mut settled = std::mem::take(&mut self.settled);
+        let mut image = std::mem::take(&mut self.image);
+        settled.turn(&mut image, |addr, held, holds| self.recount(addr, held, holds, arch));
+        (self.settled, self.image) = (settled, image);
+    }
+
+    /// Uncovers everything.
+    #[cold]
+    fn unsettle(&mut self, arch: &Image) {
+        self.turn_settled(arch);
+        self.settled = Settled::default();
+    }
+
+    /// A word holds something else now.
+    fn recount(&mut self, addr: Addr, held: u64, holds: u64, arch: &Image) {
+        if (self.start..self.end).contains(&addr) {
+            let arch = arch.load(addr);
+            let differs = |held| self.outside.differs(addr, held, arch);
+            self.different = recount(self.different, differs(held), differs(holds));
+        }
     }
 
     /// Changes since [`Domain::forget_changes`], oldest first.
@@ -115,6 +160,53 @@ impl Domain {
         arch: &Image,
     ) -> LineData {
         assert!(!self.taken, "nothing becomes durable while power is off");
+        if !self.settled.is_empty() {
+            return self.lay_below(line, mask, data, arch);
+        }
+        self.lay_over(line, mask, data, arch)
+    }
+
+    /// The same where some words are covered.
+    fn lay_below(
+        &mut self,
+        line: LineAddr,
+        mask: WordMask,
+        data: &LineData,
+        arch: &Image,
+    ) -> LineData {
+        assert!(!self.settled.is_aside(), "time does not pass while it is set aside");
+        let mut old = self.image.load_line(line);
+        let mut covered = 0;
+        for (word, held) in old.iter_mut().enumerate() {
+            if let Some(durable) = self.settled.below(line.word(word)) {
+                *held = *durable;
+                covered |= 1 << word;
+            }
+        }
+        let changes = |word: usize| old[word] != data[word];
+        if words_in(mask).any(|word| changes(word) && self.settled.depends_on(line.word(word))) {
+            self.unsettle(arch);
+            return self.lay_over(line, mask, data, arch);
+        }
+        for word in words_in(mask & covered) {
+            if let Some(durable) = self.settled.below(line.word(word)) {
+                *durable = data[word];
+            }
+        }
+        if mask & !covered != 0 {
+            self.lay_over(line, mask & !covered, data, arch);
+        }
+        old
+    }
+
+    /// Lays words over the image; returns what the line held.
+    fn lay_over(
+        &mut self,
+        line: LineAddr,
+        mask: WordMask,
+        data: &LineData,
+        arch: &Image,
+    ) -> LineData {
         let old = self.image.load_line(line);
         let mut now = old;
         crate::media::overlay(&mut now, data, mask);
@@ -197,6 +289,7 @@ pub fn recount(different: u64, differed: bool, differs: bool) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::settled::Stores;
     use super::*;
     use proptest::prelude::*;
 
@@ -219,7 +312,82 @@ mod tests {
         ]
     }
 
+    #[derive(Clone, Debug)]
+    enum Ahead {
+        Store { word: u64, value: u64 },
+        Durable { line: u64, mask: u8, value: u64 },
+        Settle { words: Vec<(u64, u64)> },
+        Turn,
+    }
+
+    fn ahead() -> impl Strategy<Value = Ahead> {
+        let words = prop::collection::vec((0u64..64, 0u64..3), 1..4);
+        prop_oneof![
+            (0u64..64, 0u64..3).prop_map(|(word, value)| Ahead::Store { word, value }),
+            (0u64..8, 1u8.., 0u64..3).prop_map(|(line, mask, value)| Ahead::Durable {
+                line,
+                mask,
+                value
+            }),
+            words.prop_map(|words| Ahead::Settle { words }),
+            Just(Ahead::Turn),
+        ]
+    }
+
     proptest! {
+        /// A settled word covers what becomes durable below it, until a word changes on which it depends: here those of line 7.
+        #[test]
+        fn settled_words_cover_the_durable_ones(
+            events in prop::collection::vec(ahead(), 0..60),
+        ) {
+            let (start, end) = (Addr(64), Addr(7 * 64));
+            let (mut arch, mut domain) = (Image::new(), Domain::new(Image::new(), start, end));
+            let (mut durable, mut covered) = ([0; 64], std::collections::BTreeMap::new());
+            for event in events {
+                match event {
+                    Ahead::Store { word, value } => {
+                        let old = arch.store(Addr(word * 8), value);
+                        domain.stored(Addr(word * 8), old, value);
+                    }
+                    Ahead::Durable { line, mask, value } => {
+                        let of_line = line as usize * 8..line as usize * 8 + 8;
+                        let old = domain.write(LineAddr(line), mask, &[value; 8], &arch);
+                        prop_assert_eq!(&old[..], &durable[of_line.clone()]);
+                        for (word, held) in durable[of_line].iter_mut().enumerate() {
+                            if mask >> word & 1 != 0 && std::mem::replace(held, value) != value && line == 7 {
+                                covered.clear();
+                            }
+                        }
+                    }
+                    Ahead::Settle { words } => {
+                        let mut image = domain.take_image();
+                        for &(word, value) in &words {
+                            image.store(Addr(word * 8), value);
+                            covered.insert(word, value);
+                        }
+                        let depends_on = vec![Addr(7 * 64)..Addr(8 * 64)];
+                        let settlement = Settlement { depends_on, stores: Stores::OfWords };
+                        domain.settle(image, settlement, &arch);
+                        let in_data = covered.keys().filter(|&&word| (8..56).contains(&word)).count();
+                        prop_assert_eq!(domain.settled().stores(), in_data as u64);
+                    }
+                    Ahead::Turn => {
+                        domain.turn_settled(&arch);
+                        let differs = |word: &u64| durable[*word as usize] != arch.load(Addr(word * 8));
+                        prop_assert_eq!(domain.different_words(), (8..56).filter(differs).count() as u64);
+                        let held = |word: u64| domain.image().load(Addr(word * 8));
+                        let is_durable = (0..64).all(|word| held(word) == durable[word as usize]);
+                        prop_assert!(is_durable);
+                        domain.turn_settled(&arch);
+                    }
+                }
+                let holds = |word: u64| covered.get(&word).copied().unwrap_or(durable[word as usize]);
+                prop_assert!((0..64).all(|word| domain.image().load(Addr(word * 8)) == holds(word)));
+                let differs = |word: &u64| holds(*word) != arch.load(Addr(word * 8));
+                prop_assert_eq!(domain.different_words(), (8..56).filter(differs).count() as u64);
+            }
+        }
+
         #[test]
         fn the_count_of_differences_is_that_of_a_comparison(
             events in prop::collection::vec(event(), 0..60),

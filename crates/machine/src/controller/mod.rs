@@ -16,6 +16,7 @@
 //! | `shared` | what all channels share |
 //! | `domain` | the durable bytes of the moment, for those who crash them |
 //! | `outside` | words that are stored to outside transactions, for the same |
+//! | `settled` | what recoveries after neighbouring power failures have in common, for the same |
 //! | `adversary` | seeded choices where the rules leave memory a choice |
 
 mod accounts;
@@ -31,6 +32,7 @@ mod memory_system;
 pub mod outside;
 mod read_queue;
 mod scheduler;
+pub mod settled;
 pub mod shared;
 mod waiting_writes;
 mod write_queue;

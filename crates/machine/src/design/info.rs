@@ -10,6 +10,7 @@ use graven_base::surviving::SurvivingImage;
 use super::operators::{self, Operator};
 use super::{Acknowledgement, MutantSet, Mutants, PluggedDesign};
 use crate::config::{ControllerConfig, LogAreas, PmConfig};
+use crate::controller::settled::Settlement;
 use crate::request::Mapping;
 
 /// Context of a design and of its recovery: configuration, no state.
@@ -247,6 +248,12 @@ pub struct DesignInfo {
     pub acknowledgement: Acknowledgement,
     /// Brings the surviving bytes into a committed state, using the registers and nothing else.
     pub recover: fn(&DesignContext, &[u64], &mut SurvivingImage) -> RecoveryReport,
+    /// Does that part of a recovery ahead that the next power failures have in common, if there is any: writes what the oldest
+    /// records say, and leaves the log shortened by them, so that a recovery of what is there has the same outcome, byte for byte,
+    /// with less to do. A crash campaign keeps what it writes as long as the words stay that it depends on; the campaign
+    /// recovers some power failures both ways, and compares. Called with what is durable, while the machine has power, and
+    /// without mutants.
+    pub settle: fn(&DesignContext, &mut SurvivingImage) -> Option<Settlement>,
     /// Content that its hardware keeps when power fails.
     pub battery: fn(&DesignContext) -> Battery,
     /// Treatment of the log region by the system between the end of a recovery and the next use of
@@ -294,6 +301,7 @@ impl DesignInfo {
         format: |_, _| {},
         acknowledgement: Acknowledgement::AT_ONCE,
         recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },
+        settle: |_, _| None,
         battery: |_| Battery::NONE,
         reopening: Reopening::Formatted,
         mutants: &[],

@@ -32,6 +32,7 @@ mod port;
 
 pub use graven_base::ids::{ThreadId, Tx};
 
+pub use crate::controller::settled::{Settlement, Stores};
 pub use acknowledgement::{Acknowledgement, Prices, Step};
 pub use code::Code;
 pub(crate) use code::Instruction;

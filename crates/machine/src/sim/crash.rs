@@ -1,17 +1,22 @@
 //! Power failures of a running simulation.
 
+use std::collections::BTreeSet;
+
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use rustc_hash::FxHashSet;
 
 use super::run::Simulation;
 use super::spec::DATA_START;
 use crate::controller::domain::Change;
-use crate::design::{DesignContext, RecoveryReport};
+use crate::controller::settled::Settled;
+use crate::design::{DesignContext, MutantSet, RecoveryReport};
 use crate::machine::Machine;
 use crate::trace_event::TraceEvent;
 use crate::workload::BrokenInvariant;
 use graven_base::memory::{Addr, Image, LineAddr, LineData, WORD_BYTES, WordMask, spread};
-use graven_base::surviving::SurvivingImage;
+use graven_base::recovery_steps::{Step, ThreadSteps};
+use graven_base::surviving::{SurvivingImage, Written};
 use graven_base::time::Cycle;
 
 impl Simulation {
@@ -162,6 +167,47 @@ impl Simulation {
         domain.lay(change.line, words, data, arch);
     }
 
+    /// Does ahead what recoveries after the next power failures have in common, if the design says what that is
+    /// ([`DesignInfo::settle`]); returns whether it does. Power failures find it done, until something becomes durable that
+    /// changes it.
+    ///
+    /// [`DesignInfo::settle`]: crate::design::DesignInfo::settle
+    pub fn settle_ahead(&mut self) -> bool {
+        if !self.may_settle() {
+            return false;
+        }
+        let (domain, _) = self.machine.domain().expect("transactions are followed");
+        let mut image = domain.take_image();
+        image.set_end(self.context.log_end);
+        let settlement = (self.spec.design.settle)(&self.context, &mut image);
+        let (domain, arch) = self.machine.domain().expect("transactions are followed");
+        let is_settled = settlement.is_some();
+        match settlement {
+            Some(settlement) => domain.settle(image, settlement, arch),
+            None => domain.put_back(image),
+        }
+        is_settled
+    }
+
+    /// Returns true if power failure and recovery are the design's own and no mutation's, and no notes of them are kept.
+    fn may_settle(&mut self) -> bool {
+        let is_mutated = self.context.mutants != MutantSet::NONE;
+        !is_mutated && self.design.interference().is_none() && !self.machine.keeps_notes()
+    }
+
+    /// Returns true if power failures find something done ahead ([`Simulation::settle_ahead`]).
+    pub fn is_settled(&mut self) -> bool {
+        let domain = self.machine.domain();
+        domain
+            .is_some_and(|(domain, _)| !domain.settled().is_empty() && !domain.settled().is_aside())
+    }
+
+    /// Has power failures find the durable bytes alone, or again what was done ahead.
+    pub fn turn_settled(&mut self) {
+        let (domain, arch) = self.machine.domain().expect("transactions are followed");
+        domain.turn_settled(arch);
+    }
+
     fn lose_power(&mut self) -> Crash<'_> {
         let (domain, _) = self.machine.domain().expect("transactions are followed");
         let (mut image, different) = (domain.take_image(), domain.different_words());
@@ -177,6 +223,7 @@ impl Simulation {
             different,
             saved: 0,
             exceeded: None,
+            unsettles: false,
         }
     }
 
@@ -226,6 +273,20 @@ pub struct Crash<'a> {
     saved: usize,
     /// Content that was kept beyond what the design declares.
     exceeded: Option<String>,
+    /// Something that landed or was saved changes what was done ahead.
+    unsettles: bool,
+}
+
+/// A recovery that was watched while it ran to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uncut {
+    /// Words that it wrote.
+    pub writes: u64,
+    /// Words before the first that it had read before it wrote it; all, if there is none. A recovery that is cut off within these
+    /// has changed nothing that the next recovery reads before it writes it: the next one does the same, and leaves the same.
+    pub idempotent: u64,
+    /// True if it has read words of the programs' data that were written ahead.
+    pub reads_settled: bool,
 }
 
 impl Crash<'_> {
@@ -240,7 +301,29 @@ impl Crash<'_> {
             interference.saved(&mut self.image, before);
             interference.registers(&mut self.registers);
         }
+        self.keep_settled();
         self.saved = self.image.written().len();
+    }
+
+    /// Covers what has landed or was saved in words that are covered; notes if some of it changes what covers them.
+    fn keep_settled(&mut self) {
+        let (domain, _) = self.simulation.machine.domain().expect("transactions are followed");
+        let settled = domain.settled();
+        if settled.is_empty() || settled.is_aside() {
+            return;
+        }
+        let written = self.image.written();
+        self.unsettles = written.iter().any(|w| settled.depends_on(w.addr));
+        // The first one of a word found what covers it: that is laid last.
+        let covered = written.iter().rev().filter(|w| settled.covers(w.addr));
+        let covered: Vec<_> = covered.map(|w| (w.addr, w.old)).collect();
+        self.image.store_all(covered);
+    }
+
+    /// Returns true if what was done ahead ([`Simulation::settle_ahead`]) is not what a recovery would do, because of what has landed or
+    /// was saved when power failed.
+    pub fn unsettles(&self) -> bool {
+        self.unsettles
     }
 
     /// Recovers in place, from bytes and registers alone.
@@ -254,6 +337,37 @@ impl Crash<'_> {
                 interference.recover(&mut self.image, region, recover)
             }
         }
+    }
+
+    /// Recovers in place, and finds out what it makes of a cut where. With it the report.
+    pub fn recover_uncut(&mut self) -> (RecoveryReport, Uncut) {
+        self.image.keep_steps();
+        let report = self.recover();
+        let steps = self.image.take_steps();
+        let own = &self.image.written()[self.saved..];
+        let read = read_before_written(&steps, own);
+        let writes = own.len() as u64;
+        let first = own.iter().position(|w| read.contains(&w.addr));
+        let idempotent = first.map_or(writes, |first| first as u64);
+        let (start, end) = self.simulation.data_region();
+        let loads =
+            steps.iter().flat_map(ThreadSteps::loaded).filter(|at| (start..end).contains(at));
+        let loads: Vec<Addr> = loads.collect();
+        let settled = self.settled();
+        let reads_settled = settled.is_some_and(|s| loads.into_iter().any(|at| s.covers(at)));
+        (report, Uncut { writes, idempotent, reads_settled })
+    }
+
+    /// Returns true if recoveries that find the same do the same: nothing but the design's own code has a hand in them.
+    pub fn repeats_itself(&mut self) -> bool {
+        self.simulation.design.interference().is_none()
+    }
+
+    /// The part of recovery that was done ahead of this power failure; nothing, if it finds the durable bytes alone.
+    pub fn settled(&mut self) -> Option<&Settled> {
+        let (domain, _) = self.simulation.machine.domain().expect("transactions are followed");
+        let settled = domain.settled();
+        (!settled.is_empty() && !settled.is_aside()).then_some(settled)
     }
 
     /// After a recovery, has the system prepare for the next use of the design ([`DesignInfo::reopening`]), which finds
@@ -323,6 +437,35 @@ impl Crash<'_> {
     }
 }
 
+/// The words that a recovery has read before it wrote them. What another thread writes between the same two barriers is taken
+/// for later.
+fn read_before_written(steps: &[ThreadSteps], written: &[Written]) -> BTreeSet<Addr> {
+    let mut unwritten: BTreeSet<Addr> = written.iter().map(|w| w.addr).collect();
+    let (mut read, mut at) = (BTreeSet::new(), vec![0; steps.len()]);
+    while at.iter().zip(steps).any(|(&at, thread)| at < thread.steps().len()) {
+        let mut stored = FxHashSet::default();
+        for (at, thread) in at.iter_mut().zip(steps) {
+            let mut own = FxHashSet::default();
+            for step in &thread.steps()[*at..] {
+                *at += 1;
+                match *step {
+                    Step::Loads { start, words, .. } => {
+                        let end = start.plus(u64::from(words) * WORD_BYTES);
+                        let loaded = unwritten.range(start..end);
+                        read.extend(loaded.filter(|&addr| !own.contains(addr)));
+                    }
+                    Step::Store { addr, .. } => drop(own.insert(addr)),
+                    Step::Barrier => break,
+                    Step::Work { .. } | Step::Fence => {}
+                }
+            }
+            stored.extend(own);
+        }
+        unwritten.retain(|addr| !stored.contains(addr));
+    }
+    read
+}
+
 impl Drop for Crash<'_> {
     fn drop(&mut self) {
         let (domain, _) = self.simulation.machine.domain().expect("transactions are followed");
@@ -352,4 +495,37 @@ pub(super) fn fill_with_garbage(
     let mut image = SurvivingImage::new(media);
     format(context, &mut image);
     machine.memory.shared.media = image.into_image();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use graven_base::recovery_steps::RecoverySteps;
+
+    #[test]
+    fn a_word_that_is_read_before_it_is_written_is_found_on_any_thread() {
+        let written = |words: &[u64]| -> Vec<Written> {
+            words.iter().map(|&addr| Written { addr: Addr(addr), old: 0, new: 1 }).collect()
+        };
+        // What the threads do, in this order; a barrier is everybody's.
+        let read = |steps: &[(usize, char, u64)], words: &[u64]| -> Vec<u64> {
+            let mut all = RecoverySteps::default();
+            for &(thread, step, addr) in steps {
+                match step {
+                    'l' => all.thread(thread).load(Addr(addr)),
+                    's' => all.thread(thread).store(Addr(addr), 1, false),
+                    _ => all.barrier(),
+                }
+            }
+            let read = read_before_written(&all.into_threads(), &written(words));
+            read.into_iter().map(|addr| addr.0).collect()
+        };
+        let one = [(0, 'l', 8), (0, 'l', 16), (0, 's', 16), (0, 's', 24), (0, 'l', 24)];
+        assert_eq!(read(&one, &[16, 24]), [16]);
+        // Another thread may read before the word is written, unless there is a barrier.
+        let barrier = (0, 'b', 0);
+        assert_eq!(read(&[(0, 's', 8), (1, 'l', 8), barrier], &[8]), [8]);
+        assert_eq!(read(&[(0, 's', 8), barrier, (1, 'l', 8), (1, 's', 16)], &[8, 16]), [0; 0]);
+        assert_eq!(read(&[(1, 'l', 16), barrier, (0, 's', 16)], &[16]), [16]);
+    }
 }
