@@ -89,6 +89,27 @@ impl Reader<'_> {
         self.load_words(line.addr())
     }
 
+    /// Loads `words` words from an aligned address on; returns those that are not zero. Returns `None`, and loads nothing, if
+    /// that would not be the same as one by one: loads are followed, or not all are words of PM.
+    pub fn unwatched_nonzero(&mut self, addr: Addr, words: usize) -> Option<Vec<(Addr, u64)>> {
+        let last = word_from(addr, words.checked_sub(1)?);
+        if self.used.steps.is_some() || self.poison.is_some() || !is_word(last, self.end) {
+            return None;
+        }
+        self.used.words_read += words as u64;
+        let Some(held) = self.image.written_words(addr, words) else {
+            return Some(self.image.nonzero_words_in(addr, word_from(addr, words)).collect());
+        };
+        let mut nonzero = Vec::new();
+        for (line, held) in held.chunks(WORDS_PER_LINE).enumerate() {
+            if held.iter().fold(0, |any, word| any | word) != 0 {
+                let held = (line * WORDS_PER_LINE..).zip(held).filter(|&(_, &word)| word != 0);
+                nonzero.extend(held.map(|(at, &word)| (word_from(addr, at), word)));
+            }
+        }
+        Some(nonzero)
+    }
+
     /// Addresses come from the newest load from now on ([`SurvivingImage::follow`]).
     #[inline]
     pub fn follow(&mut self) {
@@ -461,6 +482,12 @@ impl SurvivingImage {
     #[inline]
     pub fn load_line(&mut self, line: LineAddr) -> LineData {
         self.load_words(line.addr())
+    }
+
+    /// A line is about to be read: the host brings it near. An address behind the PM has no effect.
+    #[inline]
+    pub fn expect(&self, addr: Addr) {
+        self.image.prefetch(addr.line());
     }
 
     /// A word, uncounted: for checkers.

@@ -92,7 +92,8 @@ pub fn settle(context: &DesignContext, image: &mut SurvivingImage) -> Option<Set
     image.store_all(redo);
     image.store(log.head(), records[oldest.records].0);
     let known_until = records.get(oldest.known_by).map_or(end, |&(place, _)| place + 1);
-    Some(Settlement { depends_on: log.bytes_of(records[0].0, known_until), stores })
+    let depends_on = log.bytes_of(records[0].0, known_until);
+    Some(Settlement { depends_on, stores, hides_records: false })
 }
 
 /// The entries of committed transactions and those of others, each in their order.

@@ -132,7 +132,7 @@ use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use mapping::MAPPING_ENTRY_BYTES;
 use protocol::Hoop;
-use recovery::{format, recover};
+use recovery::{format, recover, settle};
 use rules::Rules;
 
 use graven_base::config::Size;
@@ -231,6 +231,7 @@ pub const INFO: DesignInfo = DesignInfo {
     host_bytes,
     format,
     recover,
+    settle,
     // "The mapping table, eviction buffer, and OOP region are cleared" (§III-F): by recovery itself.
     reopening: Reopening::AsRecovered,
     mutants: Rules::MUTANTS,

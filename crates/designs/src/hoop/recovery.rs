@@ -21,8 +21,12 @@ use super::layout::{
 };
 use super::{HoopConfig, Rules};
 use graven_base::memory::{Addr, LINE_BYTES, LineData, WORD_BYTES, WORDS_PER_LINE, WordMap};
+use graven_base::recovery_steps::ThreadSteps;
 use graven_base::surviving::{Reader, SurvivingImage, Work as Computation};
-use graven_machine::design::{DesignContext, RecoveryReport};
+use graven_machine::design::{DesignContext, RecoveryReport, Settlement, Stores};
+
+/// Headers that the host has under way while one is read.
+const HEADERS_AHEAD: u64 = 16;
 
 /// Words of a block before its first record.
 const WORDS_TO_RECORD: usize = (SLICE_BYTES / WORD_BYTES) as usize;
@@ -154,6 +158,40 @@ pub fn recover_measured(
     work
 }
 
+/// Records that stay at least: the newest one tells the sequence number to continue with.
+const KEPT: usize = 4;
+
+/// Replays the oldest records ahead and hides them: the words home that they have, and no record in their place. Later records have
+/// later versions. With several controllers nothing is done ahead.
+pub fn settle(context: &DesignContext, image: &mut SurvivingImage) -> Option<Settlement> {
+    if context.config.get::<HoopConfig>().controllers > 1 {
+        return None;
+    }
+    let geometry = Geometry::of(context, 0);
+    let mut work = Work::default();
+    let (survey, mut found) = survey(context, image, geometry, 0, 1, &mut work);
+    found.sort_by_key(|found| found.commit);
+    let settled = &found[..found.len().checked_sub(KEPT)?];
+    if settled.is_empty() {
+        return None;
+    }
+    let word = |at: Addr| at..at.plus(WORD_BYTES);
+    let of_block = |&(number, _): &(u32, Sequence)| {
+        let header = geometry.block(number);
+        [word(geometry.index(number)), header..header.plus(2 * WORD_BYTES)]
+    };
+    let mut depends_on: Vec<_> = survey.blocks.iter().flat_map(of_block).collect();
+    depends_on.extend(settled.iter().map(|found| word(found.at)));
+    image.keep_steps();
+    let batches = newest(image, &[survey], settled, 1, &mut work);
+    let loaded: Vec<_> = image.take_steps().iter().flat_map(ThreadSteps::loaded).collect();
+    let consecutive = loaded.chunk_by(|a, b| a.plus(WORD_BYTES) == *b);
+    depends_on.extend(consecutive.map(|words| words[0]..words[words.len() - 1].plus(WORD_BYTES)));
+    image.store_all(batches.into_iter().flatten());
+    image.store_all(settled.iter().map(|found| (found.at, 0)));
+    Some(Settlement { depends_on, stores: Stores::OfWords, hides_records: true })
+}
+
 /// Number of threads among which work is divided: all where the steps of each are kept, otherwise one, since the host gains
 /// nothing.
 fn divided(image: &SurvivingImage, threads: usize) -> usize {
@@ -236,6 +274,8 @@ fn read_headers(
             }
             None => image.load(geometry.index(number)),
         };
+        // The host has no other way to know that a line in another page follows.
+        image.expect(start.plus(HEADERS_AHEAD * geometry.block_bytes()));
         let (words, is_used) = read_header(image, start);
         start = start.plus(geometry.block_bytes());
         let opened = Sequence::of(words[1]);
@@ -315,19 +355,28 @@ fn read_records(
     let threads = divided(image, threads);
     let all = deal(image, blocks, threads, |reader, blocks| {
         let mut found = Vec::new();
+        let mut take = |reader: &mut Reader<'_>, opened: Sequence, (at, word): (Addr, u64)| {
+            let Some(record) = Record::parse(word) else { return };
+            let outside = u64::from(record.start) >= geometry.slices();
+            let is_stale = record.sequence.since(opened).is_none();
+            if outside || is_stale && skips_stale {
+                return;
+            }
+            let tx = if needs_tx { transaction_of(reader, &geometry, &record) } else { 0 };
+            let commit = record.sequence.since(oldest).unwrap_or(0);
+            found.push(Found { record, at, tx, commit, region });
+        };
         for (number, opened) in blocks {
+            let (start, words) = (geometry.record(number, 0), geometry.records() as usize);
+            // Most of a block has no record yet, and zero is none.
+            if let Some(words) = reader.unwatched_nonzero(start, words) {
+                words.into_iter().for_each(|word| take(reader, opened, word));
+                continue;
+            }
             for line in geometry.record_lines(number) {
                 for (place, word) in reader.load_line(line).into_iter().enumerate() {
                     reader.work(Computation::Record, 1);
-                    let Some(record) = Record::parse(word) else { continue };
-                    let outside = u64::from(record.start) >= geometry.slices();
-                    let is_stale = record.sequence.since(opened).is_none();
-                    if outside || is_stale && skips_stale {
-                        continue;
-                    }
-                    let tx = if needs_tx { transaction_of(reader, &geometry, &record) } else { 0 };
-                    let commit = record.sequence.since(oldest).unwrap_or(0);
-                    found.push(Found { record, at: line.word(place), tx, commit, region });
+                    take(reader, opened, (line.word(place), word));
                 }
             }
         }

@@ -185,7 +185,7 @@ pub fn settle(context: &DesignContext, image: &mut SurvivingImage) -> Option<Set
     image.store(log.head(), records[oldest.records].0);
     let known_until = records.get(oldest.known_by).map_or(end, |&(group, _)| group + 1);
     let depends_on = log.places(records[0].0, known_until);
-    Some(Settlement { depends_on, stores: Stores::OfWords })
+    Some(Settlement { depends_on, stores: Stores::OfWords, hides_records: false })
 }
 
 /// Writes the newest word that these transactions have of each home address, past the caches from here on. Returns how

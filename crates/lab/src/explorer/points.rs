@@ -28,6 +28,7 @@ use graven_base::memory::{Addr, Image, WordMask, spread, words_in};
 use graven_base::surviving::Written;
 use graven_base::time::Cycle;
 use graven_machine::controller::domain::Change;
+use graven_machine::controller::settled::Settled;
 use graven_machine::design::DesignContext;
 use graven_machine::sim::{Crash, Observer, Recovered, SimError, Simulation};
 use graven_machine::trace_event::TraceEvent;
@@ -641,6 +642,9 @@ impl<'a> CrashExplorer<'a> {
         failure: &Failure,
         cycle: Cycle,
     ) -> Found {
+        if crash.settled().is_some_and(Settled::hides_records) {
+            return Found::Apart;
+        }
         let mut failure = failure.clone();
         let before = crash.image.written().len();
         if failure.cuts.is_empty() {

@@ -175,6 +175,9 @@ impl CrashExplorer<'_> {
         (mode, is_right): (FailureMode, bool),
         cycle: Cycle,
     ) -> Found {
+        if crash.settled().is_some_and(Settled::hides_records) {
+            return Found::Apart;
+        }
         let mut random = Pcg64::seed_from_u64(spread(self.seed, !self.tally.recoveries()));
         crash.unrecover();
         let shares = is_right && self.how.sharing != Sharing::None && crash.repeats_itself();

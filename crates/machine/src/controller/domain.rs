@@ -366,7 +366,7 @@ mod tests {
                             covered.insert(word, value);
                         }
                         let depends_on = vec![Addr(7 * 64)..Addr(8 * 64)];
-                        let settlement = Settlement { depends_on, stores: Stores::OfWords };
+                        let settlement = Settlement { depends_on, stores: Stores::OfWords, hides_records: false };
                         domain.settle(image, settlement, &arch);
                         let in_data = covered.keys().filter(|&&word| (8..56).contains(&word)).count();
                         prop_assert_eq!(domain.settled().stores(), in_data as u64);

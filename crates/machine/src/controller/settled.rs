@@ -8,6 +8,7 @@
 //! - What becomes durable in a word on which the records depend ends it: everything is uncovered.
 //! - The bytes as they really are come back by setting all of it aside, at a cost of what is covered.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use graven_base::memory::{Addr, Image};
@@ -21,6 +22,8 @@ pub struct Settlement {
     pub depends_on: Vec<Range<Addr>>,
     /// Stores that a recovery makes for it.
     pub stores: Stores,
+    /// True if words outside the programs' data were written to hide records, which is not what a recovery leaves there.
+    pub hides_records: bool,
 }
 
 /// Stores that a recovery makes for records of a log.
@@ -37,8 +40,8 @@ pub enum Stores {
 pub struct Settled {
     /// Each covered word, with what is durable there; while they are set aside, with what covers it.
     words: FxHashMap<Addr, u64>,
-    /// Words on which that depends, in ranges that do not touch.
-    depends: Vec<Range<Addr>>,
+    /// Words on which that depends, in ranges that do not touch: the end of each, by its start.
+    depends: BTreeMap<Addr, Addr>,
     /// Stores by which a recovery writes them, if it makes one for each record.
     stores: u64,
     /// True if a recovery makes one for each word instead.
@@ -46,6 +49,7 @@ pub struct Settled {
     /// The region of the programs' data, and the number of covered words there.
     data: Range<Addr>,
     in_data: u64,
+    hides_records: bool,
     is_aside: bool,
 }
 
@@ -53,11 +57,12 @@ impl Default for Settled {
     fn default() -> Settled {
         Settled {
             words: FxHashMap::default(),
-            depends: Vec::new(),
+            depends: BTreeMap::new(),
             stores: 0,
             once_per_word: false,
             data: Addr(0)..Addr(0),
             in_data: 0,
+            hides_records: false,
             is_aside: false,
         }
     }
@@ -80,15 +85,16 @@ impl Settled {
         self.words.contains_key(&addr)
     }
 
-    /// The covered words.
+    /// The covered words that a recovery leaves as they are.
     pub fn covered(&self) -> impl Iterator<Item = Addr> {
-        self.words.keys().copied()
+        let is_left = |addr: &Addr| !self.hides_records || self.data.contains(addr);
+        self.words.keys().copied().filter(is_left)
     }
 
     /// Returns true if it depends on a word.
     #[inline]
     pub fn depends_on(&self, addr: Addr) -> bool {
-        self.depends.iter().any(|range| range.contains(&addr))
+        self.depends.range(..=addr).next_back().is_some_and(|(_, &end)| addr < end)
     }
 
     /// Stores that a recovery makes for it.
@@ -105,9 +111,14 @@ impl Settled {
         self.in_data - words.iter().filter(|w| self.covers(w.addr)).count() as u64
     }
 
-    /// Returns true if a recovery has written another value to a covered word outside the programs' data: to the head of a log.
+    /// Returns true if a recovery has written another value to a word on which it depends: to the head of a log.
     pub fn is_undone(&self, w: &Written) -> bool {
-        w.old != w.new && self.covers(w.addr) && !self.data.contains(&w.addr)
+        w.old != w.new && self.depends_on(w.addr)
+    }
+
+    /// Returns true if words outside the programs' data hide records: a recovery leaves others there.
+    pub fn hides_records(&self) -> bool {
+        self.hides_records
     }
 
     /// Something is to become durable in a covered word: returns what is durable there, to be replaced.
@@ -129,17 +140,19 @@ impl Settled {
             Stores::OfRecords(count) => self.stores += count,
             Stores::OfWords => self.once_per_word = true,
         }
+        self.hides_records |= settlement.hides_records;
         settlement.depends_on.into_iter().for_each(|range| self.depend_on(range));
     }
 
     fn depend_on(&mut self, mut range: Range<Addr>) {
-        let touches = |other: &Range<Addr>| other.start <= range.end && range.start <= other.end;
-        if let Some(at) = self.depends.iter().position(touches) {
-            let other = self.depends.swap_remove(at);
-            range = other.start.min(range.start)..other.end.max(range.end);
-            return self.depend_on(range);
+        // From the last one that begins before its end back, as long as they touch.
+        while let Some((&start, &end)) = self.depends.range(..=range.end).next_back()
+            && end >= range.start
+        {
+            self.depends.remove(&start);
+            range = start.min(range.start)..end.max(range.end);
         }
-        self.depends.push(range);
+        self.depends.insert(range.start, range.end);
     }
 
     /// Sets everything aside, or covers the words again. `each` is told of each word, with what the image held and holds now.
@@ -163,8 +176,7 @@ mod tests {
         for (start, end) in [(0, 8), (32, 64), (16, 24), (24, 32), (64, 72)] {
             settled.depend_on(Addr(start)..Addr(end));
         }
-        let mut ranges: Vec<_> = settled.depends.iter().map(|r| (r.start.0, r.end.0)).collect();
-        ranges.sort_unstable();
+        let ranges: Vec<_> = settled.depends.iter().map(|(start, end)| (start.0, end.0)).collect();
         assert_eq!(ranges, [(0, 8), (16, 72)]);
         assert!(settled.depends_on(Addr(64)) && !settled.depends_on(Addr(8)));
     }
