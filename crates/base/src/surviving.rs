@@ -1093,6 +1093,27 @@ mod tests {
         }
 
         #[test]
+        fn words_that_are_not_zero_are_those_that_would_be_found_one_by_one(
+            written in prop::collection::vec((0u64..3000, 0..3u64), 0..200),
+            (first, words, whole) in (0u64..1000, 1usize..2500, any::<bool>()),
+        ) {
+            let image = if whole { Image::of_bytes(1 << 20) } else { Image::new() };
+            let mut surviving = SurvivingImage::new(image);
+            surviving.set_end(Addr(3000 * 8));
+            written.iter().for_each(|&(word, value)| surviving.store(Addr(word * 8), value));
+            let each = (first..first + words as u64).map(|word| Addr(word * 8));
+            let held = each.map(|addr| (addr, surviving.peek(addr)));
+            let nonzero: Vec<_> = held.filter(|&(_, value)| value != 0).collect();
+            let is_in_pm = first + words as u64 <= 3000;
+            let mut reader = surviving.reader();
+            let found = reader.unwatched_nonzero(Addr(first * 8), words);
+            prop_assert_eq!(found, is_in_pm.then_some(nonzero));
+            prop_assert_eq!(reader.used().words_read, if is_in_pm { words as u64 } else { 0 });
+            surviving.keep_steps();
+            prop_assert_eq!(surviving.reader().unwatched_nonzero(Addr(first * 8), words), None);
+        }
+
+        #[test]
         fn marked_words_are_those_that_would_be_found_one_by_one(
             written in prop::collection::vec((0u64..3000, any::<u64>()), 0..200),
             first in 0u64..1000,
