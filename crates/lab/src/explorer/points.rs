@@ -591,6 +591,7 @@ impl<'a> CrashExplorer<'a> {
         is_cut: bool,
     ) -> Found {
         let cycle = simulation.machine().now();
+        self.shared.ahead = 0;
         let Some(mut crash) = fail(simulation, failure.mode) else { return Found::Judged };
         if crash.unsettles() {
             return Found::Apart;

@@ -34,7 +34,7 @@ const RECORDS_MIN_COMPARED: u64 = 8;
 const COMPARED_EVERY: u64 = 256;
 const COMPARED_SHARE: u64 = 16;
 
-/// One in so many cuts that change nothing is examined like others.
+/// Cuts that change nothing, of which one is examined like others.
 const CUTS_EXAMINED_EVERY: u64 = 64;
 
 /// The end of an examination.
@@ -84,6 +84,7 @@ struct Counted {
     violations: usize,
     recovered: u64,
     next_life_after: u64,
+    sharers: Sharers,
 }
 
 impl CrashExplorer<'_> {
@@ -114,7 +115,6 @@ impl CrashExplorer<'_> {
         }
         self.take_back(&before);
         simulation.turn_settled();
-        self.shared.ahead = 0;
         let again = self.judge(simulation, failure, step, is_cut);
         assert_eq!(again, Found::Judged, "what shares nothing is judged");
         let is_wrong = self.violations.len() > before.violations;
@@ -155,6 +155,7 @@ impl CrashExplorer<'_> {
             violations: self.violations.len(),
             recovered: self.recovered,
             next_life_after: self.next_life_after,
+            sharers: self.shared.sharers,
         }
     }
 
@@ -164,6 +165,7 @@ impl CrashExplorer<'_> {
         self.cover_points.clone_from(&before.cover_points);
         self.violations.truncate(before.violations);
         (self.recovered, self.next_life_after) = (before.recovered, before.next_life_after);
+        self.shared.sharers = before.sharers;
     }
 
     /// Power fails again at each write that recovery makes (or at a share, if it makes many), and in the recoveries
