@@ -218,6 +218,8 @@ pub struct SurvivingImage {
     is_watched: bool,
     /// Stores go past the caches.
     bypassing: bool,
+    /// Words that stay as they were found.
+    left: Vec<Addr>,
 }
 
 /// A walk over all slots of a log area, which passes over those that begin with zero.
@@ -482,6 +484,22 @@ impl SurvivingImage {
     #[inline]
     pub fn load_line(&mut self, line: LineAddr) -> LineData {
         self.load_words(line.addr())
+    }
+
+    /// A word stays as it was found, since a record says that what others say of it is there already. Without effect, but for those
+    /// who have written ahead what the others say ([`SurvivingImage::left`]).
+    pub fn leave(&mut self, addr: Addr) {
+        self.left.push(addr);
+    }
+
+    /// Words that stay as they were found.
+    pub fn left(&self) -> &[Addr] {
+        &self.left
+    }
+
+    /// Another recovery begins: no word has been left.
+    pub fn forget_left(&mut self) {
+        self.left.clear();
     }
 
     /// A line is about to be read: the host brings it near. An address behind the PM has no effect.

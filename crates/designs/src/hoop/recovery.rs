@@ -20,10 +20,14 @@ use super::layout::{
     tx_of_head,
 };
 use super::{HoopConfig, Rules};
+use graven_base::host;
 use graven_base::memory::{Addr, LINE_BYTES, LineData, WORD_BYTES, WORDS_PER_LINE, WordMap};
 use graven_base::recovery_steps::ThreadSteps;
 use graven_base::surviving::{Reader, SurvivingImage, Work as Computation};
 use graven_machine::design::{DesignContext, RecoveryReport, Settlement, Stores};
+
+/// Fewer records than this are not worth another thread.
+const RECORDS_PER_THREAD: usize = 64;
 
 /// Headers that the host has under way while one is read.
 const HEADERS_AHEAD: u64 = 16;
@@ -101,13 +105,16 @@ fn keep(newest: &mut WordMap<Version>, home: Addr, version: Version) {
     });
 }
 
-/// The entry's recovery.
+/// The entry's recovery. Its threads are those of the machine: the host has one for it, unless steps of all are kept.
 pub fn recover(
     context: &DesignContext,
     _registers: &[u64],
     image: &mut SurvivingImage,
 ) -> RecoveryReport {
-    let threads = context.config.get::<HoopConfig>().recovery_threads as usize;
+    let threads = match image.keeps_steps() {
+        true => context.config.get::<HoopConfig>().recovery_threads as usize,
+        false => 1,
+    };
     let work = recover_measured(context, image, threads);
     RecoveryReport { records_scanned: work.records, words_redone: work.words, words_undone: 0 }
 }
@@ -140,7 +147,7 @@ pub fn recover_measured(
         false => f.tx.into(),
     };
     found.sort_by_key(order);
-    let threads = divided(image, threads);
+    let threads = worthwhile(image, threads, found.len() / RECORDS_PER_THREAD + 1);
     let batches = newest(image, &surveys, &found, threads, &mut work);
     image.note(|| format!("recovery: {} words of {} records go home", work.words, work.records));
     image.store_parallel(&batches);
@@ -192,31 +199,44 @@ pub fn settle(context: &DesignContext, image: &mut SurvivingImage) -> Option<Set
     Some(Settlement { depends_on, stores: Stores::OfWords, hides_records: true })
 }
 
-/// Number of threads among which work is divided: all where the steps of each are kept, otherwise one, since the host gains
-/// nothing.
-fn divided(image: &SurvivingImage, threads: usize) -> usize {
-    if image.keeps_steps() { threads } else { 1 }
+/// Number of threads that have enough to do for a thread of the host. The machine that executes
+/// recovery has them all.
+fn worthwhile(image: &SurvivingImage, threads: usize, enough: usize) -> usize {
+    if image.keeps_steps() { threads } else { threads.min(enough) }
 }
 
-/// Deals items round robin to threads, which each do something with theirs; the results, in the order of threads.
-fn deal<T, R>(
+/// Deals items round robin to threads, which each do something with theirs; the results, in the order of threads. Where steps are
+/// kept, the host does the work of one after the other.
+fn deal<T: Send, R: Send>(
     image: &mut SurvivingImage,
     items: impl IntoIterator<Item = T>,
     threads: usize,
-    each: impl Fn(&mut Reader<'_>, Vec<T>) -> R,
+    each: impl Fn(&mut Reader<'_>, Vec<T>) -> R + Sync,
 ) -> Vec<R> {
     let mut hands: Vec<Vec<T>> = (0..threads).map(|_| Vec::new()).collect();
     items.into_iter().enumerate().for_each(|(i, item)| hands[i % threads].push(item));
     image.barrier();
-    let mut results = Vec::with_capacity(threads);
-    for (thread, hand) in hands.into_iter().enumerate() {
+    let run = |hand| {
         let mut reader = image.reader();
-        results.push(each(&mut reader, hand));
-        let used = reader.used();
+        (each(&mut reader, hand), reader.used())
+    };
+    let results: Vec<_> = if threads == 1 || image.keeps_steps() {
+        hands.into_iter().map(run).collect()
+    } else {
+        std::thread::scope(|scope| {
+            let run = &run;
+            let part = |hand| scope.spawn(move || run(hand));
+            let all: Vec<_> = hands.into_iter().map(part).collect();
+            all.into_iter().map(host::joined).collect()
+        })
+    };
+    let mut out = Vec::with_capacity(threads);
+    for (thread, (result, used)) in results.into_iter().enumerate() {
         image.account(thread, used);
+        out.push(result);
     }
     image.barrier();
-    results
+    out
 }
 
 /// A block of the index: its number, the sequence number that it was opened with, and its state.
@@ -352,7 +372,8 @@ fn read_records(
     let skips_stale = rules.stale_records_are_skipped();
     let needs_tx =
         context.config.get::<HoopConfig>().controllers > 1 || !rules.replayed_in_commit_order();
-    let threads = divided(image, threads);
+    let enough = blocks.len() * geometry.records() as usize / 4096 + 1;
+    let threads = worthwhile(image, threads, enough);
     let all = deal(image, blocks, threads, |reader, blocks| {
         let mut found = Vec::new();
         let mut take = |reader: &mut Reader<'_>, opened: Sequence, (at, word): (Addr, u64)| {

@@ -340,6 +340,7 @@ fn lay(records: &[&Record], redo: &mut WordMap<u64>, image: &mut SurvivingImage)
             Kind::InPlace => {
                 for word in words_in(record.dirty) {
                     redo.remove(record.addr.line().word(word));
+                    image.leave(record.addr.line().word(word));
                 }
             }
             Kind::Commit => {}

@@ -630,7 +630,11 @@ impl<'a> CrashExplorer<'a> {
         step: Option<u32>,
         wrong: Option<Wrong>,
     ) -> Found {
-        if let Some(wrong) = wrong.or_else(|| self.recovers(crash, failure, step)) {
+        let wrong = wrong.or_else(|| self.recovers(crash, failure, step));
+        if crash.has_left_settled() {
+            return Found::Apart;
+        }
+        if let Some(wrong) = wrong {
             return self.add_violation(failure, cycle, wrong, crash);
         }
         if self.goes_on() { self.lives_on(crash, failure, cycle) } else { Found::Judged }
@@ -660,7 +664,11 @@ impl<'a> CrashExplorer<'a> {
             let ahead = self.shared.ahead + (before - crash.saved()) as u64;
             failure.cuts.push(ahead + random.random_range(1..=writes));
             crash.unrecover();
-            if let Some(wrong) = self.recovers(crash, &failure, None) {
+            let wrong = self.recovers(crash, &failure, None);
+            if crash.has_left_settled() {
+                return Found::Apart;
+            }
+            if let Some(wrong) = wrong {
                 return self.add_violation(&failure, cycle, wrong, crash);
             }
             self.reopen(crash);

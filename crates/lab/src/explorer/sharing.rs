@@ -188,7 +188,8 @@ impl CrashExplorer<'_> {
             let uncut;
             (report, uncut) = crash.recover_uncut();
             let at_home = report.words_redone + report.words_undone;
-            if crash.settled().is_some() && (uncut.reads_settled || uncut.idempotent < at_home) {
+            let depends = uncut.reads_settled || crash.has_left_settled();
+            if crash.settled().is_some() && (depends || uncut.idempotent < at_home) {
                 return Found::Apart;
             }
             let ahead = stores_ahead(crash, report);

@@ -328,6 +328,7 @@ impl Crash<'_> {
 
     /// Recovers in place, from bytes and registers alone.
     pub fn recover(&mut self) -> RecoveryReport {
+        self.image.forget_left();
         let Simulation { spec, context, design, .. } = &mut *self.simulation;
         let recover = |image: &mut _| spec.design.recover(context, &self.registers, image);
         match design.interference() {
@@ -356,6 +357,12 @@ impl Crash<'_> {
         let settled = self.settled();
         let reads_settled = settled.is_some_and(|s| loads.into_iter().any(|at| s.covers(at)));
         (report, Uncut { writes, idempotent, reads_settled })
+    }
+
+    /// Returns true if the last recovery has left words as it found them that were written ahead: it would have found others.
+    pub fn has_left_settled(&mut self) -> bool {
+        let left = self.image.left().to_vec();
+        self.settled().is_some_and(|settled| left.into_iter().any(|addr| settled.covers(addr)))
     }
 
     /// Returns true if recoveries that find the same do the same: nothing but the design's own code has a hand in them.
