@@ -122,13 +122,11 @@ impl ThreadSteps {
 
     /// The words that are loaded, in their order.
     pub fn loaded(&self) -> impl Iterator<Item = Addr> {
-        self.steps.iter().flat_map(|step| {
-            let (start, words) = match *step {
-                Step::Loads { start, words, .. } => (start, words),
-                _ => (Addr(0), 0),
-            };
-            (0..u64::from(words)).map(move |word| start.plus(word * WORD_BYTES))
-        })
+        let loads = self.steps.iter().filter_map(|step| match *step {
+            Step::Loads { start, words, .. } => Some((start, u64::from(words))),
+            _ => None,
+        });
+        loads.flat_map(|(start, words)| (0..words).map(move |word| start.plus(word * WORD_BYTES)))
     }
 
     /// In the order in which they are executed.

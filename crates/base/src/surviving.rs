@@ -97,17 +97,7 @@ impl Reader<'_> {
             return None;
         }
         self.used.words_read += words as u64;
-        let Some(held) = self.image.written_words(addr, words) else {
-            return Some(self.image.nonzero_words_in(addr, word_from(addr, words)).collect());
-        };
-        let mut nonzero = Vec::new();
-        for (line, held) in held.chunks(WORDS_PER_LINE).enumerate() {
-            if held.iter().fold(0, |any, word| any | word) != 0 {
-                let held = (line * WORDS_PER_LINE..).zip(held).filter(|&(_, &word)| word != 0);
-                nonzero.extend(held.map(|(at, &word)| (word_from(addr, at), word)));
-            }
-        }
-        Some(nonzero)
+        Some(self.image.nonzero_words_in(addr, word_from(addr, words)).collect())
     }
 
     /// Addresses come from the newest load from now on ([`SurvivingImage::follow`]).
@@ -218,7 +208,7 @@ pub struct SurvivingImage {
     is_watched: bool,
     /// Stores go past the caches.
     bypassing: bool,
-    /// Words that stay as they were found.
+    /// Words to which recovery writes nothing ([`SurvivingImage::leave`]).
     left: Vec<Addr>,
 }
 
@@ -486,13 +476,13 @@ impl SurvivingImage {
         self.load_words(line.addr())
     }
 
-    /// A word stays as it was found, since a record says that what others say of it is there already. Without effect, but for those
-    /// who have written ahead what the others say ([`SurvivingImage::left`]).
+    /// Recovery writes nothing to a word, since a record says that the word's value is at home. A campaign that has replayed older
+    /// records of the word ahead asks for this ([`SurvivingImage::left`]).
     pub fn leave(&mut self, addr: Addr) {
         self.left.push(addr);
     }
 
-    /// Words that stay as they were found.
+    /// Words to which recovery writes nothing ([`SurvivingImage::leave`]).
     pub fn left(&self) -> &[Addr] {
         &self.left
     }

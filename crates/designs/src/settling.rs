@@ -40,6 +40,18 @@ impl Oldest {
         }
         Some(Oldest { records: settled, known_by })
     }
+
+    /// The place at which a log with these records begins once the oldest are done.
+    pub fn head(&self, records: &[(u64, Record)]) -> u64 {
+        records[self.records].0
+    }
+
+    /// The places of the records by which that is known, from one to before another, in a log that ends before `end`.
+    pub fn known_places(&self, records: &[(u64, Record)], end: u64) -> (u64, u64) {
+        // The record behind them may share their last place.
+        let until = records.get(self.known_by).map_or(end, |&(place, _)| place + 1);
+        (records[0].0, until)
+    }
 }
 
 /// The first record, from which on all stay in the log: none before it is of a transaction that has not committed.

@@ -13,6 +13,7 @@ use crate::config::ControllerConfig;
 use crate::controller::MemorySystem;
 use crate::controller::domain::Domain;
 use crate::controller::outside::{Outside, OutsideWords};
+use crate::controller::settled::Settled;
 use crate::request::{ReadPurpose, Token, Write, WriteClass, WriteOrder};
 use crate::stats::Counters;
 use crate::trace_event::TraceEvent;
@@ -173,6 +174,11 @@ impl Machine {
     /// Words that were stored to outside transactions, and not by a transaction since, if what is durable is followed.
     pub fn outside(&self) -> Option<&OutsideWords> {
         self.domain.as_ref().map(Domain::outside)
+    }
+
+    /// The part of recovery that power failures find done ahead, if there is any.
+    pub fn settled(&self) -> Option<&Settled> {
+        self.domain.as_ref().and_then(Domain::settled)
     }
 
     /// Follows from now on what is durable, counting differences to architectural memory in

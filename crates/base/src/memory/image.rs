@@ -127,6 +127,19 @@ impl Image {
         chunks.filter(|(_, chunk)| chunk.is_present()).map(|(base, chunk)| (base, chunk.words()))
     }
 
+    /// Their words that lie in `[start, end)`, with the address at which those of each chunk begin.
+    fn written_in(&self, start: Addr, end: Addr) -> impl Iterator<Item = (Addr, &[u64])> {
+        let bytes = self.chunk_bytes();
+        let first = start.0 / bytes;
+        let last = self.chunks.len().min(end.0.div_ceil(bytes) as usize);
+        let chunks = self.chunks.get(first as usize..last).unwrap_or_default();
+        let bases = (first..).map(move |index| index * bytes);
+        bases.zip(chunks).filter(|(_, chunk)| chunk.is_present()).map(move |(base, chunk)| {
+            let range = self.words_of_chunk(base, start, end);
+            (Addr(base + range.start as u64 * WORD_BYTES), &chunk.words()[range])
+        })
+    }
+
     /// The word at a word-aligned address.
     #[inline]
     pub fn load(&self, addr: Addr) -> u64 {
@@ -370,10 +383,8 @@ impl Image {
         start: Addr,
         end: Addr,
     ) -> impl Iterator<Item = (Addr, u64)> + '_ {
-        self.written().flat_map(move |(base, words)| {
-            let range = self.words_of_chunk(base, start, end);
-            let first = Addr(base + range.start as u64 * WORD_BYTES);
-            let words = (0..).zip(&words[range]).filter(|&(_, &word)| word != 0);
+        self.written_in(start, end).flat_map(|(first, words)| {
+            let words = (0..).zip(words).filter(|&(_, &word)| word != 0);
             words.map(move |(i, &word)| (first.plus(i * WORD_BYTES), word))
         })
     }
@@ -381,9 +392,8 @@ impl Image {
     /// Bits that are set in any of the lines `[start, end)`, word by word of a line.
     pub fn bits_in(&self, start: LineAddr, end: LineAddr) -> LineData {
         let mut bits = [0; WORDS_PER_LINE];
-        for (base, words) in self.written() {
-            let (lines, _) = words[self.words_of_chunk(base, start.addr(), end.addr())].as_chunks();
-            for line in lines {
+        for (_, words) in self.written_in(start.addr(), end.addr()) {
+            for line in words.as_chunks().0 {
                 let line: &LineData = line;
                 bits.iter_mut().zip(line).for_each(|(all, word)| *all |= word);
             }

@@ -126,12 +126,12 @@ impl Log {
     }
 
     /// The head, and the bytes of the places from one to before another.
-    pub fn bytes_of(&self, from: u64, to: u64) -> Vec<Range<Addr>> {
+    pub fn bytes_of(&self, places: (u64, u64)) -> Vec<Range<Addr>> {
         match self {
             Log::Slots(log) => {
-                packed_log::places(log.head(), (log.count, log.layout.bytes), from, to)
+                packed_log::bytes_of(log.head(), (log.count, log.layout.bytes), places)
             }
-            Log::Packed(log) => log.places(from, to),
+            Log::Packed(log) => log.bytes_of(places),
         }
     }
 

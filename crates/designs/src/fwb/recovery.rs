@@ -90,9 +90,8 @@ pub fn settle(context: &DesignContext, image: &mut SurvivingImage) -> Option<Set
         settled.filter(|r| r.kind == Kind::UndoRedo).map(|r| (r.addr, r.redo)).collect();
     let stores = Stores::OfRecords(redo.len() as u64);
     image.store_all(redo);
-    image.store(log.head(), records[oldest.records].0);
-    let known_until = records.get(oldest.known_by).map_or(end, |&(place, _)| place + 1);
-    let depends_on = log.bytes_of(records[0].0, known_until);
+    image.store(log.head(), oldest.head(&records));
+    let depends_on = log.bytes_of(oldest.known_places(&records, end));
     Some(Settlement { depends_on, stores, hides_records: false })
 }
 

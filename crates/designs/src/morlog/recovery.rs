@@ -182,9 +182,8 @@ pub fn settle(context: &DesignContext, image: &mut SurvivingImage) -> Option<Set
         }
     }
     image.store_all(newest.in_order(|word| word));
-    image.store(log.head(), records[oldest.records].0);
-    let known_until = records.get(oldest.known_by).map_or(end, |&(group, _)| group + 1);
-    let depends_on = log.places(records[0].0, known_until);
+    image.store(log.head(), oldest.head(&records));
+    let depends_on = log.bytes_of(oldest.known_places(&records, end));
     Some(Settlement { depends_on, stores: Stores::OfWords, hides_records: false })
 }
 

@@ -143,7 +143,11 @@ pub struct Log {
 
 /// The bytes of the places from one to before another of a log of `count` places of `bytes` bytes, behind a header line at its
 /// start, whose first word is the head; with that word.
-pub fn places(start: Addr, (count, bytes): (u64, u64), from: u64, to: u64) -> Vec<Range<Addr>> {
+pub fn bytes_of(
+    start: Addr,
+    (count, bytes): (u64, u64),
+    (from, to): (u64, u64),
+) -> Vec<Range<Addr>> {
     let place = |number: u64| start.plus(LINE_BYTES + number % count * bytes);
     let (first, last) = (place(from), place(to - 1).plus(bytes));
     let head = start..start.plus(WORD_BYTES);

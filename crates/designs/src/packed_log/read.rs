@@ -75,8 +75,8 @@ impl Log {
     }
 
     /// The head, and the bytes of the groups from one to before another.
-    pub fn places(&self, from: u64, to: u64) -> Vec<Range<Addr>> {
-        super::places(self.start, (self.groups, self.format.group_bytes()), from, to)
+    pub fn bytes_of(&self, groups: (u64, u64)) -> Vec<Range<Addr>> {
+        super::bytes_of(self.start, (self.groups, self.format.group_bytes()), groups)
     }
 
     /// Makes sure that nothing is there from a group on to which the head is about to move, behind what was

@@ -258,7 +258,7 @@ fn an_empty_log_and_zeroes_hold_nothing() {
 #[test]
 fn places_go_round_the_end_of_the_log() {
     let of = |from, to| {
-        let ranges = super::places(Addr(0), (4, 32), from, to);
+        let ranges = super::bytes_of(Addr(0), (4, 32), (from, to));
         ranges.into_iter().map(|range| (range.start.0, range.end.0)).collect::<Vec<_>>()
     };
     assert_eq!(of(1, 3), [(0, 8), (96, 160)]);

@@ -34,7 +34,7 @@ const RECORDS_MIN_COMPARED: u64 = 8;
 const COMPARED_EVERY: u64 = 256;
 const COMPARED_SHARE: u64 = 16;
 
-/// Cuts that change nothing, of which one is examined like others.
+/// The laboratory executes one in this number of the cuts that change nothing.
 const CUTS_EXAMINED_EVERY: u64 = 64;
 
 /// The end of an examination.
@@ -264,19 +264,17 @@ impl CrashExplorer<'_> {
 }
 
 /// Words that were redone ahead of the recovery that is about to begin; none, if an earlier one has emptied the log.
-pub(super) fn redone_ahead(crash: &mut Crash<'_>) -> u64 {
-    let written: Vec<_> = crash.image.written()[crash.saved()..].to_vec();
+pub(super) fn redone_ahead(crash: &Crash<'_>) -> u64 {
+    let written = &crash.image.written()[crash.saved()..];
     let settled = crash.settled().filter(|settled| !written.iter().any(|w| settled.is_undone(w)));
     settled.map_or(0, Settled::stores)
 }
 
 /// Stores that a recovery, which has just ended, has left out since they were made ahead.
-pub(super) fn stores_ahead(crash: &mut Crash<'_>, report: RecoveryReport) -> u64 {
-    let from = crash.saved();
-    let written = crash.image.written();
-    let redone = written[from..].iter().take(report.words_redone as usize).copied();
-    let redone: Vec<_> = redone.collect();
-    crash.settled().map_or(0, |settled| settled.stores_beside(&redone))
+pub(super) fn stores_ahead(crash: &Crash<'_>, report: RecoveryReport) -> u64 {
+    let own = &crash.image.written()[crash.saved()..];
+    let redone = &own[..own.len().min(report.words_redone as usize)];
+    crash.settled().map_or(0, |settled| settled.stores_beside(redone))
 }
 
 /// Recovers from a power failure with what was done ahead, and by itself: both must leave the same.
@@ -285,7 +283,7 @@ fn compare(simulation: &mut Simulation, mode: &FailureMode) {
     let Some(mut crash) = fail(simulation, *mode) else { return };
     let report = crash.recover();
     let writes =
-        stores_ahead(&mut crash, report) + (crash.image.written().len() - crash.saved()) as u64;
+        stores_ahead(&crash, report) + (crash.image.written().len() - crash.saved()) as u64;
     let covered = crash.settled().map_or_else(Vec::new, |settled| settled.covered().collect());
     let written = crash.image.written().iter().map(|w| w.addr);
     let left: BTreeMap<Addr, u64> =

@@ -74,8 +74,8 @@ impl Domain {
         (self.image, self.journal) = surviving.into_parts();
     }
 
-    /// Keeps what a design has written to the bytes that were taken out: it covers them until something becomes durable on
-    /// which it depends.
+    /// Keeps what a design has written to the bytes that were taken out. The words cover the bytes until a word changes that the
+    /// settlement names.
     pub fn settle(&mut self, mut surviving: SurvivingImage, settlement: Settlement, arch: &Image) {
         assert!(!self.settled.is_aside(), "more is settled above what is");
         self.settled.add(surviving.written(), settlement, self.start..self.end);
@@ -86,9 +86,10 @@ impl Domain {
         self.put_back(surviving);
     }
 
-    /// Words that are written whichever of the next power failures happens.
-    pub fn settled(&self) -> &Settled {
-        &self.settled
+    /// Words that cover the bytes; nothing if there are none, or they are set aside.
+    pub fn settled(&self) -> Option<&Settled> {
+        let covers = !self.settled.is_empty() && !self.settled.is_aside();
+        covers.then_some(&self.settled)
     }
 
     /// Sets what covers the bytes aside, or covers them again.
@@ -314,8 +315,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Ahead {
-        Store { word: u64, value: u64 },
-        Durable { line: u64, mask: u8, value: u64 },
+        Other(Event),
         Settle { words: Vec<(u64, u64)> },
         Turn,
     }
@@ -323,15 +323,56 @@ mod tests {
     fn ahead() -> impl Strategy<Value = Ahead> {
         let words = prop::collection::vec((0u64..64, 0u64..3), 1..4);
         prop_oneof![
-            (0u64..64, 0u64..3).prop_map(|(word, value)| Ahead::Store { word, value }),
-            (0u64..8, 1u8.., 0u64..3).prop_map(|(line, mask, value)| Ahead::Durable {
-                line,
-                mask,
-                value
-            }),
-            words.prop_map(|words| Ahead::Settle { words }),
-            Just(Ahead::Turn),
+            3 => event().prop_map(Ahead::Other),
+            1 => words.prop_map(|words| Ahead::Settle { words }),
+            1 => Just(Ahead::Turn),
         ]
+    }
+
+    /// Lines 1 to 6 are the region.
+    const REGION: (Addr, Addr) = (Addr(64), Addr(7 * 64));
+
+    /// Memory, and of each word all that it may hold.
+    struct Model {
+        arch: Image,
+        domain: Domain,
+        allowed: Vec<Vec<u64>>,
+    }
+
+    impl Model {
+        fn new() -> Model {
+            let domain = Domain::new(Image::new(), REGION.0, REGION.1);
+            Model { arch: Image::new(), domain, allowed: vec![vec![0]; 64] }
+        }
+
+        fn perform(&mut self, event: &Event) {
+            match *event {
+                Event::Store { word, value } => {
+                    let old = self.arch.load(Addr(word * 8));
+                    self.domain.take_outside(Addr(word * 8), old);
+                    self.arch.store(Addr(word * 8), value);
+                    self.domain.stored(Addr(word * 8), old, value);
+                    self.allowed[word as usize] = vec![value];
+                }
+                Event::Outside { word, value } => {
+                    let old = self.arch.load(Addr(word * 8));
+                    self.domain.store_outside(Addr(word * 8), old, value);
+                    self.arch.store(Addr(word * 8), value);
+                    self.domain.stored(Addr(word * 8), old, value);
+                    self.allowed[word as usize].push(value);
+                }
+                Event::Durable { line, mask, value } => {
+                    self.domain.write(LineAddr(line), mask, &[value; 8], &self.arch);
+                }
+            }
+        }
+
+        /// Words of the region whose content none of these allows.
+        fn differences(&self) -> u64 {
+            let held = |word: u64| self.domain.image().load(Addr(word * 8));
+            let differs = |&word: &u64| !self.allowed[word as usize].contains(&held(word));
+            (8..56).filter(differs).count() as u64
+        }
     }
 
     proptest! {
@@ -340,51 +381,54 @@ mod tests {
         fn settled_words_cover_the_durable_ones(
             events in prop::collection::vec(ahead(), 0..60),
         ) {
-            let (start, end) = (Addr(64), Addr(7 * 64));
-            let (mut arch, mut domain) = (Image::new(), Domain::new(Image::new(), start, end));
+            let mut model = Model::new();
             let (mut durable, mut covered) = ([0; 64], std::collections::BTreeMap::new());
             for event in events {
                 match event {
-                    Ahead::Store { word, value } => {
-                        let old = arch.store(Addr(word * 8), value);
-                        domain.stored(Addr(word * 8), old, value);
-                    }
-                    Ahead::Durable { line, mask, value } => {
-                        let of_line = line as usize * 8..line as usize * 8 + 8;
-                        let old = domain.write(LineAddr(line), mask, &[value; 8], &arch);
-                        prop_assert_eq!(&old[..], &durable[of_line.clone()]);
-                        for (word, held) in durable[of_line].iter_mut().enumerate() {
-                            if mask >> word & 1 != 0 && std::mem::replace(held, value) != value && line == 7 {
-                                covered.clear();
+                    Ahead::Other(event) => {
+                        model.perform(&event);
+                        if let Event::Durable { line, mask, value } = event {
+                            let of_line = line as usize * 8..line as usize * 8 + 8;
+                            let old = model.domain.changes().last().map(|change| change.old);
+                            prop_assert_eq!(&old.expect("a line")[..], &durable[of_line.clone()]);
+                            for word in words_in(mask) {
+                                let held = &mut durable[of_line.start + word];
+                                if std::mem::replace(held, value) != value && line == 7 {
+                                    covered.clear();
+                                }
                             }
                         }
                     }
                     Ahead::Settle { words } => {
-                        let mut image = domain.take_image();
+                        let mut image = model.domain.take_image();
                         for &(word, value) in &words {
                             image.store(Addr(word * 8), value);
                             covered.insert(word, value);
                         }
-                        let depends_on = vec![Addr(7 * 64)..Addr(8 * 64)];
-                        let settlement = Settlement { depends_on, stores: Stores::OfWords, hides_records: false };
-                        domain.settle(image, settlement, &arch);
-                        let in_data = covered.keys().filter(|&&word| (8..56).contains(&word)).count();
-                        prop_assert_eq!(domain.settled().stores(), in_data as u64);
+                        let settlement = Settlement {
+                            depends_on: vec![Addr(7 * 64)..Addr(8 * 64)],
+                            stores: Stores::OfWords,
+                            hides_records: false,
+                        };
+                        model.domain.settle(image, settlement, &model.arch);
+                        let in_data = covered.range(8..56).count() as u64;
+                        let settled = model.domain.settled();
+                        prop_assert_eq!(settled.map(Settled::stores), Some(in_data));
                     }
                     Ahead::Turn => {
-                        domain.turn_settled(&arch);
-                        let differs = |word: &u64| durable[*word as usize] != arch.load(Addr(word * 8));
-                        prop_assert_eq!(domain.different_words(), (8..56).filter(differs).count() as u64);
-                        let held = |word: u64| domain.image().load(Addr(word * 8));
+                        model.domain.turn_settled(&model.arch);
+                        prop_assert_eq!(model.domain.different_words(), model.differences());
+                        let held = |word: u64| model.domain.image().load(Addr(word * 8));
                         let is_durable = (0..64).all(|word| held(word) == durable[word as usize]);
                         prop_assert!(is_durable);
-                        domain.turn_settled(&arch);
+                        model.domain.turn_settled(&model.arch);
                     }
                 }
-                let holds = |word: u64| covered.get(&word).copied().unwrap_or(durable[word as usize]);
-                prop_assert!((0..64).all(|word| domain.image().load(Addr(word * 8)) == holds(word)));
-                let differs = |word: &u64| holds(*word) != arch.load(Addr(word * 8));
-                prop_assert_eq!(domain.different_words(), (8..56).filter(differs).count() as u64);
+                let held = |word: u64| model.domain.image().load(Addr(word * 8));
+                let holds =
+                    |word: u64| covered.get(&word).copied().unwrap_or(durable[word as usize]);
+                prop_assert!((0..64).all(|word| held(word) == holds(word)));
+                prop_assert_eq!(model.domain.different_words(), model.differences());
             }
         }
 
@@ -392,46 +436,20 @@ mod tests {
         fn the_count_of_differences_is_that_of_a_comparison(
             events in prop::collection::vec(event(), 0..60),
         ) {
-            // Lines 1 to 6 are the region.
-            let (start, end) = (Addr(64), Addr(7 * 64));
-            let (mut arch, mut domain) = (Image::new(), Domain::new(Image::new(), start, end));
-            domain.follow_digests();
-            // Of each word, all that it may hold.
-            let mut allowed = vec![vec![0]; 64];
-            let before = |domain: &Domain, allowed: &[Vec<u64>]| {
-                let held = |word: u64| domain.image().load(Addr(word * 8));
-                let differs = |&word: &u64| !allowed[word as usize].contains(&held(word));
-                (8..56).filter(differs).count() as u64
-            };
+            let mut model = Model::new();
+            model.domain.follow_digests();
             for event in events {
-                match event {
-                    Event::Store { word, value } => {
-                        let old = arch.load(Addr(word * 8));
-                        domain.take_outside(Addr(word * 8), old);
-                        arch.store(Addr(word * 8), value);
-                        domain.stored(Addr(word * 8), old, value);
-                        allowed[word as usize] = vec![value];
-                    }
-                    Event::Outside { word, value } => {
-                        let old = arch.load(Addr(word * 8));
-                        domain.store_outside(Addr(word * 8), old, value);
-                        arch.store(Addr(word * 8), value);
-                        domain.stored(Addr(word * 8), old, value);
-                        allowed[word as usize].push(value);
-                    }
-                    Event::Durable { line, mask, value } => {
-                        domain.write(LineAddr(line), mask, &[value; 8], &arch);
-                    }
-                }
-                prop_assert_eq!(domain.different_words(), before(&domain, &allowed));
+                model.perform(&event);
+                let Model { arch, domain, .. } = &model;
+                prop_assert_eq!(domain.different_words(), model.differences());
                 let all = |image: &Image| image.digest(Addr(0), Addr(512));
-                prop_assert_eq!(domain.digests(), (all(domain.image()), all(&arch)));
+                prop_assert_eq!(domain.digests(), (all(domain.image()), all(arch)));
             }
-            for change in domain.changes().to_vec().into_iter().rev() {
-                domain.lay(change.line, change.mask, &change.old, &arch);
+            for change in model.domain.changes().to_vec().into_iter().rev() {
+                model.domain.lay(change.line, change.mask, &change.old, &model.arch);
             }
-            prop_assert_eq!(domain.different_words(), before(&domain, &allowed));
-            let empty = domain.image().first_difference(&Image::new(), Addr(0), Addr(512));
+            prop_assert_eq!(model.domain.different_words(), model.differences());
+            let empty = model.domain.image().first_difference(&Image::new(), Addr(0), Addr(512));
             prop_assert_eq!(empty, None);
         }
     }

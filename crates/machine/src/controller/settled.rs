@@ -1,8 +1,8 @@
 //! The part that recoveries after neighbouring power failures have in common, done once and laid over the durable bytes.
 //!
 //! A recovery that replays a log writes the same words for the oldest records after one power failure as after the next. A design
-//! that says which these are (`DesignInfo::settle`) has them written once, and its log shortened by them. They stay there from
-//! one power failure to the next, above the durable bytes, and recovery does the rest.
+//! that says which these are (`DesignInfo::settle`) has them written once, and its log shortened by them. The words lie above the
+//! durable bytes from one power failure to the next; each recovery replays only the records that are left.
 //!
 //! - What becomes durable in a word that is covered so does so below.
 //! - What becomes durable in a word on which the records depend ends it: everything is uncovered.
@@ -29,14 +29,14 @@ pub struct Settlement {
 /// Stores that a recovery makes for records of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stores {
-    /// This number, one for each record, before those for later records.
+    /// Recovery makes this number of stores, one for each record, before those for later records.
     OfRecords(u64),
-    /// One for each word of the programs' data that any record of the log has.
+    /// Recovery stores each word of the programs' data once, however many records of the log have it.
     OfWords,
 }
 
 /// Words that are written whichever of the next power failures happens.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Settled {
     /// Each covered word, with what is durable there; while they are set aside, with what covers it.
     words: FxHashMap<Addr, u64>,
@@ -51,21 +51,6 @@ pub struct Settled {
     in_data: u64,
     hides_records: bool,
     is_aside: bool,
-}
-
-impl Default for Settled {
-    fn default() -> Settled {
-        Settled {
-            words: FxHashMap::default(),
-            depends: BTreeMap::new(),
-            stores: 0,
-            once_per_word: false,
-            data: Addr(0)..Addr(0),
-            in_data: 0,
-            hides_records: false,
-            is_aside: false,
-        }
-    }
 }
 
 impl Settled {
@@ -83,6 +68,11 @@ impl Settled {
     #[inline]
     pub fn covers(&self, addr: Addr) -> bool {
         self.words.contains_key(&addr)
+    }
+
+    /// Returns true if a word of the programs' data is covered.
+    pub fn covers_data(&self, addr: Addr) -> bool {
+        self.data.contains(&addr) && self.covers(addr)
     }
 
     /// The covered words that a recovery leaves as they are.

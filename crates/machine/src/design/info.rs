@@ -248,11 +248,10 @@ pub struct DesignInfo {
     pub acknowledgement: Acknowledgement,
     /// Brings the surviving bytes into a committed state, using the registers and nothing else.
     pub recover: fn(&DesignContext, &[u64], &mut SurvivingImage) -> RecoveryReport,
-    /// Does that part of a recovery ahead that the next power failures have in common, if there is any: writes what the oldest
-    /// records say, and leaves the log shortened by them, so that a recovery of what is there has the same outcome, byte for byte,
-    /// with less to do. A crash campaign keeps what it writes as long as the words stay that it depends on; the campaign
-    /// recovers some power failures both ways, and compares. Called with what is durable, while the machine has power, and
-    /// without mutants.
+    /// Replays the oldest records ahead of power failures, if the recoveries after all of the next ones replay them: writes their
+    /// words home and removes the records from the log. A recovery from these bytes leaves the same, byte for byte, as one from the
+    /// bytes before. A crash campaign calls it with the durable bytes, without mutants, and keeps what it writes until a word
+    /// changes on which that depends. The campaign recovers some power failures both ways and compares.
     pub settle: fn(&DesignContext, &mut SurvivingImage) -> Option<Settlement>,
     /// Content that its hardware keeps when power fails.
     pub battery: fn(&DesignContext) -> Battery,

@@ -176,11 +176,10 @@ impl Simulation {
         if !self.may_settle() {
             return false;
         }
-        let (domain, _) = self.machine.domain().expect("transactions are followed");
+        let (domain, arch) = self.machine.domain().expect("transactions are followed");
         let mut image = domain.take_image();
         image.set_end(self.context.log_end);
         let settlement = (self.spec.design.settle)(&self.context, &mut image);
-        let (domain, arch) = self.machine.domain().expect("transactions are followed");
         let is_settled = settlement.is_some();
         match settlement {
             Some(settlement) => domain.settle(image, settlement, arch),
@@ -196,10 +195,8 @@ impl Simulation {
     }
 
     /// Returns true if power failures find something done ahead ([`Simulation::settle_ahead`]).
-    pub fn is_settled(&mut self) -> bool {
-        let domain = self.machine.domain();
-        domain
-            .is_some_and(|(domain, _)| !domain.settled().is_empty() && !domain.settled().is_aside())
+    pub fn is_settled(&self) -> bool {
+        self.machine.settled().is_some()
     }
 
     /// Has power failures find the durable bytes alone, or again what was done ahead.
@@ -307,11 +304,7 @@ impl Crash<'_> {
 
     /// Covers what has landed or was saved in words that are covered; notes if some of it changes what covers them.
     fn keep_settled(&mut self) {
-        let (domain, _) = self.simulation.machine.domain().expect("transactions are followed");
-        let settled = domain.settled();
-        if settled.is_empty() || settled.is_aside() {
-            return;
-        }
+        let Some(settled) = self.simulation.machine.settled() else { return };
         let written = self.image.written();
         self.unsettles = written.iter().any(|w| settled.depends_on(w.addr));
         // The first one of a word found what covers it: that is laid last.
@@ -350,19 +343,14 @@ impl Crash<'_> {
         let writes = own.len() as u64;
         let first = own.iter().position(|w| read.contains(&w.addr));
         let idempotent = first.map_or(writes, |first| first as u64);
-        let (start, end) = self.simulation.data_region();
-        let loads =
-            steps.iter().flat_map(ThreadSteps::loaded).filter(|at| (start..end).contains(at));
-        let loads: Vec<Addr> = loads.collect();
-        let settled = self.settled();
-        let reads_settled = settled.is_some_and(|s| loads.into_iter().any(|at| s.covers(at)));
+        let mut loads = steps.iter().flat_map(ThreadSteps::loaded);
+        let reads_settled = self.settled().is_some_and(|s| loads.any(|at| s.covers_data(at)));
         (report, Uncut { writes, idempotent, reads_settled })
     }
 
     /// Returns true if the last recovery has left words as it found them that were written ahead: it would have found others.
-    pub fn has_left_settled(&mut self) -> bool {
-        let left = self.image.left().to_vec();
-        self.settled().is_some_and(|settled| left.into_iter().any(|addr| settled.covers(addr)))
+    pub fn has_left_settled(&self) -> bool {
+        self.settled().is_some_and(|settled| self.image.left().iter().any(|&w| settled.covers(w)))
     }
 
     /// Returns true if recoveries that find the same do the same: nothing but the design's own code has a hand in them.
@@ -371,10 +359,8 @@ impl Crash<'_> {
     }
 
     /// The part of recovery that was done ahead of this power failure; nothing, if it finds the durable bytes alone.
-    pub fn settled(&mut self) -> Option<&Settled> {
-        let (domain, _) = self.simulation.machine.domain().expect("transactions are followed");
-        let settled = domain.settled();
-        (!settled.is_empty() && !settled.is_aside()).then_some(settled)
+    pub fn settled(&self) -> Option<&Settled> {
+        self.simulation.machine.settled()
     }
 
     /// After a recovery, has the system prepare for the next use of the design ([`DesignInfo::reopening`]), which finds
