@@ -95,6 +95,28 @@ def test_designs_without_room_are_left_out_unless_they_are_named(quick):
     assert not done.stdout
 
 
+def test_designs_that_settings_do_not_fit_are_left_out_of_schedules_unless_they_are_named(real):
+    small = ("--set", "pm.log_region_bytes=128 KB")
+    run = ("adversary", "--schedules", "2", *small, "--format", "json")
+    done = real(*run)
+    assert done.returncode == 0, done.stderr
+    left = re.findall(r"left out: (\S+): --set: .*does not fit", done.stderr)
+    assert "osp" in left
+    there = {report["design"] for report in reports(done)}
+    assert "silo" in there
+    assert there.isdisjoint(left)
+    again = real(*run)
+    assert "2 were done" not in again.stderr
+    assert timeless(again.stdout) == timeless(done.stdout)
+    done = real(*run, "--design", "silo,osp")
+    assert done.returncode == 2
+    assert "error: osp: --set: `pm.log_region_bytes`" in done.stderr
+    assert not done.stdout
+    done = real("adversary", "--set", "pm.log_region_bytes=0")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.usefixtures("convicted")
 def test_a_violation_of_a_sound_design_is_told_and_kept(quick, tmp_path):
     done = quick(*LITERAL)

@@ -55,7 +55,8 @@ def test_a_folder_is_all_its_programs(quick, programs):
     assert done.returncode == 1
     found = documents(done.stdout)
     assert [item["file"] for item in found] == ["a.litmus", "b.litmus", "deeper/wrong.litmus"]
-    assert list(found[0]) == ["file", "title", "results"]
+    assert list(found[0]) == ["file", "title", "results", "left_out"]
+    assert found[0]["left_out"] == {}
     result = found[0]["results"][1]
     assert (result["expected"], result["as_expected"]) == ("violated", True)
     assert result["violations"][0]["what"].startswith("word 0x1000")
@@ -85,6 +86,56 @@ def test_every_program_that_cannot_be_read_is_named(quick, programs):
     assert "not UTF-8" in quick("litmus", "latin.litmus").stderr
     assert "unknown design `nope`" in quick("litmus", "a.litmus", "--design", "nope").stderr
     assert quick("litmus").returncode == 2
+
+
+FOR_ALL = """graven litmus 1
+title "a small log region"
+set pm.log_region_bytes = 64 KB
+A = 1
+thread
+  begin
+  A = 2
+  commit
+"""
+
+
+def test_designs_that_a_program_for_all_does_not_fit_are_left_out(quick, programs):
+    (programs / "small.litmus").write_text(FOR_ALL)
+    done = quick("litmus", "small.litmus", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    [found] = documents(done.stdout)
+    assert set(found["left_out"]) >= {"lsm", "osp"}
+    assert {"base", "fwb"} <= {result["design"] for result in found["results"]}
+    assert found["left_out"].keys().isdisjoint(result["design"] for result in found["results"])
+    why = 'statement `set`: `pm.log_region_bytes` = "64 KB" does not fit'
+    for design in found["left_out"]:
+        assert f"left out: {design} in small.litmus: {why}" in done.stderr
+    # A result that is kept says so again.
+    again = quick("litmus", "small.litmus")
+    assert "results were there already" in again.stderr
+    assert f"left out: osp in small.litmus: {why}" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "design", "message"),
+    [
+        (FOR_ALL, "osp,base", "small.litmus: osp: statement `set`: `pm.log_region_bytes`"),
+        (FOR_ALL, "osp", "small.litmus: statement `set`: `pm.log_region_bytes`"),
+        (FOR_ALL.replace("A = 1", "design base osp\nA = 1"), None, "small.litmus: osp: statement"),
+        (FOR_ALL.replace("A = 1", "violates osp\nA = 1"), None, "small.litmus: statement `set`"),
+        (FOR_ALL, "osp,lsm", "small.litmus: it fits none of 2 designs; osp: statement `set`: "),
+        (FOR_ALL.replace("64 KB", "32 MB"), None, "small.litmus: statement `set`: `pm.log_region"),
+        (FOR_ALL.replace("64 KB", "0"), None, "`pm.log_region_bytes` = 0 is not allowed"),
+        (FOR_ALL.replace("log_region_bytes", "nope"), None, "statement `set`: unknown key"),
+    ],
+)
+def test_designs_that_are_named_have_to_fit(quick, programs, text, design, message):
+    (programs / "small.litmus").write_text(text)
+    done = quick("litmus", "small.litmus", *([] if design is None else ["--design", design]))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
 
 
 def test_an_interrupt(programs):

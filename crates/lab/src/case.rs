@@ -31,6 +31,50 @@ pub enum LitmusError {
     Layout(#[from] LayoutError),
 }
 
+impl LitmusError {
+    /// Tells whether values do not fit each other, or the design: with another design they may.
+    pub fn is_misfit(&self) -> bool {
+        matches!(self, LitmusError::Config(ConfigError::Inconsistent { .. }))
+    }
+}
+
+/// The origin of a refusal of a value that the adversary has drawn.
+pub(crate) const DRAWN: &str = "drawn";
+
+/// Whoever has set the values that a program sets, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetBy<'a> {
+    /// The program, by its statements `set`.
+    Program,
+    /// The command line.
+    Arguments,
+    /// The adversary, but for these last ones, which are of the command line.
+    Adversary {
+        /// By `SECTION.KEY`.
+        on_top: &'a [(String, String)],
+    },
+}
+
+impl SetBy<'_> {
+    /// Sets what a program sets. Of values that do not fit each other, the one that is set last is refused; the adversary's are
+    /// set last, since what it has drawn is at fault.
+    fn set(self, config: &mut Config, settings: &[(String, String)]) -> Result<(), ConfigError> {
+        let mut all = |origin: &str, settings: &[(String, String)]| {
+            settings.iter().try_for_each(|(key, value)| config.set_by(origin, key, value))
+        };
+        match self {
+            SetBy::Program => all("statement `set`", settings),
+            SetBy::Arguments => all("--set", settings),
+            SetBy::Adversary { on_top } => {
+                all("--set", on_top)?;
+                let mut drawn = settings[..settings.len() - on_top.len()].to_vec();
+                drawn.retain(|(key, _)| on_top.iter().all(|(of, _)| of.trim() != key));
+                all(DRAWN, &drawn)
+            }
+        }
+    }
+}
+
 /// A program and a design that it is to be run on.
 #[derive(Clone)]
 pub struct Case {
@@ -82,10 +126,10 @@ impl Case {
         design: &'static DesignInfo,
     ) -> Result<Case, LitmusError> {
         let machine = registry.machine(litmus.machine.as_deref().unwrap_or(MACHINE))?;
-        Case::on(machine, litmus, design)
+        Case::on(machine, litmus, design, SetBy::Program)
     }
 
-    /// The same of a program for this machine.
+    /// The same of a program for this machine, whose values were set by someone.
     ///
     /// # Errors
     /// Whatever does not exist or fit.
@@ -93,11 +137,10 @@ impl Case {
         machine: Config,
         litmus: &Litmus,
         design: &'static DesignInfo,
+        set_by: SetBy<'_>,
     ) -> Result<Case, LitmusError> {
         let mut config = machine;
-        for (key, value) in &litmus.settings {
-            config.set(key, value)?;
-        }
+        set_by.set(&mut config, &litmus.settings)?;
         let (mutants, operator) = match &litmus.mutant {
             Some(name) => design.mutation(name)?,
             None => (MutantSet::NONE, None),

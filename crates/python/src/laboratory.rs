@@ -325,6 +325,8 @@ struct LitmusTask {
     litmus: Litmus,
     places: Places,
     designs: Vec<(&'static DesignInfo, bool)>,
+    /// Names of designs that the program does not fit, with the reason.
+    left_out: Vec<(&'static str, String)>,
 }
 
 /// Returns the refusal of a program with its place in the file, in the form that editors find.
@@ -365,6 +367,8 @@ pub fn litmus_program(spec_json: &str) -> Result<Task, Failure> {
     }
     let (litmus, places) =
         litmus::parse_placed(&given.text).map_err(|e| misread(&given.file, &e))?;
+    let names_none =
+        given.designs.is_empty() && litmus.designs.is_empty() && litmus.violates.is_empty();
     let designs = if given.designs.is_empty() {
         designs_of(registry(), &litmus).map_err(|e| named(&e))?
     } else {
@@ -373,14 +377,37 @@ pub fn litmus_program(spec_json: &str) -> Result<Task, Failure> {
         };
         given.designs.iter().map(one).collect::<Result<_, _>>()?
     };
-    let task = LitmusTask { file: given.file.clone(), litmus, places, designs };
-    for (design, _) in &task.designs {
-        let case = Case::new(registry(), &task.litmus, design).map_err(|e| named(&e))?;
+    let (mut fitting, mut refused) = (Vec::new(), Vec::new());
+    for (design, must_violate) in designs {
+        match Case::new(registry(), &litmus, design) {
+            Ok(case) => fitting.push((design, must_violate, case)),
+            Err(error) if error.is_misfit() => refused.push((design.name, error.to_string())),
+            Err(error) => return Err(named(&error)),
+        }
+    }
+    let may_leave_out = names_none && !fitting.is_empty();
+    if !refused.is_empty() && !may_leave_out {
+        return Err(named(&misfit(&refused, fitting.len() + refused.len())));
+    }
+    let designs = fitting.iter().map(|&(design, must_violate, _)| (design, must_violate));
+    let designs = designs.collect();
+    let task = LitmusTask { file: given.file.clone(), litmus, places, designs, left_out: refused };
+    for (_, _, case) in &fitting {
         if let Some(deadlock) = case.rehearse()? {
             return Err(task.refusal(&deadlock));
         }
     }
     Ok(Task::new(move |watch| task.run(watch)))
+}
+
+/// Why a program does not fit the designs that it is for, `of` in all: the common reason, or that of the first.
+fn misfit(refused: &[(&'static str, String)], of: usize) -> String {
+    let (design, why) = &refused[0];
+    match refused.iter().all(|(_, other)| other == why) {
+        true if refused.len() == of => why.clone(),
+        _ if refused.len() == of => format!("it fits none of {of} designs; {design}: {why}"),
+        _ => format!("{design}: {why}"),
+    }
 }
 
 impl LitmusTask {
@@ -416,7 +443,8 @@ impl LitmusTask {
             results.push(value);
         }
         control.report(self.designs.len() as u64);
-        Ok(json!({ "title": self.litmus.title, "results": results }))
+        let left_out = Value::from_iter(self.left_out.iter().cloned());
+        Ok(json!({ "title": self.litmus.title, "results": results, "left_out": left_out }))
     }
 }
 

@@ -28,7 +28,8 @@ HELP = """Draw programs, machines and orders of events in memory, and let power 
 
 Each schedule is a short program of several threads on a small machine, in an order of events that
 is legal. Power fails at every crash point, the design recovers, and the bytes are checked against
-the program. The first violation is minimised to a program that `graven litmus` replays.
+the program. The first violation is minimised to a program that `graven litmus` replays. Where no
+design is named, those that the settings do not fit are left out, and told.
 
 \b
 Examples:
@@ -71,6 +72,9 @@ def adversary(
         raise click.UsageError(f"--state: not with --on {on}, which goes on from the store")
     names = options.designs_crashed(designs, {}, mutant)
     plan = AdversaryRequest(tuple(names), schedules, mutant, tuple(settings.items()), violations)
+    plan, left_out = plan.fitting(leave_out=designs is None)
+    for why in left_out:
+        note(f"left out: {why}")
     keep = None if state is not None else keeping.keeper(0)
     task: Task
     if isinstance(executor, Local):
@@ -79,7 +83,13 @@ def adversary(
     else:
         task = _Blocks(Blocks.of(plan), keep)
     return carry_out(
-        task, executor, keep=keep, campaigns=len(names), replay=replay, mutant=mutant, form=form
+        task,
+        executor,
+        keep=keep,
+        campaigns=len(plan.designs),
+        replay=replay,
+        mutant=mutant,
+        form=form,
     )
 
 

@@ -39,7 +39,8 @@ Examples:
   graven check lad --mutant uncommitted-saved        what a bug looks like, as a least program
 
 Programs are executed sixteen at a time, and what these come to is kept in the store as it comes:
-the same command continues where it was, and with a design more it executes that one's.
+the same command continues where it was, and with a design more it executes that one's. Of `all`,
+designs that the settings do not fit are left out, and told.
 
 The exit code is 0 if all guarantees were kept, 1 if not, 2 for refused input, 130 if interrupted.
 """
@@ -127,7 +128,15 @@ def check(
     form: str,
 ) -> int:
     """Prepares, runs, prints."""
-    plan = Check.prepare(options.sound(designs), bound, mutant=mutant, settings=settings)
+    plan = Check.prepare(
+        options.sound(designs),
+        bound,
+        mutant=mutant,
+        settings=settings,
+        leave_out=options.names_none(designs),
+    )
+    for why in plan.left_out:
+        note(f"left out: {why}")
     kept = state_file(state)
     if kept is not None:
         go_on_from(plan, kept)

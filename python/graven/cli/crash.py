@@ -205,7 +205,7 @@ def crash(
     asked = [CrashJob(run, *how) for run in runs]
     if verify is not None:
         asked = checker.keeping(asked, RESULTS)
-    # Where nobody has named a design, one that the machine has no room for stops no other.
+    # Where no design is named, one that the machine has no room for stops no other.
     campaign = CrashCampaign.prepare(asked, leave_out=designs is None and not variants)
     for why in campaign.left_out:
         note(f"left out: {why}")

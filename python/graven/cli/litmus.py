@@ -11,7 +11,7 @@ from graven import _engine
 from graven.api.options import design_names, split_names
 from graven.cli import completions, options
 from graven.cli.storing import conclude, say_found, show, watched
-from graven.cli.terminal import REFUSED, complain, results_console
+from graven.cli.terminal import REFUSED, complain, note, results_console
 from graven.cli.verdicts import print_litmus
 from graven.laboratory.programs import Program, of_kind, program_files, run_programs
 from graven.running.work import How, Local
@@ -19,7 +19,8 @@ from graven.running.work import How, Local
 HELP = """Run litmus programs: what they do, where power fails, and what may be there afterwards.
 
 A program names the designs that must keep their guarantee in it, and those that
-must violate it; or persistency models, and the images that they allow and forbid.
+must violate it; or persistency models, and the images that they allow and forbid. A program that
+names neither is for all sound designs; those that it does not fit are left out, and told.
 docs/explanation/laboratory.md describes the format by example; `graven crash` writes such programs.
 What is no file or folder is the name of programs that come with Graven: `graven list litmus`.
 
@@ -90,6 +91,9 @@ def litmus(
     if timeline is None and names:
         timeline = True
     reports = results.reports
+    for report in reports:
+        for design, why in report.left_out.items():
+            note(f"left out: {design} in {report.file}: {why}")
     show(form, reports, lambda: print_litmus(results_console(), reports, timelines=timeline))
     done = f"{len(reports)} of {len(checked)} programs had finished"
     interruption = done if results.interrupted else None

@@ -349,6 +349,13 @@ def sound(designs: str) -> list[str]:
     return list(dict.fromkeys(n for d in named for n in (sound_designs() if d == "all" else [d])))
 
 
+def names_none(designs: str) -> bool:
+    """Tells whether designs are not named one by one: `all`."""
+    from graven.api.options import split_names
+
+    return set(split_names(designs)) == {"all"}
+
+
 def designs_crashed(
     designs: str | None, variants: Mapping[str, Variant], mutant: str | None
 ) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError
 from graven.laboratory.crashes import CampaignResult
+from graven.laboratory.fitting import Fitting
 from graven.laboratory.reports import AdversaryReport, parse_adversary_report
 from graven.running.host_memory import limit, refusal
 from graven.running.pool import (
@@ -69,6 +70,27 @@ class AdversaryRequest:
     mutant: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
     violations: int = 1
+
+    def fitting(self, *, leave_out: bool) -> tuple[AdversaryRequest, tuple[str, ...]]:
+        """Has the engine check each design; nothing runs.
+
+        Args:
+            leave_out: True to leave out designs that the settings do not fit, if they fit any.
+
+        Returns:
+            The request of the designs that are left, and a line for each that is left out.
+
+        Raises:
+            ConfigError: the engine refuses something.
+        """
+
+        def checked(design: str) -> str:
+            AdversaryCampaign.prepare(replace(self, designs=(design,)))
+            return design
+
+        asked = [(design, design) for design in self.designs]
+        found = Fitting.of(asked, checked, leave_out=leave_out)
+        return replace(self, designs=found.taken), found.left_out
 
     def spec(self) -> dict[str, Any]:
         """Returns the specification that the engine takes."""

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from graven import _engine
+from graven.laboratory.fitting import Fitting
 from graven.laboratory.state_file import StateFile
 from graven.running.pool import Failure, Snapshot, host_cores
 from graven.running.requests import Asked, campaign, run_asked
@@ -160,6 +161,7 @@ class Check:
         settings: On top of the machine `miniature`.
         parts: What each part came to, by design and number of its first program.
         found: How many parts had a result before.
+        left_out: A line for each design that the settings do not fit and that is left out.
     """
 
     designs: tuple[str, ...]
@@ -169,6 +171,7 @@ class Check:
     programs: dict[str, int] = field(default_factory=dict)
     parts: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
     found: int = 0
+    left_out: tuple[str, ...] = ()
 
     @staticmethod
     def prepare(
@@ -178,6 +181,7 @@ class Check:
         mutant: str | None = None,
         settings: Mapping[str, str] | None = None,
         state: str | None = None,
+        leave_out: bool = False,
     ) -> Check:
         """Has the engine check everything; nothing runs.
 
@@ -187,15 +191,22 @@ class Check:
             mutant: Of the designs, that is enabled.
             settings: On top of the machine `miniature`.
             state: A state that `state` gave, to continue from there.
+            leave_out: True to leave out designs that the settings do not fit, if they fit any.
 
         Raises:
             ConfigError: the engine refuses something, or the state is of another check.
         """
-        check = Check(tuple(designs), bound, mutant, dict(settings or {}))
-        for design in check.designs:
+        check = Check((), bound, mutant, dict(settings or {}))
+
+        def counted(design: str) -> tuple[str, int]:
             task = _engine.Campaign("programs", json.dumps(check._spec(design, 0, 0)))
-            check.programs[design] = json.loads(task.run())["programs"]
-            check.parts[design] = {}
+            return design, json.loads(task.run())["programs"]
+
+        asked = [(design, design) for design in designs]
+        fitting = Fitting.of(asked, counted, leave_out=leave_out)
+        check.programs, check.left_out = dict(fitting.taken), fitting.left_out
+        check.designs = tuple(check.programs)
+        check.parts = {design: {} for design in check.designs}
         if state is not None:
             check.go_on(state)
         return check

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from graven import _engine
 from graven.basics.arguments import RECOVERY_DEPTH_MAX, integer
 from graven.laboratory.checker import believe
+from graven.laboratory.fitting import Fitting
 from graven.laboratory.reports import CrashReport, parse_crash_report
 from graven.running.job import Job, is_trace
 from graven.running.pool import Failure, Snapshot
@@ -95,6 +96,11 @@ class CrashJob:
     verify_seconds: float | None = None
     keep: str | None = None
     at: int | None = None
+
+    @property
+    def label(self) -> str:
+        """Name in progress and failures."""
+        return self.job.label if self.mutant is None else f"{self.job.label} with {self.mutant}"
 
     def spec(self) -> dict[str, Any]:
         """Returns the specification that the engine takes."""
@@ -211,24 +217,16 @@ class CrashCampaign:
         Raises:
             ConfigError: the engine refuses one, or a checker does not pass on files that are good.
         """
-        taken: list[tuple[CrashJob, _engine.Campaign]] = []
-        refused: list[_engine.ConfigError] = []
-        for job in jobs:
-            try:
-                taken.append((job, job.campaign()))
-            except _engine.ConfigError as error:
-                named = f"{job.job.label}: {error}" if len(jobs) > 1 else str(error)
-                refused.append(_engine.ConfigError(named))
-        if refused and not (leave_out and taken):
-            raise refused[0]
-        kept = tuple(job for job, _ in taken)
+        asked = [(job.label, job) for job in jobs]
+        fitting = Fitting.of(asked, lambda job: (job, job.campaign()), leave_out=leave_out)
+        kept = tuple(job for job, _ in fitting.taken)
         believe(kept)
-        return CrashCampaign(kept, tuple(of for _, of in taken), tuple(map(str, refused)))
+        return CrashCampaign(kept, tuple(of for _, of in fitting.taken), fitting.left_out)
 
     def run(self, how: How = HERE) -> CampaignResult[CrashReport]:
         """Runs those without a result; never raises for one that failed or was interrupted."""
         pairs = zip(self.jobs, self.campaigns, strict=True)
-        work = [Work(job.job.label, job, campaign) for job, campaign in pairs]
+        work = [Work(job.label, job, campaign) for job, campaign in pairs]
         ran = run_all(work, judging(how, self.campaigns))
         return CampaignResult.of(
             ran, lambda at, text: self.jobs[at].report(text, ran.host_s[at] or 0.0)

@@ -394,6 +394,7 @@ class LitmusReport:
         title: The subject.
         results: Results on designs.
         answers: Answers of persistency models.
+        left_out: Designs that a program for all designs does not fit, with the reason of each.
 
     Examples:
         >>> report = graven.litmus("any/atomic", "silo,fwb,ideal")
@@ -408,12 +409,27 @@ class LitmusReport:
         True
         >>> report.to_dict()["results"][2]["expected"]
         'violated'
+
+        A program that names no design runs on those that it fits:
+
+        >>> program = '''graven litmus 1
+        ... title "a small log region"
+        ... set pm.log_region_bytes = 64 KB
+        ... A = 1
+        ... thread
+        ...   begin
+        ...   A = 2
+        ...   commit
+        ... '''
+        >>> list(graven.litmus(program).left_out)
+        ['lsm', 'opt-redo', 'opt-undo', 'osp', 'silo']
     """
 
     file: str
     title: str
     results: tuple[LitmusResult, ...] = field(repr=False)
     answers: tuple[ModelAnswer, ...] = field(repr=False, default=())
+    left_out: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     @property
     def as_expected(self) -> bool:
@@ -426,7 +442,8 @@ class LitmusReport:
         document: dict[str, Any] = {"file": self.file, "title": self.title}
         if self.answers:
             return document | {"answers": [asdict(answer) for answer in self.answers]}
-        return document | {"results": [result.to_dict() for result in self.results]}
+        document["results"] = [result.to_dict() for result in self.results]
+        return document | {"left_out": dict(self.left_out)}
 
 
 def _violation(raw: Mapping[str, Any]) -> Violation:
@@ -465,4 +482,4 @@ def parse_litmus_report(text: str, file: str) -> LitmusReport:
         )
         return LitmusReport(file, raw["title"], (), answers)
     results = (LitmusResult(**_known(LitmusResult, item)) for item in raw["results"])
-    return LitmusReport(file, raw["title"], tuple(results))
+    return LitmusReport(file, raw["title"], tuple(results), left_out=raw.get("left_out", {}))

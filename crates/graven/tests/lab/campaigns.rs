@@ -81,6 +81,26 @@ fn an_interrupted_campaign_goes_on_to_the_same_end_also_from_a_minimisation() {
     assert!(interrupted > 0, "never interrupted in time");
 }
 
+/// Bug class: a refusal names a value that was drawn as one that the user has set.
+#[test]
+fn a_refusal_says_of_drawn_values_that_they_were_drawn() {
+    let refusal = |design: &str, settings: &[(&str, &str)]| {
+        let settings = settings.iter().map(|&(key, value)| (key.into(), value.into())).collect();
+        let request = AdversaryRequest { settings, ..request(&[design], 250) };
+        reports(&request, 2).swap_remove(0).refusal.expect("some schedules are refused")
+    };
+    // The region is set, and large enough for one thread: that there are more was drawn.
+    let region = refusal("silo", &[("pm.log_region_bytes", "128 KB")]);
+    assert!(region.starts_with("seed ") && region.contains(": drawn threads = "), "{region}");
+    assert!(region.contains("(--set): ") && !region.contains("--set: "), "{region}");
+    // A run that stops names a key, whose value was drawn.
+    let pages = refusal("osp", &[]);
+    assert!(pages.starts_with("seed ") && pages.contains("(drawn: osp.shadow_pages = "), "{pages}");
+    // What is set is not drawn, whatever was drawn of it.
+    let pages = refusal("osp", &[("osp.shadow_pages", "3")]);
+    assert!(!pages.contains("drawn: osp.shadow_pages"), "{pages}");
+}
+
 #[test]
 fn what_cannot_be_asked_is_refused_before_anything_runs() {
     let said = |change: &dyn Fn(&mut AdversaryRequest)| {

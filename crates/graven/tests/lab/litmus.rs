@@ -80,6 +80,20 @@ fn expectations_are_held_against_what_is_there() {
     assert_eq!(broken("expect end: A = 1"), "`expect end: A = 1` does not hold: A = 0x2");
 }
 
+/// Bug class: a refusal of what a program sets names the command line, which has set nothing.
+#[test]
+fn a_setting_of_a_program_is_refused_as_one_of_its_statements() {
+    let refusal = |setting: &str| {
+        let litmus = read(&format!("graven litmus 1\ntitle \"x\"\nset {setting}\nthread\n"));
+        let error = Case::new(registry(), &litmus, find("silo")).err().expect("refused");
+        (error.is_misfit(), error.to_string())
+    };
+    let (is_misfit, why) = refusal("pm.log_region_bytes = 4 KB");
+    assert!(is_misfit && why.starts_with("statement `set`: `pm.log_region_bytes` = "), "{why}");
+    let (is_misfit, why) = refusal("pm.nope = 4");
+    assert!(!is_misfit && why.starts_with("statement `set`: unknown key `pm.nope`"), "{why}");
+}
+
 #[test]
 fn variables_that_do_not_fit_are_refused_by_name() {
     let silo = find("silo");

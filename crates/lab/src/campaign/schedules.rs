@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::report::{Finding, Report};
 use super::request::Chunk;
 use crate::adversary::{Adversary, Draws};
-use crate::case::{Case, LitmusError};
+use crate::case::{Case, DRAWN, LitmusError, SetBy};
 use crate::explorer::{Outcome, Thoroughness, Violation};
 use crate::litmus::{Life, Litmus, MACHINE};
 use crate::minimise::minimise_observed;
-use graven_base::config::Config;
+use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;
 use graven_machine::registry::Registry;
@@ -62,7 +62,7 @@ impl<'r> Schedules<'r> {
         // Not with what is drawn: a schedule that does not fit is counted when it is its turn.
         let lives = vec![Life { threads: vec![Vec::new()], ..Life::default() }];
         let plain = Litmus { lives, settings: settings.clone(), ..Litmus::default() };
-        Case::new(registry, &plain, design)?;
+        Case::on(registry.machine(MACHINE)?, &plain, design, SetBy::Arguments)?;
         let control = Arc::default();
         Ok(Schedules {
             registry,
@@ -123,10 +123,12 @@ impl<'r> Schedules<'r> {
     }
 
     fn case(&self, litmus: &Litmus) -> Result<Case, LitmusError> {
-        let case = match &litmus.machine {
-            None => Case::on(self.machine.clone(), litmus, self.design)?,
-            Some(_) => Case::new(self.registry, litmus, self.design)?,
+        let machine = match &litmus.machine {
+            None => self.machine.clone(),
+            Some(name) => self.registry.machine(name)?,
         };
+        let set_by = SetBy::Adversary { on_top: &self.settings };
+        let case = Case::on(machine, litmus, self.design, set_by)?;
         Ok(case.examined(Thoroughness::DRAWN).under(&self.control))
     }
 
@@ -189,10 +191,12 @@ impl<'r> Schedules<'r> {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     report.refused += 1;
-                    report.refusal.get_or_insert_with(|| error.to_string());
+                    report.refusal.get_or_insert_with(|| self.misfit(seed, litmus, &error));
                     return Ok(ControlFlow::Continue(()));
                 }
             };
+            let refused = outcome.refused.as_ref().map(|why| self.refusal(seed, litmus, why));
+            let outcome = Outcome { refused, ..outcome };
             report.add(&outcome);
             self.control.checked(report.tally.recoveries());
             if let Some(violation) = outcome.violations.into_iter().next() {
@@ -205,6 +209,40 @@ impl<'r> Schedules<'r> {
         })?;
         self.control.report(self.seeds);
         Ok(report)
+    }
+
+    /// Settings that the adversary has drawn for a schedule, without those on top of them.
+    fn drawn<'l>(&self, litmus: &'l Litmus) -> &'l [(String, String)] {
+        &litmus.settings[..litmus.settings.len() - self.settings.len()]
+    }
+
+    /// Refuses a schedule that does not fit the design: what was drawn is at fault, since all else fits without it.
+    fn misfit(&self, seed: u64, litmus: &Litmus, error: &LitmusError) -> String {
+        let LitmusError::Config(ConfigError::Inconsistent { origin, key, value, why }) = error
+        else {
+            return self.refusal(seed, litmus, &error.to_string());
+        };
+        if origin == DRAWN {
+            let what = format!("drawn `{key}` = {value} does not fit: {why}");
+            return self.refusal(seed, litmus, &what);
+        }
+        // No key that was drawn is among those that do not fit each other: the program itself is too large.
+        let threads = litmus.lives.iter().map(|life| life.threads.len()).max().unwrap_or(0);
+        let what =
+            format!("drawn threads = {threads} does not fit `{key}` = {value} ({origin}): {why}");
+        self.refusal(seed, litmus, &what)
+    }
+
+    /// Refuses a schedule for a reason, which may name keys: of those that were drawn it says so.
+    fn refusal(&self, seed: u64, litmus: &Litmus, why: &str) -> String {
+        let is_named = |(key, _): &&(String, String)| {
+            why.contains(key.as_str()) && !why.contains(&format!("drawn `{key}`"))
+        };
+        let named: Vec<_> = self.drawn(litmus).iter().filter(is_named).cloned().collect();
+        if named.is_empty() {
+            return format!("seed {seed}: {why}");
+        }
+        format!("seed {seed}: {why} (drawn: {})", pairs_text(&named))
     }
 
     /// A violation with its program, minimised if nothing else was asked for.
@@ -239,4 +277,10 @@ impl<'r> Schedules<'r> {
         }
         Ok(least.map(|least| least.litmus))
     }
+}
+
+/// Settings as a sentence has them.
+fn pairs_text(settings: &[(String, String)]) -> String {
+    let pairs = settings.iter().map(|(key, value)| format!("{key} = {value}"));
+    pairs.collect::<Vec<_>>().join(", ")
 }

@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::bound::{Bound, BoundError};
 use super::programs::{Program, lives, programs};
 use crate::campaign::Finding;
-use crate::case::{Case, LitmusError};
+use crate::case::{Case, LitmusError, SetBy};
 use crate::explorer::{Known, Outcome, Tally, Thoroughness};
 use crate::litmus::{Choices, Departure, Litmus};
 use graven_base::config::ConfigError;
@@ -172,7 +172,8 @@ impl<'r> Enumeration<'r> {
     /// A program, with each of the second lives.
     fn cases(&self, program: &Program) -> Result<Vec<Case>, LitmusError> {
         let case = |life: Option<&Program>| {
-            let case = Case::new(self.registry, &self.litmus(program, life), self.design)?;
+            let (machine, litmus) = (self.registry.machine(MACHINE)?, self.litmus(program, life));
+            let case = Case::on(machine, &litmus, self.design, SetBy::Arguments)?;
             Ok(case.examined(Thoroughness::COMPLETE).under(&self.control))
         };
         match self.lives.as_slice() {
