@@ -5,6 +5,7 @@ from typing import BinaryIO, Literal
 __version__: str
 
 RECOVERY_TRANSACTIONS: int
+MINIMISING_RUNS: int
 """How many transactions take as long as a recovery that is timed; the run is repeated for them."""
 
 class ConfigError(ValueError):
@@ -139,6 +140,9 @@ class Campaign(Task):
     def checked(self) -> int:
         """Power failures checked so far."""
 
+    def found(self) -> list[str]:
+        """Violations found since the last call, a line each; programs are minimised later."""
+
     def minimising(self) -> bool:
         """Whether a violation is being minimised; a cancelled run takes its program as it is."""
 
@@ -158,8 +162,8 @@ class AdversaryCampaign:
     def wait(self, seconds: float) -> str:
         """Wait for its end, but not longer than this, without holding the interpreter's lock.
 
-        Returns what has happened: `progress`, `grown` (reports that have, told once), `failures`
-        (all so far), `ended`.
+        Returns what has happened: `progress`, `found` (violations, each once, before their programs
+        are minimised), `grown` (reports that have, told once), `failures` (all so far), `ended`.
         """
 
     def cancel(self) -> None:

@@ -78,6 +78,16 @@ def test_designs_that_settings_do_not_fit_are_left_out_unless_they_are_named(rea
         assert "error: lsm: --set: `pm.log_region_bytes`" in done.stderr
 
 
+def test_a_violation_is_told_once_for_each_design_as_it_is_found(real):
+    run = ("check", "lad", "--transactions", "2", "--mutant", "uncommitted-saved", "--no-store")
+    done = real(*run, "--format", "json")
+    assert done.returncode == 1
+    said = "graven: lad with uncommitted-saved violates its guarantee: "
+    assert done.stderr.count(said) == 1
+    [found] = json.loads(done.stdout)
+    assert found["violation"] is not None
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -23,6 +23,7 @@ from graven import _engine
 from graven.laboratory import adversary
 from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks, Schedules
 from graven.laboratory.state_file import sealed
+from graven.running import progress
 
 RUN = ("crash", "--design", "silo", "--workload", "btree", "--transactions", "20")
 CRAMPED = ("--machine", "cramped", "--threads", "2")
@@ -126,6 +127,83 @@ def test_a_violation_of_a_sound_design_is_told_and_kept(quick, tmp_path):
     file = "graven-results/silo-literal-btree.litmus"
     assert f"Replay: graven litmus {file}\n" in done.stdout
     assert (tmp_path / file).read_text().startswith("graven litmus 1\n")
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_violation_is_said_on_standard_error_as_it_is_found(real, form):
+    more = ("--jobs", "1", "--format", form)
+    done = real("adversary", "--design", "silo-literal,osp-literal", "--schedules", "300", *more)
+    said = (
+        r"graven: (\S+) under the adversary violates its guarantee: .* \(seed (\d+), crash point "
+    )
+    told = dict(re.findall(said, done.stderr))
+    assert set(told) == {"silo-literal", "osp-literal"}
+    if form == "json":
+        first = {item["design"]: item["violations"][0]["seed"] for item in reports(done)}
+        assert told == {design: str(seed) for design, seed in first.items()}
+    done = real(*LITERAL, "--workload", "queue", "--mutant", "commit-not-marked", *more)
+    for workload in ("btree", "queue"):
+        said = (
+            f"graven: silo-literal on {workload} ×2 with commit-not-marked violates its guarantee: "
+        )
+        assert done.stderr.count(said) == 1
+    if form == "json":
+        assert len(reports(done)) == 2
+
+
+def test_observers_are_told_what_was_found():
+    found = []
+    package.crash(
+        "silo-literal",
+        "btree",
+        machine="cramped",
+        transactions=30,
+        observe=lambda snapshot: found.extend(snapshot.found),
+    )
+    [line] = found
+    assert re.match(r"silo-literal on btree violates its guarantee: .* \(crash point \d+, ", line)
+
+
+def test_minimising_has_a_limit_and_may_be_left_out(real, tmp_path):
+    limit = "Minimising has reached its limit after 10 runs and "
+    as_found = "The program is as it was found: it is not minimised."
+    for run in (LITERAL, ("adversary", "--design", "silo-literal", "--schedules", "100")):
+        kind = "adversary" if run[0] == "adversary" else "btree"
+        file = tmp_path / f"graven-results/silo-literal-{kind}.litmus"
+        lines = {}
+        for given, said in (((), None), (("10",), limit), (("0",), as_found)):
+            more = ("--minimise", *given) if given else ()
+            done = real(*run, *more)
+            assert done.returncode == 0, done.stderr
+            assert said is None or said in " ".join(done.stdout.split())
+            assert ("inimis" in done.stdout) is (said is not None)
+            lines[given] = len(file.read_text().splitlines())
+            again = real("litmus", str(file))
+            assert again.returncode == 0, again.stdout
+        assert lines[()] < lines["10",] < lines["0",]
+    assert "0<=x<=1000000" in real(*LITERAL, "--minimise", "-1").stderr
+
+
+def test_minimising_has_a_limit_from_python_too():
+    drawn = package.adversary("silo-literal", schedules=10, minimise=0).violations[0]
+    limited = package.adversary("silo-literal", schedules=10, minimise=10).violations[0]
+    assert drawn.minimised is None
+    assert (limited.minimised["ended"], limited.minimised["runs"]) == ("limit", 10)
+    run = ("silo-literal", "btree")
+    how = {"machine": "cramped", "transactions": 30}
+    assert package.crash(*run, **how, minimise=0).violations[0].minimised is None
+    assert package.crash(*run, **how).violations[0].minimised["ended"] == "least"
+    with pytest.raises(package.ConfigError, match="minimise: -1"):
+        package.crash(*run, minimise=-1)
+
+
+def test_a_state_of_another_limit_is_refused(real, tmp_path):
+    run = ("adversary", "--design", "silo-literal", "--schedules", "10", "--state", "state.json")
+    assert real(*run).returncode == 0
+    done = real(*run, "--minimise", "0")
+    assert done.returncode == 2
+    assert "--minimise was not given, is 0" in done.stderr
+    del tmp_path
 
 
 def test_a_violation_of_an_unsafe_design_is_no_failure(quick):
@@ -437,7 +515,21 @@ def test_progress_with_rate_and_time_left_on_a_terminal(tmp_path):
             shown += chunk
     assert process.returncode == 0
     assert b"of 400 schedules" in shown
+    counts = [int(count) for count in re.findall(rb"osp (\d+) of 400", shown)]
+    assert any(count % 250 for count in counts), counts
     assert b"power failures/s, about" in shown
+
+
+def test_progress_without_a_terminal_counts_the_schedules_of_each_design(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
+    plan = AdversaryRequest(("osp", "lad"), Schedules(120))
+    with progress.Display("schedules") as display:
+        AdversaryCampaign.prepare(plan).run(workers=2, observe=display)
+    lines = capsys.readouterr().err.splitlines()
+    assert all(re.match(r"graven: \d+ of 240 schedules, \d+%", line) for line in lines)
+    told = [re.findall(r"(osp|lad) (\d+) of 120", line) for line in lines]
+    assert {design for line in told for design, _ in line} == {"osp", "lad"}
+    assert any(0 < int(count) < 120 for line in told for _, count in line)
 
 
 def test_from_python():

@@ -94,10 +94,11 @@ def test_machines_and_traces_are_found_from_the_folder_of_the_file(tmp_path):
 def test_runs_that_are_crashed_have_what_is_varied_as_a_setting():
     [job, other] = sweep_of(
         'designs = ["silo"]\nworkloads = ["array"]\ntransactions = 5\n'
-        'vary = { "pm.write_ns" = [150, 300] }\ncrash = { every = 8, lives = 0, torn = 2 }\n'
+        'vary = { "pm.write_ns" = [150, 300] }\n'
+        "crash = { every = 8, lives = 0, torn = 2, minimise = 9 }\n"
     ).jobs
     assert isinstance(job, CrashJob)
-    assert (job.every, job.lives, job.shares.torn) == (8, 0, 2)
+    assert (job.every, job.lives, job.shares.torn, job.minimise) == (8, 0, 2, 9)
     assert job.job.settings == (("pm.write_ns", "150.0"),)
     assert label_of(other) == "silo on array, pm.write_ns = 300.0"
 
@@ -132,6 +133,7 @@ REFUSED = [
     ("[[part]]\nfoo = 1", "s.toml, part 1: unknown key `foo`"),
     ("crash = { every = 0 }", "s.toml, crash: `every` = 0 is not allowed; a whole number, at"),
     ("crash = { lives = 99 }", "s.toml, crash: `lives` = 99 is not allowed; a whole number, from"),
+    ("crash = { minimise = -1 }", "s.toml, crash: `minimise` = -1 is not allowed; a whole number"),
     ("crash = { foo = 1 }", "s.toml, crash: unknown key `foo`"),
 ]
 

@@ -1,8 +1,8 @@
 //! State that a long computation shares with a thread that watches it.
 
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::host;
 
@@ -13,6 +13,8 @@ pub struct Control {
     done: AtomicU64,
     checked: AtomicU64,
     minimising: AtomicBool,
+    /// Violations that no watcher has taken yet.
+    found: Mutex<Vec<String>>,
     /// Control of the computation that this one is part of.
     parent: Option<Arc<Control>>,
 }
@@ -58,6 +60,16 @@ impl Control {
     /// A program that broke a guarantee is being minimised, or that is over.
     pub fn minimising(&self, begins: bool) {
         self.minimising.store(begins, Ordering::Relaxed);
+    }
+
+    /// Reports a violation, in a line, as soon as it is found.
+    pub fn found(&self, what: String) {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+    }
+
+    /// Takes the violations that were reported since the last call.
+    pub fn take_found(&self) -> Vec<String> {
+        std::mem::take(&mut self.found.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reports the progress; returns whether to stop.

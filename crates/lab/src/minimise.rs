@@ -18,12 +18,14 @@ use graven_machine::design::DesignInfo;
 
 use crate::explorer::{LivesAfter, Thoroughness, Violation};
 use graven_machine::registry::Registry;
+use serde::{Deserialize, Serialize};
 
-/// Most runs that minimising may take.
-const RUNS_MAX: u32 = 4000;
+/// Most runs that minimising takes, if nothing else is asked for.
+pub const RUNS: u32 = 4000;
 
-/// Most power failures that it may judge: a program of hundreds of steps stays as long as it is by then.
-const FAILURES_MAX: u64 = 5_000_000;
+/// Most power failures that it judges then: a program of hundreds of steps stays as long as it is by then. More runs may judge
+/// as many more.
+const FAILURES: u64 = 5_000_000;
 
 /// A candidate is given up after as many failures, and four times as many as the best program needs until it violates.
 const FAILURES_OF_A_RUN: u64 = 50_000;
@@ -35,8 +37,31 @@ pub struct Minimised {
     pub litmus: Litmus,
     /// The first violation.
     pub violation: Violation,
-    /// Runs that it took.
+    /// The work that it took.
+    pub effort: Effort,
+}
+
+/// The work that minimising has taken, and why it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effort {
+    /// Runs.
     pub runs: u32,
+    /// Power failures that were judged in them, and those of runs that were given up.
+    pub failures: u64,
+    /// The end.
+    pub ended: End,
+}
+
+/// The end of minimising.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// Nothing that is tried makes the program smaller.
+    Least,
+    /// The limit was reached: the program is the smallest until then.
+    Limit,
+    /// A caller has cancelled it: the program is the smallest until then.
+    Interrupted,
 }
 
 /// The least program that still violates; `None` if this one does not.
@@ -46,17 +71,19 @@ pub fn minimise(
     design: &'static DesignInfo,
 ) -> Option<Minimised> {
     let outcome = Case::new(registry, litmus, design).ok()?.run().ok()?;
-    minimise_observed(registry, litmus, design, outcome.violations.first()?, 0, &Arc::default())
+    let (violation, control) = (outcome.violations.first()?, Arc::default());
+    minimise_observed(registry, litmus, design, violation, 0, RUNS, &control)
 }
 
 /// The same for a program that is known to violate its guarantee in this way, with tears and landings drawn from a
-/// seed. When it is cancelled, it is as far as it has come.
+/// seed, in `runs_max` runs. When it is cancelled, it is as far as it has come.
 pub(crate) fn minimise_observed(
     registry: &Registry,
     litmus: &Litmus,
     design: &'static DesignInfo,
     violation: &Violation,
     seed: u64,
+    runs_max: u32,
     control: &Arc<Control>,
 ) -> Option<Minimised> {
     let how = only(violation);
@@ -66,6 +93,7 @@ pub(crate) fn minimise_observed(
         seed,
         how,
         control,
+        runs_max,
         runs: 0,
         failures: 0,
         failures_of_a_run: u64::MAX,
@@ -83,7 +111,9 @@ pub(crate) fn minimise_observed(
     }
     let pinned = best.clone();
     best.lives.iter_mut().for_each(|life| life.crash = CrashAt::Everywhere);
-    if minimiser.still_violates(&best).is_none() {
+    if minimiser.runs >= runs_max {
+        best = pinned;
+    } else if minimiser.still_violates(&best).is_none() {
         best = pinned;
         minimiser.still_violates(&best)?;
     }
@@ -103,10 +133,11 @@ pub(crate) fn minimise_observed(
             break;
         }
     }
+    let effort = minimiser.effort();
     let violation =
         minimiser.violation.expect("the program that is left violates, as the first did");
     violation.pin(&mut best);
-    Some(Minimised { litmus: best, violation, runs: minimiser.runs })
+    Some(Minimised { litmus: best, violation, effort })
 }
 
 /// Every crash point, in the plain mode and one other.
@@ -135,6 +166,7 @@ struct Minimiser<'a> {
     seed: u64,
     how: Thoroughness,
     control: &'a Arc<Control>,
+    runs_max: u32,
     runs: u32,
     failures: u64,
     /// After which a candidate is given up.
@@ -166,7 +198,20 @@ impl Minimiser<'_> {
     }
 
     fn is_spent(&self) -> bool {
-        self.runs >= RUNS_MAX || self.failures >= FAILURES_MAX
+        let failures_max = FAILURES * u64::from(self.runs_max.max(RUNS)) / u64::from(RUNS);
+        self.runs >= self.runs_max || self.failures >= failures_max
+    }
+
+    /// The work until now, as the end.
+    fn effort(&self) -> Effort {
+        let ended = if self.control.is_cancelled() {
+            End::Interrupted
+        } else if self.is_spent() {
+            End::Limit
+        } else {
+            End::Least
+        };
+        Effort { runs: self.runs, failures: self.failures, ended }
     }
 
     fn try_it(&mut self, best: &mut Litmus, change: impl FnOnce(&mut Litmus)) -> bool {

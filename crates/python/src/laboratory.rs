@@ -16,6 +16,7 @@ use graven::lab::enumeration::{Bound, Enumeration};
 use graven::lab::explorer::{Deadlock, Thoroughness};
 use graven::lab::faults::{FaultKind, survey};
 use graven::lab::litmus::{self, Circle, CrashAt, Failure as Failed, Litmus, ParseError, Places};
+use graven::lab::minimise::RUNS;
 use graven::lab::mutants::{Mutant, TrialError, mutants_of, try_mutant};
 use graven::lab::persistency::is_for_models;
 use graven::memory::Image;
@@ -60,6 +61,9 @@ struct RunSpec {
     /// The log region holds noise at first.
     garbage: bool,
     violations: usize,
+    /// Most runs that minimising takes, if not as many as by default.
+    #[serde(default)]
+    minimise: Option<u32>,
     /// A command that checks the recovered files of a captured program.
     #[serde(default)]
     verify: Option<String>,
@@ -176,6 +180,7 @@ pub fn run(spec_json: &str) -> Result<Task, Failure> {
         },
     };
     let (needed, lives) = (spec.clone(), given.lives);
+    let minimising_runs = given.minimise.unwrap_or(RUNS);
     let others = Others { crashes: true, lives, begin_alike: false };
     let campaign = move |watch: &TaskControl| {
         let campaign = RunCampaign::new(registry(), spec.clone(), how.clone())?.going_on(lives)?;
@@ -183,6 +188,9 @@ pub fn run(spec_json: &str) -> Result<Task, Failure> {
         if let Some(verification) = &verification {
             verification.follow(campaign.control());
         }
+        let checker = verification.clone();
+        let is_faulty = move || checker.as_ref().is_some_and(|checker| checker.fault().is_some());
+        let campaign = campaign.minimising(minimising_runs).disregarding(is_faulty);
         let report = campaign.run()?;
         if let Some(fault) = verification.as_ref().and_then(|v| v.fault()) {
             return Err(Failure::Simulation(format!("verify: {fault}")));

@@ -39,6 +39,7 @@ mod task;
 mod verification;
 
 use graven::Registry;
+use graven::lab::minimise::RUNS as MINIMISING_RUNS;
 use graven::stats::RECOVERY_TRANSACTIONS;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -133,6 +134,11 @@ impl Campaign {
     /// Power failures checked so far.
     fn checked(campaign: PyRef<'_, Self>) -> u64 {
         campaign.as_super().control().checked()
+    }
+
+    /// Takes the violations that were found since the last call: each in a line, as soon as it is found.
+    fn found(campaign: PyRef<'_, Self>) -> Vec<String> {
+        campaign.as_super().control().found()
     }
 
     /// Returns true while the program of a violation is being minimised; a run that is cancelled then takes it as it is.
@@ -272,6 +278,7 @@ pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> Py
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("RECOVERY_TRANSACTIONS", RECOVERY_TRANSACTIONS)?;
+    module.add("MINIMISING_RUNS", MINIMISING_RUNS)?;
     module.add("ConfigError", py.get_type::<ConfigError>())?;
     module.add("TraceError", py.get_type::<TraceError>())?;
     module.add("SimulationError", py.get_type::<SimulationError>())?;

@@ -93,6 +93,11 @@ impl TaskControl {
         self.control.get().map_or(0, |control| control.failures_checked())
     }
 
+    /// Takes the violations that a campaign has found since the last call.
+    pub fn found(&self) -> Vec<String> {
+        self.control.get().map_or_else(Vec::new, |control| control.take_found())
+    }
+
     /// Returns true while a campaign minimises the program of a violation.
     pub fn minimising(&self) -> bool {
         self.control.get().is_some_and(|control| control.is_minimising())

@@ -49,6 +49,7 @@ def crash(
     verify_seconds: float | None = None,
     keep: str | PathLike[str] | None = None,
     at: int | None = None,
+    minimise: int | None = None,
     observe: Observer | None = None,
     store: Folder = ...,
     fresh: bool = False,
@@ -78,6 +79,8 @@ def crash(
         verify_seconds: How long it may take on the files of one power failure; 60 if not given.
         keep: The folder where the files are kept of the first violation that it finds.
         at: Power fails at this crash point only, and only plainly.
+        minimise: Most runs in which the program of the first violation is minimised; with 0, it
+            stays as it was found. 4,000 if not given.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
         fresh: True to run even if the store has the result.
@@ -139,6 +142,7 @@ def crash(
         seconds,
         arguments.path_or_none("keep", keep),
         arguments.integer_or_none("at", at, 0),
+        arguments.integer_or_none("minimise", minimise, 0, arguments.MINIMISE_MAX),
     )
     keeper = keeper_of(store, fresh=fresh)
     return _only(CrashCampaign.prepare([how]).run(How(keeper, Local(1), shown_by)))
@@ -152,6 +156,7 @@ def adversary(
     first_seed: int = 1,
     mutant: str | None = None,
     violations: int = 1,
+    minimise: int | None = None,
     draws: Mapping[str, int] | None = None,
     jobs: int | None = None,
     observe: Observer | None = None,
@@ -166,6 +171,8 @@ def adversary(
         first_seed: Seed of the first; the others follow.
         mutant: A mutant of the design that is put in force.
         violations: Violations after which no more schedules are run.
+        minimise: Most runs in which the program of a violation is minimised; with 0, it stays as it
+            was drawn. 4,000 if not given.
         draws: Bounds of what is drawn, by name (`graven list draws`), where they are not the
             default.
         jobs: Host threads; the host's cores if not given. The report does not depend on it.
@@ -209,6 +216,7 @@ def adversary(
         arguments.text_or_none("mutant", mutant),
         pairs,
         arguments.integer("violations", violations, 1, arguments.VIOLATIONS_MAX),
+        arguments.integer_or_none("minimise", minimise, 0, arguments.MINIMISE_MAX),
     )
     return _only(AdversaryCampaign.prepare(plan).run(workers=workers, observe=shown_by))
 

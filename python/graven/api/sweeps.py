@@ -19,7 +19,14 @@ from typing import Any
 from graven._engine import ConfigError
 from graven.api.options import Folder, choose, executor_of, keeper_of, observer
 from graven.basics import arguments
-from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SEED_MAX, VIOLATIONS_MAX, path
+from graven.basics.arguments import (
+    LIVES_MAX,
+    MINIMISE_MAX,
+    RECOVERY_DEPTH_MAX,
+    SEED_MAX,
+    VIOLATIONS_MAX,
+    path,
+)
 from graven.basics.errors import StoreError
 from graven.basics.toml import Table
 from graven.engine.machine import DEFAULT, Machine
@@ -249,7 +256,8 @@ def label_of(job: Sized) -> str:
     run = job if isinstance(job, Job) else job.job
     settings = "".join(f", {key} = {value}" for key, value in run.settings)
     seed = "" if run.seed == 1 else f", seed {run.seed}"
-    return f"{run.label}{settings}{seed}"
+    mutant = "" if isinstance(job, Job) or job.mutant is None else f" with {job.mutant}"
+    return f"{run.label}{mutant}{settings}{seed}"
 
 
 def covering_of(jobs: Sequence[Sized]) -> list[Sized]:
@@ -389,6 +397,7 @@ def _crash(table: Table) -> CrashJob:
         "every": table.count("every"),
         "lives": table.count("lives", 0, LIVES_MAX),
         "violations": table.count("violations", 1, VIOLATIONS_MAX),
+        "minimise": table.count("minimise", 0, MINIMISE_MAX),
     }
     job = CrashJob(
         Job("", "", Machine(DEFAULT)),

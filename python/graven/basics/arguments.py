@@ -27,6 +27,7 @@ RECOVERIES_MAX = 1000
 RECOVERY_DEPTH_MAX = 100
 LIVES_MAX = 8
 VIOLATIONS_MAX = 1000
+MINIMISE_MAX = 1_000_000
 """Bounds that hold at the command line, too."""
 
 COUNT_MAX = (1 << 63) - 1

@@ -16,7 +16,13 @@ from graven.cli.campaigns import Done, Task, carry_out
 from graven.cli.files import Writer
 from graven.cli.storing import State, UnderWay, say_found, state_file
 from graven.cli.terminal import note
-from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Blocks, Schedules
+from graven.laboratory.adversary import (
+    BLOCK,
+    AdversaryCampaign,
+    AdversaryRequest,
+    Blocks,
+    Schedules,
+)
 from graven.running.pool import Observer, Snapshot
 from graven.running.work import Executor, How, Local
 from graven.store.keeper import Keeper
@@ -28,8 +34,9 @@ HELP = """Draw programs, machines and orders of events in memory, and let power 
 
 Each schedule is a short program of several threads on a small machine, in an order of events that
 is legal. Power fails at every crash point, the design recovers, and the bytes are checked against
-the program. The first violation is minimised to a program that `graven litmus` replays. Where no
-design is named, those that the settings do not fit are left out, and told.
+the program. Standard error has each violation, with its seed, as soon as it is found; the first is
+then minimised to a program that `graven litmus` replays (--minimise). Where no design is named,
+those that the settings do not fit are left out, and told.
 
 \b
 Examples:
@@ -49,6 +56,7 @@ or a mutant survived, 2 for refused input, 130 for an interrupt.
 @options.settings
 @options.mutant
 @options.violations("a design's schedules")
+@options.minimise(_engine.MINIMISING_RUNS)
 @options.written("--state", "Keep what is done there, and continue from it.")
 @options.replay("one design")
 @options.executor("Chunks of schedules")
@@ -60,6 +68,7 @@ def adversary(
     settings: dict[str, str],
     mutant: str | None,
     violations: int,
+    minimise: int | None,
     state: Path | None,
     replay: Path | None,
     executor: Executor,
@@ -71,7 +80,9 @@ def adversary(
         on = click.get_current_context().params["on"]
         raise click.UsageError(f"--state: not with --on {on}, which goes on from the store")
     names = options.designs_crashed(designs, {}, mutant)
-    plan = AdversaryRequest(tuple(names), schedules, mutant, tuple(settings.items()), violations)
+    plan = AdversaryRequest(
+        tuple(names), schedules, mutant, tuple(settings.items()), violations, minimise
+    )
     plan, left_out = plan.fitting(leave_out=designs is None)
     for why in left_out:
         note(f"left out: {why}")
@@ -99,7 +110,7 @@ class _Blocks(Task):
 
     blocks: Blocks
     keep: Keeper | None
-    noun: str = "blocks of schedules"
+    noun: str = f"blocks of {BLOCK} schedules"
 
     @property
     def is_kept(self) -> bool:

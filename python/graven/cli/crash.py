@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from graven import _engine
 from graven.api.options import workload_names
 from graven.basics.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX
 from graven.basics.folders import RESULTS
@@ -35,9 +36,10 @@ HELP = """Let power fail at every crash point of a run, recover from what surviv
 
 A crash point is a change of what a power failure leaves. At each one power fails, the design
 recovers, the bytes are checked against the program's stores and acknowledgements, and the run
-continues as if power had not failed. The first violation is minimised to a program that
-`graven litmus` replays. `graven adversary` draws programs and schedules instead of running a
-workload. Where no design is named, those for which the machine has no room are left out, and told.
+continues as if power had not failed. Standard error has each violation as soon as it is found; the
+first is then minimised to a program that `graven litmus` replays, which may take minutes
+(--minimise). `graven adversary` draws programs and schedules instead of running a workload. Where
+no design is named, those for which the machine has no room are left out, and told.
 
 \b
 Examples:
@@ -153,6 +155,7 @@ class Crash(Writer):
     help="Begin with noise in the log region.",
 )
 @options.violations("a run")
+@options.minimise(_engine.MINIMISING_RUNS)
 @options.replay("one design and workload")
 @options.executor("Runs")
 @options.keeping
@@ -176,6 +179,7 @@ def crash(
     lives: int | None,
     garbage: bool,
     violations: int,
+    minimise: int | None,
     replay: Path | None,
     executor: Executor,
     keeping: options.Keeping,
@@ -201,8 +205,8 @@ def crash(
     if verify is not None and lives is None:
         note(checker.NO_LIVES)
     lives = checker.lives_of(lives, verify, CrashJob.lives)
-    how = (mutant, sample, shares, lives, garbage, violations, verify, verify_limit, None, at)
-    asked = [CrashJob(run, *how) for run in runs]
+    how = (mutant, sample, shares, lives, garbage, violations, verify, verify_limit)
+    asked = [CrashJob(run, *how, at=at, minimise=minimise) for run in runs]
     if verify is not None:
         asked = checker.keeping(asked, RESULTS)
     # Where no design is named, one that the machine has no room for stops no other.

@@ -17,6 +17,7 @@ import click
 
 from graven.basics.arguments import (
     FIRST_SEED_MAX,
+    MINIMISE_MAX,
     RECOVERIES_MAX,
     SCHEDULES_MAX,
     SEED_MAX,
@@ -633,6 +634,14 @@ def violations(what: str) -> Callable[[F], F]:
     """`--violations`."""
     text = f"Stop {what} after N violations."
     return number("--violations", text, most=VIOLATIONS_MAX, default=1)
+
+
+def minimise(default: int) -> Callable[[F], F]:
+    """`--minimise`; `default` is what the engine takes if it is not given."""
+    text = (
+        "Minimise the program of a violation in N runs at most; with 0, leave it as it was found."
+    )
+    return number("--minimise", f"{text}  [default: {default}]", least=0, most=MINIMISE_MAX)
 
 
 def replay(of: str) -> Callable[[F], F]:

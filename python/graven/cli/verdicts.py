@@ -57,6 +57,8 @@ def print_campaigns(
         for nth, violation in enumerate(report.violations):
             title = f"{_called(report)} {_where(report)} violates its guarantee"
             print_violation(console, title, violation)
+            if (text := _minimised(violation)) is not None:
+                console.print(text)
             if nth == 0 and number in replays:
                 # Not wrapped: it is to be copied.
                 console.print(f"Replay: graven litmus {replays[number]}\n", soft_wrap=True)
@@ -146,14 +148,28 @@ def _verdict(report: Campaign) -> Text:
     return Text("kept", style="green")
 
 
+def _minimised(violation: Violation) -> str | None:
+    """What is to be said of how small the program of a violation is."""
+    found = violation.minimised
+    if violation.replay is None:
+        return None
+    if found is None:
+        return "The program is as it was found: it is not minimised."
+    if found["ended"] == "least":
+        return None
+    if found["ended"] == "interrupted":
+        return "Minimising was interrupted: the program is the smallest until then."
+    return (
+        f"Minimising has reached its limit after {counted(found['runs'], 'run')} and "
+        f"{counted(found['failures'], 'power failure')}: the program is the smallest until then "
+        "(--minimise)."
+    )
+
+
 def print_violation(console: Console, title: str, violation: Violation) -> None:
     """Prints the guarantee that was broken, and the timeline that led to it."""
     console.print(Text(title, style="bold"))
-    seed = "" if violation.seed is None else f"seed {violation.seed}, "
-    where = (
-        f"{seed}crash point {violation.point}, {violation.failure_mode}, cycle {violation.cycle}"
-    )
-    console.print(Text(f"{violation.what} ({where})"))
+    console.print(Text(violation.line))
     cycle_column = Column("cycle", justify="right", no_wrap=True)
     table = plain_table(cycle_column, whole("who"), "what")
     for event in violation.timeline:

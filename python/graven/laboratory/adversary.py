@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError
-from graven.laboratory.crashes import CampaignResult
+from graven.laboratory.crashes import CampaignResult, Told, first_violation
 from graven.laboratory.fitting import Fitting
 from graven.laboratory.reports import AdversaryReport, parse_adversary_report
 from graven.running.host_memory import limit, refusal
@@ -63,6 +63,8 @@ class AdversaryRequest:
         mutant: A mutant of the designs that is put in force.
         settings: Configuration on top of what is drawn, by `SECTION.KEY`.
         violations: Violations after which a design's campaign ends.
+        minimise: Most runs in which the program of a violation is minimised; with 0, it stays as it
+            was drawn. As many as the engine takes by default, if not given.
     """
 
     designs: tuple[str, ...]
@@ -70,6 +72,7 @@ class AdversaryRequest:
     mutant: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
     violations: int = 1
+    minimise: int | None = None
 
     def fitting(self, *, leave_out: bool) -> tuple[AdversaryRequest, tuple[str, ...]]:
         """Has the engine check each design; nothing runs.
@@ -92,9 +95,15 @@ class AdversaryRequest:
         found = Fitting.of(asked, checked, leave_out=leave_out)
         return replace(self, designs=found.taken), found.left_out
 
+    def called(self, design: str) -> str:
+        """One of the designs in messages, with the mutant if there is one."""
+        mutant = "" if self.mutant is None else f" with {self.mutant}"
+        return f"{design}{mutant} under the adversary"
+
     def spec(self) -> dict[str, Any]:
         """Returns the specification that the engine takes."""
-        return {
+        minimise = {} if self.minimise is None else {"minimise": self.minimise}
+        return minimise | {
             "designs": list(self.designs),
             **self.schedules.spec(),
             "mutant": self.mutant,
@@ -204,8 +213,10 @@ class Blocks:
 
     def run(self, how: How = HERE) -> CampaignResult[AdversaryReport]:
         """Runs those without a result; of what fails or is missing, later blocks do not count."""
-        ran = run_asked(self.asked(), how)
         number = len(self.blocks)
+        names = [self.plan.called(design) for design in self.plan.designs]
+        with Told(how, lambda at, text: first_violation(names[at // number], text)) as told:
+            ran = run_asked(self.asked(), told.how, told.came)
         reports = []
         for at, _ in enumerate(self.plan.designs):
             texts = [ran.texts.get(at * number + block) for block in range(number)]
@@ -255,9 +266,13 @@ class AdversaryCampaign:
         growth: How often reports were seen to have grown: as long as it is the same, so is `state`.
     """
 
-    def __init__(self, engine: _engine.AdversaryCampaign) -> None:
+    def __init__(
+        self, engine: _engine.AdversaryCampaign, called: Callable[[str], str] = str
+    ) -> None:
+        self._called = called
         self._engine = engine
         self._events: dict[str, Any] = {}
+        self._found: list[str] = []
         self.growth = 0
         self._receive(0.0)
 
@@ -272,7 +287,8 @@ class AdversaryCampaign:
         Raises:
             ConfigError: the engine refuses something, or the state is of another campaign.
         """
-        return AdversaryCampaign(_engine.AdversaryCampaign(json.dumps(plan.spec()), state))
+        engine = _engine.AdversaryCampaign(json.dumps(plan.spec()), state)
+        return AdversaryCampaign(engine, plan.called)
 
     def state(self) -> str:
         """All that is needed to continue, as a document."""
@@ -310,6 +326,8 @@ class AdversaryCampaign:
         except KeyboardInterrupt:
             interrupted = True
             self._stop()
+            if observe is not None and self._found:
+                observe(self._snapshot(started, before))
         finally:
             self._engine.cancel()
         failures = tuple(
@@ -329,6 +347,9 @@ class AdversaryCampaign:
     def _receive(self, seconds: float) -> bool:
         """Waits for the end, but not longer than this; whether it has come."""
         self._events = json.loads(self._engine.wait(seconds))
+        for found in self._events["found"]:
+            called = self._called(found["design"])
+            self._found.append(f"{called} violates its guarantee: {found['what']}")
         if self._events["grown"]:
             self.growth += 1
         return bool(self._events["ended"])
@@ -336,14 +357,21 @@ class AdversaryCampaign:
     def _snapshot(self, started: float, before: float) -> Snapshot:
         """How far it is, in schedules."""
         progress = self._events["progress"]
-        done, total = progress["schedules_done"], progress["schedules"]
+        total = progress["schedules"]
+        done = min(total, progress["schedules_done"] + progress["schedules_partial"])
+        found, self._found = tuple(self._found), []
         return Snapshot(
             done,
             total,
-            min(1.0, (done + progress["schedules_partial"]) / total),
-            tuple(progress["running"]),
+            done / total,
+            tuple(of["design"] for of in progress["running"]),
             time.monotonic() - started,
             fraction_before=before,
             checked=progress["failures_checked"],
             minimising=progress["minimising"],
+            parts=tuple(
+                f"{of['design']} {of['schedules_done']} of {of['schedules']}"
+                for of in progress["running"]
+            ),
+            found=found,
         )

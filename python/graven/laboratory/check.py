@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 from graven import _engine
+from graven.laboratory.crashes import Told
 from graven.laboratory.fitting import Fitting
 from graven.laboratory.state_file import StateFile
 from graven.running.pool import Failure, Snapshot, host_cores
@@ -172,6 +174,7 @@ class Check:
     parts: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
     found: int = 0
     left_out: tuple[str, ...] = ()
+    _told: set[str] = field(default_factory=set)
 
     @staticmethod
     def prepare(
@@ -296,7 +299,9 @@ class Check:
             asked = [
                 self._part(design, first, number, label=design) for design, first, number in batch
             ]
-            outcome = run_asked(asked, _of_all(how, total - len(left), total))
+            with Told(how, partial(self._violation, batch), here=True) as told:
+                of_all = _of_all(told.how, total - len(left), total)
+                outcome = run_asked(asked, of_all, told.came)
             self.found += outcome.found
             for index, text in outcome.texts.items():
                 design, first, _ = batch[index]
@@ -307,6 +312,15 @@ class Check:
             if outcome.interrupted:
                 return tuple(failures), True
         return tuple(failures), False
+
+    def _violation(self, batch: Sequence[tuple[str, int, int]], at: int, text: str) -> str | None:
+        """The violation of a part, in a line, if it is the first that its design shows."""
+        design, violation = batch[at][0], json.loads(text)["violation"]
+        if violation is None or design in self._told:
+            return None
+        self._told.add(design)
+        mutant = "" if self.mutant is None else f" with {self.mutant}"
+        return f"{design}{mutant} violates its guarantee: {violation['what']}"
 
     @property
     def results(self) -> tuple[Checked, ...]:

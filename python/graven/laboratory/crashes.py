@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, TypeVar
@@ -11,10 +12,10 @@ from graven import _engine
 from graven.basics.arguments import RECOVERY_DEPTH_MAX, integer
 from graven.laboratory.checker import believe
 from graven.laboratory.fitting import Fitting
-from graven.laboratory.reports import CrashReport, parse_crash_report
+from graven.laboratory.reports import CrashReport, parse_crash_report, parse_violations
 from graven.running.job import Job, is_trace
 from graven.running.pool import Failure, Snapshot
-from graven.running.work import HERE, How, Ran, Work, run_all
+from graven.running.work import HERE, How, Local, Ran, Work, run_all
 
 R = TypeVar("R")
 
@@ -83,6 +84,8 @@ class CrashJob:
         verify_seconds: Limit of its time; a minute by default.
         keep: The folder where the files of the first violation that it finds are kept.
         at: The only crash point at which power fails, and only plainly; everywhere if not given.
+        minimise: Most runs in which the program of the first violation is minimised; with 0, it
+            stays as it was found. As many as the engine takes by default, if not given.
     """
 
     job: Job
@@ -96,6 +99,7 @@ class CrashJob:
     verify_seconds: float | None = None
     keep: str | None = None
     at: int | None = None
+    minimise: int | None = None
 
     @property
     def label(self) -> str:
@@ -130,6 +134,7 @@ class CrashJob:
             "verify_seconds": self.verify_seconds,
             "keep": self.keep,
             "at": self.at,
+            "minimise": self.minimise,
         }
         return spec | {key: value for key, value in checked.items() if value is not None}
 
@@ -227,10 +232,60 @@ class CrashCampaign:
         """Runs those without a result; never raises for one that failed or was interrupted."""
         pairs = zip(self.jobs, self.campaigns, strict=True)
         work = [Work(job.label, job, campaign) for job, campaign in pairs]
-        ran = run_all(work, judging(how, self.campaigns))
+        with Told(how, lambda at, text: first_violation(self.jobs[at].label, text)) as told:
+            ran = run_all(work, judging(told.how, self.campaigns), told.came)
         return CampaignResult.of(
             ran, lambda at, text: self.jobs[at].report(text, ran.host_s[at] or 0.0)
         )
+
+
+def first_violation(label: str, text: str) -> str | None:
+    """The first violation of a report, in a line; none if there is none.
+
+    Args:
+        label: What was tried.
+        text: The engine's report.
+    """
+    violations = parse_violations(text)
+    return f"{label} violates its guarantee: {violations[0].line}" if violations else None
+
+
+class Told:
+    """Lets an observer learn of violations as results come, and not at the end only.
+
+    Results of this host are left out unless `here`: the engine tells of their violations before.
+
+    Attributes:
+        how: The way in which work is run, with an observer that is told.
+        came: Is told of each result.
+    """
+
+    def __init__(
+        self, how: How, line: Callable[[int, str], str | None], *, here: bool = False
+    ) -> None:
+        self._observe, self._line = how.observe, line
+        self._is_told = how.observe is not None and (here or not isinstance(how.executor, Local))
+        self._found: deque[str] = deque()
+        self._last: Snapshot | None = None
+        self.how = replace(how, observe=self._watch) if self._is_told else how
+
+    def __enter__(self) -> Told:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._found and self._last is not None:
+            self._watch(replace(self._last, found=()))
+
+    def came(self, at: int, text: str) -> None:
+        """Takes a result."""
+        if self._is_told and (line := self._line(at, text)) is not None:
+            self._found.append(line)
+
+    def _watch(self, snapshot: Snapshot) -> None:
+        assert self._observe is not None
+        found = tuple(self._found.popleft() for _ in range(len(self._found)))
+        self._last = snapshot
+        self._observe(replace(snapshot, found=(*snapshot.found, *found)))
 
 
 def judging(how: How, campaigns: Sequence[_engine.Campaign]) -> How:

@@ -55,6 +55,9 @@ class Violation:
         timeline: What led to it, what recovery did, and the verdict.
         left_out: Events that the timeline leaves out, as earlier or unrelated.
         replay: A litmus program that replays it, if it could be made.
+        minimised: Of that program: `runs` and judged `failures` that minimising has taken, and how
+            it `ended`: `least` (nothing that is tried makes the program smaller), `limit` or
+            `interrupted` (the program is the smallest until then). `None` if it is as it was found.
 
     Examples:
         >>> report = graven.crash("fwb-literal", "queue", machine="cramped", transactions=100)
@@ -69,6 +72,13 @@ class Violation:
         >>> replayed = graven.litmus(violation.replay, "fwb-literal,fwb")
         >>> [(result.design, result.verdict) for result in replayed.results]
         [('fwb-literal', 'violated'), ('fwb', 'kept')]
+
+        The program is the smallest that minimising has found:
+
+        >>> violation.minimised["ended"]
+        'least'
+        >>> violation.line.endswith("(crash point 0, plain, cycle 155)")
+        True
     """
 
     what: str
@@ -79,6 +89,14 @@ class Violation:
     timeline: tuple[Event, ...] = field(repr=False)
     left_out: int
     replay: str | None = field(repr=False)
+    minimised: Mapping[str, Any] | None = None
+
+    @property
+    def line(self) -> str:
+        """The broken guarantee and the place, in a line."""
+        seed = "" if self.seed is None else f"seed {self.seed}, "
+        where = f"{seed}crash point {self.point}, {self.failure_mode}, cycle {self.cycle}"
+        return f"{self.what} ({where})"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -43,6 +43,12 @@ class Task(Protocol):
         """Done, and in all."""
 
 
+def violations_found(task: Task) -> list[str]:
+    """Violations that a task has found since the last call; nothing of one that looks for none."""
+    say: Callable[[], list[str]] | None = getattr(task, "found", None)
+    return [] if say is None else say()
+
+
 def memory_need(task: Task) -> int:
     """Memory of the host that a task needs, at most, in bytes; 0 if it does not say."""
     say: Callable[[], int] | None = getattr(task, "memory_bytes", None)
@@ -90,6 +96,8 @@ class Snapshot:
         fraction_before: Share that was done then.
         checked: Power failures checked since then, where power fails.
         minimising: Number of those running that have a violation, whose program they minimise.
+        parts: What each that runs has done, in words, where they count what the experiment counts.
+        found: Violations that were found since the snapshot before, a line each, in that order.
     """
 
     done: int
@@ -100,6 +108,8 @@ class Snapshot:
     fraction_before: float = 0.0
     checked: int | None = None
     minimising: int = 0
+    parts: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
 
     @property
     def seconds_left(self) -> float | None:
@@ -151,6 +161,7 @@ class Pool:
     _needs: dict[int, int] = field(default_factory=dict)
     _texts: dict[int, str] = field(default_factory=dict)
     _failures: dict[int, Failure] = field(default_factory=dict)
+    _found: list[str] = field(default_factory=list)
     _working: int = 0
     _idle: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Condition = field(default_factory=threading.Condition)
@@ -178,6 +189,9 @@ class Pool:
         except KeyboardInterrupt:
             interrupted = True
             self._stop()
+            last = self._snapshot(started)
+            if observe is not None and last.found:
+                observe(last)
         with self._lock:
             failures = tuple(self._failures[index] for index in sorted(self._failures))
             return Outcome(dict(sorted(self._texts.items())), failures, interrupted)
@@ -234,6 +248,7 @@ class Pool:
             except BaseException as error:  # a panic in the engine is not an `Exception`
                 failure = Failure(label, f"internal error of the engine: {error}", error)
             with self._lock:
+                self._take_found(label, task)
                 self._running.pop(index, None)
                 self._needs.pop(index, None)
                 self._lock.notify_all()
@@ -283,9 +298,17 @@ class Pool:
     def _cost(self, index: int) -> float:
         return self.costs[index] if self.costs else 1.0
 
+    def _take_found(self, label: str, task: Task) -> None:
+        self._found += [
+            f"{label} violates its guarantee: {text}" for text in violations_found(task)
+        ]
+
     def _snapshot(self, started: float) -> Snapshot:
         with self._lock:
             running = dict(self._running)
+            for label, task in running.values():
+                self._take_found(label, task)
+            found, self._found = tuple(self._found), []
             done = len(self._texts) + len(self._failures)
             over = self._cost_over
         parts = ((self._cost(index), *task.progress()) for index, (_, task) in running.items())
@@ -297,6 +320,7 @@ class Pool:
             min(1.0, over / self._cost_of_all) if self._cost_of_all else 1.0,
             tuple(label for label, _ in running.values()),
             time.monotonic() - started,
+            found=found,
         )
 
 
@@ -322,6 +346,10 @@ class Wrapped:
         """Memory of the host that it needs, at most."""
         return memory_need(self._task)
 
+    def found(self) -> list[str]:
+        """Violations that it has found since the last call."""
+        return violations_found(self._task)
+
 
 class Timed(Wrapped):
     """A task with the host's time that it took, in seconds."""
@@ -343,6 +371,7 @@ class Deferred:
         self._make = make
         self._task: Task | None = None
         self._is_cancelled = False
+        self._found: list[str] = []
 
     def _made(self) -> Task:
         if self._task is None:
@@ -357,6 +386,7 @@ class Deferred:
         try:
             return task.run()
         finally:
+            self._found += violations_found(task)
             self._task = None
 
     def cancel(self) -> None:
@@ -368,6 +398,11 @@ class Deferred:
     def progress(self) -> tuple[int, int]:
         """Done, and in all; nothing of nothing while there is no task."""
         return (0, 0) if (task := self._task) is None else task.progress()
+
+    def found(self) -> list[str]:
+        """Violations that it has found since the last call."""
+        found, self._found = self._found, []
+        return found + ([] if (task := self._task) is None else violations_found(task))
 
     def memory_bytes(self) -> int:
         """Memory of the host that it needs, at most; nothing if the engine refuses it."""

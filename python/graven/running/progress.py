@@ -6,6 +6,7 @@ import html
 import os
 import sys
 import time
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,9 @@ class Display:
             self._live.stop()
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Shows one snapshot."""
+        """Shows one snapshot, and what was found since the last one."""
+        for line in snapshot.found:
+            self._say(f"graven: {line}")
         done = f"{snapshot.done} of {snapshot.total} {self._noun}"
         if self._live is not None:
             self._live.update(
@@ -109,12 +112,20 @@ class Display:
                 description=done,
                 percent=percent(snapshot.fraction),
                 pace=", ".join(_pace(snapshot)),
-                running=", ".join(snapshot.running),
+                running=", ".join(snapshot.parts or snapshot.running),
             )
         elif time.monotonic() - self._spoke >= QUIET_SECONDS:
             self._spoke = time.monotonic()
             parts = [done, percent(snapshot.fraction), *_pace(snapshot)]
-            print("graven: " + ", ".join(parts), file=sys.stderr)
+            each = f" ({', '.join(snapshot.parts)})" if snapshot.parts else ""
+            print(f"graven: {', '.join(parts)}{each}", file=sys.stderr)
+
+    def _say(self, line: str) -> None:
+        """Prints a line that stays, above the bar if there is one."""
+        if self._live is None:
+            print(line, file=sys.stderr)
+        else:
+            self._live.console.print(line, markup=False, soft_wrap=True)
 
 
 def of_notebook() -> Observer | None:
@@ -128,12 +139,14 @@ class Bar:
 
     def __init__(self) -> None:
         self._handle: Any = None
+        self._found: tuple[str, ...] = ()
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Shows one snapshot."""
+        """Shows one snapshot, with all that was found until then."""
         from IPython.display import HTML, display
 
-        page = HTML(self.html(snapshot))
+        self._found += snapshot.found
+        page = HTML(self.html(replace(snapshot, found=self._found)))
         if self._handle is None:
             self._handle = display(page, display_id=True)
         else:
@@ -145,4 +158,5 @@ class Bar:
         parts = [f"{snapshot.done:,} of {snapshot.total:,}", percent(snapshot.fraction)]
         parts += _pace(snapshot)
         bar = f'<progress value="{snapshot.fraction:.4f}" max="1"></progress>'
-        return f"<div>{bar} {html.escape(', '.join(parts))}</div>"
+        found = "".join(f"<br>{html.escape(line)}" for line in snapshot.found)
+        return f"<div>{bar} {html.escape(', '.join(parts))}{found}</div>"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from graven import _engine
 from graven.running.pool import Task
-from graven.running.work import HERE, How, Ran, Work, run_all
+from graven.running.work import HERE, Came, How, Ran, Work, run_all
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,6 @@ def campaign(
     return Asked(kind, label, _engine.Campaign(kind, json.dumps(spec)), spec)
 
 
-def run_asked(asked: Sequence[Asked], how: How = HERE) -> Ran:
+def run_asked(asked: Sequence[Asked], how: How = HERE, came: Came | None = None) -> Ran:
     """Runs what has no result yet, several at a time; never raises for what failed."""
-    return run_all([Work(item.label, item, item.task) for item in asked], how)
+    return run_all([Work(item.label, item, item.task) for item in asked], how, came)

@@ -153,7 +153,11 @@ class Ran:
     interrupted: bool
 
 
-def run_all(work: Sequence[Work], how: How = HERE) -> Ran:
+Came = Callable[[int, str], None]
+"""Told of each result that is run, as it comes: its position and its text."""
+
+
+def run_all(work: Sequence[Work], how: How = HERE, came: Came | None = None) -> Ran:
     """Runs what has no result yet, several at a time, and keeps each result as it comes."""
     keep = how.keep
     there = {} if keep is None else {at: keep.found(item.job) for at, item in enumerate(work)}
@@ -163,14 +167,16 @@ def run_all(work: Sequence[Work], how: How = HERE) -> Ran:
 
     def sink(at: int, text: str, host_s: float | None) -> None:
         results[at] = (text, host_s)
+        if came is not None:
+            came(at, text)
 
     ended = Ended()
     if left:
         ended = how.executor.run(Todo(work, left, sink, keep, how.observe))
-    came = dict(sorted(results.items()))
+    ordered = dict(sorted(results.items()))
     return Ran(
-        {at: text for at, (text, _) in came.items()},
-        {at: seconds for at, (_, seconds) in came.items()},
+        {at: text for at, (text, _) in ordered.items()},
+        {at: seconds for at, (_, seconds) in ordered.items()},
         found,
         ended.failures,
         ended.interrupted,

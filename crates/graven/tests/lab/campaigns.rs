@@ -5,7 +5,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use graven::lab::campaign::{AdversaryCampaign, AdversaryReport, AdversaryRequest};
+use graven::lab::campaign::{AdversaryCampaign, AdversaryReport, AdversaryRequest, Found};
+use graven::lab::minimise::{End, RUNS};
 
 use crate::common::registry;
 
@@ -18,6 +19,7 @@ fn request(designs: &[&str], seeds: u64) -> AdversaryRequest {
         settings: Vec::new(),
         draws: Vec::new(),
         violations_max: 1,
+        minimise: None,
     }
 }
 
@@ -79,6 +81,64 @@ fn an_interrupted_campaign_goes_on_to_the_same_end_also_from_a_minimisation() {
         assert_eq!(again.reports(), whole, "interrupted after {delay_us} us");
     }
     assert!(interrupted > 0, "never interrupted in time");
+}
+
+/// A campaign on one worker, with all that is found in the order in which it is told.
+fn told(request: &AdversaryRequest) -> (Vec<Found>, Vec<AdversaryReport>) {
+    let campaign = prepared(request, None);
+    let mut found = Vec::new();
+    thread::scope(|scope| {
+        scope.spawn(|| campaign.run(1, &no_clock));
+        loop {
+            let events = campaign.wait(Duration::from_micros(100));
+            // What a chunk minimises was told before, or is told now.
+            assert!(
+                events.progress.minimising == 0 || !(found.is_empty() && events.found.is_empty())
+            );
+            found.extend(events.found);
+            if events.ended {
+                break;
+            }
+        }
+    });
+    (found, campaign.reports())
+}
+
+/// Bug class: what was found is told when its program is minimised, minutes later, or at the end.
+#[test]
+fn a_violation_is_told_with_its_seed_before_its_program_is_minimised() {
+    let (found, reports) = told(&request(&["silo-literal", "osp-literal"], 300));
+    let seeds = reports.iter().map(|report| (report.design.clone(), report.violations[0].seed));
+    for (design, seed) in seeds {
+        let of_it: Vec<&Found> = found.iter().filter(|found| found.design == design).collect();
+        let [found] = of_it[..] else { panic!("{design}: {of_it:?}") };
+        let seed = format!("(seed {}, crash point ", seed.expect("of a schedule"));
+        assert!(found.what.contains(&seed), "{found:?}");
+    }
+}
+
+/// Bug class: minimising has no limit that can be set, or gives something else than the smallest program until then.
+#[test]
+fn minimising_ends_at_its_limit_or_is_left_out() {
+    let in_runs = |minimise: Option<u32>, workers: usize| {
+        let request = AdversaryRequest { minimise, ..request(&["silo-literal"], 300) };
+        let mut reports = reports(&request, workers);
+        reports.swap_remove(0).violations.swap_remove(0)
+    };
+    let steps = |replay: &Option<String>| replay.as_ref().expect("a program").lines().count();
+    let least = in_runs(None, 1);
+    let effort = least.minimised.expect("it is minimised");
+    assert!(effort.ended == End::Least && effort.runs < RUNS, "{effort:?}");
+    assert_eq!(in_runs(Some(effort.runs + 1), 1), least);
+    let limited = in_runs(Some(20), 1);
+    let effort = limited.minimised.expect("it is minimised");
+    assert_eq!((effort.ended, effort.runs), (End::Limit, 20));
+    assert_eq!(in_runs(Some(20), 2), limited);
+    let drawn = in_runs(Some(0), 1);
+    assert_eq!((drawn.minimised, drawn.seed), (None, least.seed));
+    let (least, limited, drawn) =
+        (steps(&least.replay), steps(&limited.replay), steps(&drawn.replay));
+    assert!(least < limited && limited < drawn, "{least}, {limited}, {drawn} lines");
 }
 
 /// Bug class: a refusal names a value that was drawn as one that the user has set.

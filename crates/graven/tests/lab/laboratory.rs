@@ -16,12 +16,12 @@ use graven::design::{
 };
 
 use graven::lab::adversary::{Adversary, Draws, schedule};
-use graven::lab::campaign::{RunCampaign, Schedules};
+use graven::lab::campaign::{Report, RunCampaign, Schedules};
 use graven::lab::case::Case;
 use graven::lab::explorer::{CrashRun, Tally, Thoroughness};
 use graven::lab::litmus::isolation::is_isolated;
 use graven::lab::litmus::{CrashAt, Litmus, Step, parse};
-use graven::lab::minimise::minimise;
+use graven::lab::minimise::{End, RUNS, minimise};
 use graven::memory::{Addr, Field, Image, words_in};
 use graven::program::Program;
 use graven::sim::{Observer, Programs, SimError, Simulation, Spec};
@@ -277,6 +277,47 @@ fn a_violation_of_a_workload_becomes_a_program() {
     let replay = report.findings[0].replay.as_ref().expect("a program that replays it");
     assert!(replay.steps().count() <= 6, "{replay}");
     assert_eq!(outcome_of(replay, find("ideal")).violations.len(), 1, "{replay}");
+}
+
+/// Bug class: what a run has found is told when its program is minimised, minutes later; or minimising has no limit.
+#[test]
+fn a_violation_of_a_run_is_told_before_it_is_minimised_which_has_a_limit() {
+    let run = |minimising_runs: u32, disregarded: bool| {
+        let config = registry().machine("cramped").expect("it exists");
+        let workload = registry().find_workload("btree").expect("registered");
+        let spec = Spec::new(config, find("silo-literal"), workload, Some(2), Some(30), 1);
+        let spec = spec.unwrap_or_else(|e| panic!("{e}"));
+        let run = RunCampaign::new(registry(), spec, Thoroughness::LONG);
+        let run = run.unwrap_or_else(|e| panic!("{e}")).minimising(minimising_runs);
+        let run = run.disregarding(move || disregarded);
+        let (control, over) = (run.control(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let told = scope.spawn(|| {
+                while !control.is_minimising() && !over.load(Relaxed) {
+                    std::thread::yield_now();
+                }
+                (control.is_minimising(), control.take_found())
+            });
+            let report = run.run().unwrap_or_else(|e| panic!("{e}"));
+            over.store(true, Relaxed);
+            (told.join().expect("it ends"), report)
+        })
+    };
+    let ((is_minimising, told), report) = run(RUNS, false);
+    let [line] = &told[..] else { panic!("{told:?}") };
+    assert!(is_minimising && line.contains("(crash point "), "{line}");
+    let effort = report.findings[0].minimised.expect("it is minimised");
+    assert!(effort.ended == End::Least && effort.runs < RUNS, "{effort:?}");
+    let steps = |report: &Report| report.findings[0].replay.as_ref().map(|r| r.steps().count());
+    let (_, limited) = run(10, false);
+    let effort = limited.findings[0].minimised.expect("it is minimised");
+    assert_eq!((effort.ended, effort.runs), (End::Limit, 10));
+    let ((is_minimising, told), found) = run(0, false);
+    assert_eq!((is_minimising, told), (false, vec![line.clone()]));
+    assert_eq!(found.findings[0].minimised, None);
+    assert!(steps(&report) < steps(&limited) && steps(&limited) < steps(&found));
+    let ((_, told), _) = run(1, true);
+    assert_eq!(told, Vec::<String>::new());
 }
 
 /// A workload whose check lets nothing change below an address, where all data are: its structures are wrong while bytes are

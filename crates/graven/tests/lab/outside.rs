@@ -41,6 +41,7 @@ fn attack(
         settings: settings.iter().map(|&(key, value)| (key.into(), value.into())).collect(),
         draws: vec![("outside".into(), OUTSIDE_PERCENT), ("varied".into(), 0)],
         violations_max: 1,
+        minimise: None,
     };
     let campaign =
         AdversaryCampaign::new(registry(), request, None).unwrap_or_else(|e| panic!("{e}"));

@@ -208,6 +208,7 @@ pub(super) mod testing {
             settings: vec![("pm.banks".into(), "2".into())],
             draws: Vec::new(),
             violations_max,
+            minimise: None,
         }
     }
 
@@ -250,6 +251,7 @@ pub(super) mod testing {
             timeline: Vec::new(),
             left_out: 0,
             replay: Some(format!("graven litmus 1\ntitle \"{seed}\"\n")),
+            minimised: None,
         }
     }
 }

@@ -28,7 +28,7 @@ mod schedules;
 mod state;
 mod totals;
 
-pub use events::{Events, Failure, Progress};
+pub use events::{DesignProgress, Events, Failure, Found, Progress};
 pub use report::{
     Finding, Report, ViolationRecord, failure_text, guarantee_text, replayed_timeline,
 };

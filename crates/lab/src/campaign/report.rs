@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Outcome, STATES, Tally, Violation};
 use crate::litmus::Litmus;
+use crate::minimise::Effort;
 use crate::timeline::{Row, Timeline, timeline_of};
 use graven_base::memory::Addr;
 use graven_machine::design::{DesignInfo, Guarantee};
@@ -25,6 +26,8 @@ pub struct Finding {
     pub replay: Option<Litmus>,
     /// The adversary's seed, if it was one of its schedules.
     pub seed: Option<u64>,
+    /// The work of minimising the program; none if it is as it was found.
+    pub minimised: Option<Effort>,
 }
 
 /// The result of a campaign.
@@ -73,7 +76,13 @@ impl Report {
 
     /// Adds a violation that its own program replays.
     pub fn add_story(&mut self, violation: Violation, timeline: Timeline) {
-        self.findings.push(Finding { violation, timeline, replay: None, seed: None });
+        self.findings.push(Finding {
+            violation,
+            timeline,
+            replay: None,
+            seed: None,
+            minimised: None,
+        });
     }
 
     /// As JSON: `crash_points`, `recoveries`, `modes`, `violations`, `reached`, `not_covered`, `runs`,
@@ -112,6 +121,9 @@ pub struct ViolationRecord {
     pub left_out: usize,
     /// The text of a program that replays it.
     pub replay: Option<String>,
+    /// The work of minimising that program; none if it is as it was found.
+    #[serde(default)]
+    pub minimised: Option<Effort>,
 }
 
 impl Finding {
@@ -131,7 +143,7 @@ impl Finding {
             }
         };
         let replay = Some(as_claimed(registry, replay, design));
-        Finding { violation, timeline, replay, seed }
+        Finding { violation, timeline, replay, seed, minimised: None }
     }
 
     /// As it is written.
@@ -145,6 +157,7 @@ impl Finding {
             timeline: self.timeline.rows.clone(),
             left_out: self.timeline.left_out,
             replay: self.replay.as_ref().map(Litmus::to_string),
+            minimised: self.minimised,
         }
     }
 }
@@ -159,6 +172,14 @@ pub fn failure_text(violation: &Violation) -> String {
         0 => failure,
         lives => format!("{failure}, in life {}", lives + 1),
     }
+}
+
+/// A violation as it is found, in a line: what was broken, and where.
+pub(crate) fn violation_text(violation: &Violation, seed: Option<u64>) -> String {
+    let what = violation.what.lines().next().unwrap_or_default();
+    let seed = seed.map_or_else(String::new, |seed| format!("seed {seed}, "));
+    let (point, mode) = (violation.point, failure_text(violation));
+    format!("{what} ({seed}crash point {point}, {mode}, cycle {})", violation.cycle)
 }
 
 /// The guarantee of a design, in a word.

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::adversary::{Draws, DrawsError, FAMILY_SCHEDULES};
+use crate::minimise::RUNS;
 
 /// Schedules of a chunk; a design's last may have fewer. With the first seed 1, a chunk is a family of the adversary's.
 pub const CHUNK_SCHEDULES: u64 = FAMILY_SCHEDULES;
@@ -57,6 +58,9 @@ pub struct AdversaryRequest {
     /// A design's campaign ends with the chunk that has the violation of this number.
     #[serde(rename = "violations")]
     pub violations_max: usize,
+    /// Most runs that minimising a violation's program takes; 0: it stays as it was drawn. If it is not given, [`RUNS`].
+    #[serde(default)]
+    pub minimise: Option<u32>,
 }
 
 /// Schedules that are run together, one after the other.
@@ -116,6 +120,11 @@ impl AdversaryRequest {
         Ok(Draws::with(&self.draws)?)
     }
 
+    /// Most runs that minimising a violation's program takes.
+    pub(super) fn minimising_runs(&self) -> u32 {
+        self.minimise.unwrap_or(RUNS)
+    }
+
     /// Chunks of each design.
     pub fn chunks(&self) -> u64 {
         self.seeds.div_ceil(CHUNK_SCHEDULES)
@@ -154,6 +163,7 @@ mod tests {
             settings: Vec::new(),
             draws: Vec::new(),
             violations_max: 1,
+            minimise: None,
         }
     }
 

@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::lives::{Lives, specs_of};
-use super::report::{Finding, Report, as_claimed, replayed_timeline, timeline_without_program};
+use super::report::{
+    Finding, Report, as_claimed, replayed_timeline, timeline_without_program, violation_text,
+};
 use crate::explorer::{CrashRun, LivesAfter, Thoroughness, Violation};
 use crate::litmus::CrashAt;
-use crate::minimise::minimise_observed;
+use crate::minimise::{RUNS, minimise_observed};
 use crate::recording::to_litmus;
 use crate::timeline::{ROWS_MAX, Timeline, timeline_of};
 use graven_base::config::ConfigError;
@@ -23,6 +25,9 @@ pub struct RunCampaign<'r> {
     specs: Vec<Spec>,
     how: Thoroughness,
     run: CrashRun,
+    minimising_runs: u32,
+    /// Says whether nothing that is found counts any more.
+    disregards: Box<dyn Fn() -> bool>,
 }
 
 impl<'r> RunCampaign<'r> {
@@ -36,7 +41,8 @@ impl<'r> RunCampaign<'r> {
         how: Thoroughness,
     ) -> Result<RunCampaign<'r>, ConfigError> {
         let run = CrashRun::new(&spec, None, how.clone())?;
-        Ok(RunCampaign { registry, specs: vec![spec], how, run })
+        let (specs, disregards) = (vec![spec], Box::new(|| false));
+        Ok(RunCampaign { registry, specs, how, run, minimising_runs: RUNS, disregards })
     }
 
     /// The same; after some recoveries the workload begins again on what is there, so many times at most, unless it cannot
@@ -55,12 +61,23 @@ impl<'r> RunCampaign<'r> {
         Ok(RunCampaign { specs, how, run, ..self })
     }
 
+    /// The same, whose violation's program is minimised in this many runs at most; with none, it stays as it was found.
+    pub fn minimising(self, runs_max: u32) -> RunCampaign<'r> {
+        RunCampaign { minimising_runs: runs_max, ..self }
+    }
+
+    /// The same, whose violations are not reported as they are found while `disregards` says that they do not count.
+    pub fn disregarding(self, disregards: impl Fn() -> bool + 'static) -> RunCampaign<'r> {
+        RunCampaign { disregards: Box::new(disregards), ..self }
+    }
+
     /// For watching and cancelling from another thread: transactions, and power failures.
     pub fn control(&self) -> Arc<Control> {
         self.run.control()
     }
 
-    /// Runs it. The first violation is repeated with every operation recorded, reduced, and told.
+    /// Runs it. Violations are reported as they are found; the first is repeated with every operation recorded, reduced, and
+    /// told.
     ///
     /// # Errors
     /// [`SimError::Cancelled`].
@@ -70,13 +87,20 @@ impl<'r> RunCampaign<'r> {
         let control = self.run.control();
         let how = |_| self.how.clone();
         let lives = Lives { specs: &self.specs, how: &how, control: &control, logs: None, next: 0 };
-        let outcome = lives.run(self.run)?;
-        control.minimising(!outcome.violations.is_empty());
+        let (reports, disregards) = (Arc::clone(&control), self.disregards);
+        let found = move |violation: &Violation| {
+            if !disregards() {
+                reports.found(violation_text(violation, None));
+            }
+        };
+        let outcome = lives.run(self.run.reporting(Box::new(found)))?;
+        control.minimising(!outcome.violations.is_empty() && self.minimising_runs > 0);
         report.add(&outcome);
         for (i, violation) in outcome.violations.iter().enumerate() {
             let finding = match i {
                 0 if !violation.is_structural => {
-                    reduced(self.registry, &self.specs, &self.how, violation, &control)
+                    let runs_max = self.minimising_runs;
+                    reduced(self.registry, &self.specs, &self.how, violation, runs_max, &control)
                 }
                 _ => None,
             };
@@ -91,6 +115,7 @@ impl<'r> RunCampaign<'r> {
                     violation: violation.clone(),
                     replay: None,
                     seed: None,
+                    minimised: None,
                 }
             };
             report.findings.push(finding.unwrap_or_else(told));
@@ -131,6 +156,7 @@ fn reduced(
     specs: &[Spec],
     how: &Thoroughness,
     violation: &Violation,
+    runs_max: u32,
     control: &Arc<Control>,
 ) -> Option<Finding> {
     let spec = &specs[0];
@@ -153,7 +179,13 @@ fn reduced(
     };
     lives.run(lives.first().ok()?.under(control)).ok()?;
     let litmus = to_litmus(&logs.into_inner(), registry, spec, &violation.what)?;
-    let least = minimise_observed(registry, &litmus, spec.design, violation, spec.seed, control);
+    let least = if runs_max == 0 {
+        None
+    } else {
+        let seed = spec.seed;
+        minimise_observed(registry, &litmus, spec.design, violation, seed, runs_max, control)
+    };
+    let minimised = least.as_ref().map(|least| least.effort);
     let replay = least.map_or_else(
         || {
             let mut litmus = litmus.clone();
@@ -169,5 +201,6 @@ fn reduced(
         timeline,
         replay: Some(as_claimed(registry, replay, spec.design)),
         seed: None,
+        minimised,
     })
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::chunks::ChunkAccumulator;
-use super::events::{Events, Failure, Progress};
+use super::events::{DesignProgress, Events, Failure, Found, Progress};
 use super::request::{AdversaryRequest, Chunk, RequestError};
 use super::schedules::Schedules;
 use super::state::{self, StateError};
@@ -105,6 +105,8 @@ struct Shared {
     running: Vec<Running>,
     /// Power failures of chunks that have ended.
     failures_checked: u64,
+    /// Violations of chunks that have ended which no front end has been told.
+    found: Vec<Found>,
 }
 
 /// A chunk that runs.
@@ -152,6 +154,8 @@ impl Shared {
         let Running { design, chunk, .. } = *ended;
         let at = self.running.iter().position(|r| r.design == design && r.chunk == chunk);
         self.running.remove(at.expect("what ends has begun, and ends once"));
+        let found = self.found_by(ended);
+        self.found.extend(found);
         match outcome {
             Ok(report) => {
                 self.failures_checked += report.recoveries;
@@ -169,13 +173,34 @@ impl Shared {
         }
     }
 
+    /// The violations that a chunk has found and that were not taken yet.
+    fn found_by(&self, running: &Running) -> Vec<Found> {
+        let design = &self.designs[running.design].report().design;
+        let found = running.control.take_found().into_iter();
+        found.map(|what| Found { design: design.clone(), what }).collect()
+    }
+
+    /// The violations that were found since the last call.
+    fn take_found(&mut self) -> Vec<Found> {
+        let mut found = std::mem::take(&mut self.found);
+        found.extend(self.running.iter().flat_map(|running| self.found_by(running)));
+        found
+    }
+
     fn progress(&self) -> Progress {
         let needed = |r: &&Running| self.designs[r.design].needs(r.chunk.index);
-        let mut running: Vec<String> = Vec::new();
+        let mut running: Vec<DesignProgress> = Vec::new();
         for r in &self.running {
-            let name = &self.designs[r.design].report().design;
-            if !running.contains(name) {
-                running.push(name.clone());
+            let chunks = &self.designs[r.design];
+            let (design, schedules) = (chunks.report().design.clone(), chunks.report().seeds);
+            let partial = if chunks.needs(r.chunk.index) { r.control.done() } else { 0 };
+            match running.iter_mut().find(|of| of.design == design) {
+                Some(of) => of.schedules_done += partial,
+                None => running.push(DesignProgress {
+                    design,
+                    schedules_done: chunks.schedules() + partial,
+                    schedules,
+                }),
             }
         }
         let checked = self.running.iter().map(|r| r.control.failures_checked());
@@ -226,7 +251,8 @@ impl<'r> AdversaryCampaign<'r> {
             let seeds = (request.first_seed, request.seeds);
             let max = request.violations_max;
             let all = Schedules::new(registry, design, mutant, settings, seeds, max)?;
-            schedules.push(all.within(request.draws()?));
+            let all = all.within(request.draws()?);
+            schedules.push(all.minimising(request.minimising_runs()));
             nothing.push(AdversaryReport::new(design, &config, &request));
         }
         Ok(Self::prepared(request, nothing, state, Box::new(schedules))?)
@@ -245,7 +271,7 @@ impl<'r> AdversaryCampaign<'r> {
         assert_eq!(known.len(), request.designs.len());
         let designs = known.into_iter().map(|r| ChunkAccumulator::new(&request, r)).collect();
         let (stage, running) = (Stage::Prepared, Vec::new());
-        let shared = Shared { stage, designs, running, failures_checked: 0 };
+        let shared = Shared { stage, designs, running, failures_checked: 0, found: Vec::new() };
         Ok(AdversaryCampaign {
             request,
             runner,
@@ -370,6 +396,7 @@ impl<'r> AdversaryCampaign<'r> {
         let mut shared = self.lock();
         Events {
             progress: shared.progress(),
+            found: shared.take_found(),
             grown: shared.designs.iter_mut().filter_map(|d| d.take_grown().cloned()).collect(),
             failures: shared.failures(),
             ended: shared.stage == Stage::Ended,

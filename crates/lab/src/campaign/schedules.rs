@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::report::{Finding, Report};
+use super::report::{Finding, Report, violation_text};
 use super::request::Chunk;
 use crate::adversary::{Adversary, Draws};
 use crate::case::{Case, DRAWN, LitmusError, SetBy};
 use crate::explorer::{Outcome, Thoroughness, Violation};
 use crate::litmus::{Life, Litmus, MACHINE};
-use crate::minimise::minimise_observed;
+use crate::minimise::{Minimised, RUNS, minimise_observed};
 use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;
@@ -33,7 +33,8 @@ pub struct Schedules<'r> {
     first_seed: u64,
     seeds: u64,
     violations_max: usize,
-    minimises: bool,
+    /// Most runs that minimising a violation's program takes; 0: it stays as it was drawn.
+    minimising_runs: u32,
     control: Arc<Control>,
 }
 
@@ -74,7 +75,7 @@ impl<'r> Schedules<'r> {
             first_seed,
             seeds,
             violations_max,
-            minimises: true,
+            minimising_runs: RUNS,
             control,
         })
     }
@@ -87,8 +88,13 @@ impl<'r> Schedules<'r> {
 
     /// The same, whose findings have the programs that were drawn, not the least that violate as they do: for who asks
     /// only whether there is a violation. To minimise takes hundreds of runs.
-    pub fn as_drawn(mut self) -> Schedules<'r> {
-        self.minimises = false;
+    pub fn as_drawn(self) -> Schedules<'r> {
+        self.minimising(0)
+    }
+
+    /// The same, whose violations' programs are minimised in this many runs at most; with none, they stay as they were drawn.
+    pub fn minimising(mut self, runs_max: u32) -> Schedules<'r> {
+        self.minimising_runs = runs_max;
         self
     }
 
@@ -200,6 +206,7 @@ impl<'r> Schedules<'r> {
             report.add(&outcome);
             self.control.checked(report.tally.recoveries());
             if let Some(violation) = outcome.violations.into_iter().next() {
+                self.control.found(violation_text(&violation, Some(seed)));
                 report.findings.push(self.finding(seed, litmus, violation)?);
                 if report.findings.len() >= self.violations_max {
                     return Ok(ControlFlow::Break(()));
@@ -256,26 +263,30 @@ impl<'r> Schedules<'r> {
         violation: Violation,
     ) -> Result<Finding, SimError> {
         let mut replay = litmus.clone();
-        if self.minimises {
+        let mut effort = None;
+        if self.minimising_runs > 0 {
             if let Some(least) = self.least(litmus, &violation)? {
-                replay = least;
+                replay = least.litmus;
+                effort = Some(least.effort);
             }
             replay.title = format!("{}, reduced", replay.title);
         } else {
             violation.pin(&mut replay);
         }
-        Ok(Finding::of(self.registry, replay, self.design, violation, Some(seed)))
+        let finding = Finding::of(self.registry, replay, self.design, violation, Some(seed));
+        Ok(Finding { minimised: effort, ..finding })
     }
 
-    fn least(&self, litmus: &Litmus, violation: &Violation) -> Result<Option<Litmus>, SimError> {
+    fn least(&self, litmus: &Litmus, violation: &Violation) -> Result<Option<Minimised>, SimError> {
         self.control.minimising(true);
+        let (runs, control) = (self.minimising_runs, &self.control);
         let least =
-            minimise_observed(self.registry, litmus, self.design, violation, 0, &self.control);
+            minimise_observed(self.registry, litmus, self.design, violation, 0, runs, control);
         self.control.minimising(false);
         if self.control.is_cancelled() {
             return Err(SimError::Cancelled);
         }
-        Ok(least.map(|least| least.litmus))
+        Ok(least)
     }
 }
 

@@ -79,6 +79,8 @@ struct Arguments {
     draws: Vec<(String, u64)>,
     #[serde(rename = "--violations")]
     violations_max: usize,
+    #[serde(rename = "--minimise", default)]
+    minimise: Option<u32>,
 }
 
 impl Arguments {
@@ -91,6 +93,7 @@ impl Arguments {
             settings: request.settings.iter().cloned().collect(),
             draws: request.draws.clone(),
             violations_max: request.violations_max,
+            minimise: request.minimise,
         }
     }
 
@@ -120,6 +123,9 @@ impl Arguments {
         compare!("--set", settings, set);
         compare!("--draw", draws, drawn);
         compare!("--violations", violations_max, usize::to_string);
+        compare!("--minimise", minimise, |runs: &Option<u32>| {
+            runs.map(|runs| runs.to_string()).unwrap_or_default()
+        });
         found
     }
 }

@@ -20,8 +20,8 @@ pub use assertion::is_assertion;
 pub use complete::Known;
 pub use coverage::{Coverage, STATES, State};
 pub use points::{
-    CrashExplorer, Expect, LivesAfter, NextLife, PostCrashTrace, Sharing, Tally, Thoroughness,
-    Violation,
+    CrashExplorer, Expect, LivesAfter, NextLife, PostCrashTrace, Reports, Sharing, Tally,
+    Thoroughness, Violation,
 };
 pub use run::{CrashRun, Deadlock, Outcome};
 pub use sharing::Sharers;

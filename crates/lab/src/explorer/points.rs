@@ -254,6 +254,9 @@ impl Tally {
     }
 }
 
+/// Takes violations as they are found.
+pub type Reports = Box<dyn Fn(&Violation)>;
+
 /// The fault, and a word that shows it.
 type Wrong = (String, Option<Addr>);
 
@@ -305,6 +308,8 @@ pub struct CrashExplorer<'a> {
     is_structural: bool,
     /// The work that recoveries share.
     pub(super) shared: Shared,
+    /// Takes violations as they are found.
+    pub(super) reports: Option<Reports>,
 }
 
 /// The use of the machine after a recovery.
@@ -384,6 +389,7 @@ impl<'a> CrashExplorer<'a> {
             trace_dropped: 0,
             is_structural: false,
             shared: Shared::default(),
+            reports: None,
         }
     }
 
@@ -403,7 +409,7 @@ impl<'a> CrashExplorer<'a> {
     pub fn assertion_failed(&mut self, cycle: u64, what: String) {
         match self.examining.take() {
             None => self.run_failed(cycle, what),
-            Some(failure) => self.violations.push(Violation {
+            Some(failure) => self.found(Violation {
                 point: self.point_of(&failure),
                 failure: Some(failure),
                 cycle,
@@ -411,6 +417,14 @@ impl<'a> CrashExplorer<'a> {
                 ..Violation::default()
             }),
         }
+    }
+
+    /// Keeps a violation, and reports it.
+    fn found(&mut self, violation: Violation) {
+        if let Some(reports) = &self.reports {
+            reports(&violation);
+        }
+        self.violations.push(violation);
     }
 
     /// The run has gone on for so long that it never ends.
@@ -428,6 +442,13 @@ impl<'a> CrashExplorer<'a> {
     pub fn run_failed(&mut self, cycle: u64, what: String) {
         let point = self.tally.crash_points;
         self.violations.push(Violation { point, cycle, what, ..Violation::default() });
+    }
+
+    /// Reports that the run itself failed, if it did, once it is known that its program is not at fault.
+    pub(super) fn report_failed_run(&self) {
+        let Some(reports) = &self.reports else { return };
+        let is_of_run = |v: &&Violation| v.failure.is_none() && v.before.is_empty();
+        self.violations.iter().filter(is_of_run).for_each(reports);
     }
 
     /// The action that is over has brought about `events`.
@@ -764,13 +785,14 @@ impl<'a> CrashExplorer<'a> {
         if crash.settled().is_some() {
             return Found::Suspect;
         }
-        self.violations.push(Violation {
+        let is_structural = std::mem::take(&mut self.is_structural);
+        self.found(Violation {
             point: self.point_of(failure),
             failure: Some(failure.clone()),
             cycle,
             what,
             addr,
-            is_structural: std::mem::take(&mut self.is_structural),
+            is_structural,
             post_crash: PostCrashTrace::of(crash),
             ..Violation::default()
         });
@@ -847,7 +869,7 @@ impl<'a> CrashExplorer<'a> {
         }
         for mut violation in outcome.violations {
             violation.before.insert(0, (point, failure.clone()));
-            self.violations.push(violation);
+            self.found(violation);
         }
     }
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::assertion::caught;
 use super::complete::Known;
 use super::coverage::Coverage;
-use super::points::{CrashExplorer, Expect, NextLife, Tally, Thoroughness, Violation};
+use super::points::{CrashExplorer, Expect, NextLife, Reports, Tally, Thoroughness, Violation};
 use super::sharing::Sharers;
 use crate::checker::{self, Race};
 use graven_base::config::ConfigError;
@@ -108,6 +108,7 @@ pub struct CrashRun {
     trace_last: usize,
     known: Option<Known>,
     keeps_counts: bool,
+    reports: Option<Reports>,
 }
 
 impl CrashRun {
@@ -155,6 +156,7 @@ impl CrashRun {
             trace_last: usize::MAX,
             known: None,
             keeps_counts: false,
+            reports: None,
         }
     }
 
@@ -180,6 +182,12 @@ impl CrashRun {
     /// The same of the last `events` events before the run stops: a long run has more than the host has memory for.
     pub fn traced_last(self, events: usize) -> CrashRun {
         CrashRun { trace_last: events, ..self.traced() }
+    }
+
+    /// Reports each violation as it is found.
+    pub fn reporting(mut self, reports: Reports) -> CrashRun {
+        self.reports = Some(reports);
+        self
     }
 
     /// Tells what machine and design have counted, in [`Outcome::counts`].
@@ -227,6 +235,7 @@ impl CrashRun {
         laboratory.known = self.known.or(laboratory.known);
         laboratory.trace = self.keeps_trace.then(Vec::new);
         laboratory.trace_last = self.trace_last;
+        laboratory.reports = self.reports;
         let mut simulation = self.simulation;
         let mut outcome = Outcome::default();
         let ended = caught(|| run_to_the_end(&mut simulation, &mut laboratory));
@@ -239,6 +248,7 @@ impl CrashRun {
                 // Nothing more is asked of a simulation that has stopped in the midst of something.
                 laboratory.assertion_failed(simulation.machine().now(), what);
                 outcome.cover_points = std::mem::take(&mut laboratory.cover_points);
+                laboratory.report_failed_run();
                 return Ok(outcome.with(laboratory));
             }
         };
@@ -259,6 +269,7 @@ impl CrashRun {
             outcome.refused.get_or_insert_with(|| race.to_string());
             outcome.race = Some(race);
         }
+        laboratory.report_failed_run();
         outcome.words_stored_outside = checker::words_stored_outside(&simulation);
         outcome.profile = simulation.profile().cloned();
         outcome.cover_points = simulation.machine().cover_points().to_vec();

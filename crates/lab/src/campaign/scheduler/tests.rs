@@ -47,6 +47,7 @@ impl RunChunk for Arithmetic {
                 return Err(SimError::Cancelled);
             }
             assert!(started.elapsed() < PATIENCE, "nobody cancels chunk {place:?}");
+            control.report(7);
             thread::sleep(Duration::from_millis(1));
         }
         self.ended.fetch_add(1, Relaxed);
@@ -206,13 +207,24 @@ fn what_runs_is_told_while_it_runs() {
         let progress = loop {
             let events = campaign.wait(Duration::from_millis(1));
             grown.extend(events.grown);
-            if events.progress.schedules_done == 750 && events.progress.running.len() == 2 {
+            let told = events.progress.schedules_done + events.progress.schedules_partial;
+            if told == 764 && events.progress.running.len() == 2 {
                 break events.progress;
             }
             assert!(started.elapsed() < PATIENCE && !events.ended);
         };
         campaign.cancel();
         assert_eq!((progress.schedules, progress.minimising), (5000, 0));
+        // A chunk that runs counts with its schedules until now.
+        assert_eq!(progress.schedules_partial, 14);
+        let of = |(design, schedules_done): (&str, u64)| DesignProgress {
+            design: design.into(),
+            schedules_done,
+            schedules: 2500,
+        };
+        let mut running = progress.running;
+        running.sort_by(|one, other| one.design.cmp(&other.design));
+        assert_eq!(running, [("a", 507), ("b", 257)].map(of));
         let schedules = |name: &str| {
             let of_it = grown.iter().filter(|report| report.design == name);
             of_it.map(AdversaryReport::schedules).max()
