@@ -9,10 +9,12 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import engine_hook
 import pytest
@@ -38,6 +40,7 @@ LITERAL = (
     *CRAMPED,
 )
 MUTANT = "battery-too-small"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -204,6 +207,31 @@ def test_a_state_of_another_limit_is_refused(real, tmp_path):
     assert done.returncode == 2
     assert "--minimise was not given, is 0" in done.stderr
     del tmp_path
+
+
+DOCUMENTED = re.compile(r"graven (?:crash|adversary|check) [^\n#`]*--mutant [^\n#`]*")
+"""Commands of the documentation that must find a mutant; a comment may follow two spaces."""
+
+
+def _documented():
+    texts = [path.read_text() for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]]
+    texts += [path.read_text() for path in Path(package.__file__).parent.glob("cli/*.py")]
+    found = (re.split(r"\s{2,}", text)[0] for of in texts for text in DOCUMENTED.findall(of))
+    return sorted({command for command in found if not re.search("[A-Z]{4}", command)})
+
+
+@pytest.mark.parametrize("command", _documented())
+def test_mutants_of_the_documentation_fall_at_once(real, command):
+    done = real(*shlex.split(command)[1:], "--format", "json", "--no-store")
+    assert done.returncode == (1 if " check " in command else 0), done.stderr
+    [found] = reports(done)
+    if " check " in command:
+        assert found["violation"] is not None
+        assert found["programs_done"] <= 100
+    else:
+        assert found["violations"]
+        assert found["recoveries"] <= 100_000
+        assert found.get("next_seed", 0) <= 50
 
 
 def test_a_violation_of_an_unsafe_design_is_no_failure(quick):

@@ -42,7 +42,7 @@ those that the settings do not fit are left out, and told.
 Examples:
   graven adversary --schedules 10000
   graven adversary --schedules 1000000 --state graven-results/soak.json
-  graven adversary --design silo --mutant no-tuple
+  graven adversary --design silo --mutant commit-not-marked
   graven adversary --design silo --draw transactions=500 --draw varied=0
 
 The exit code is 0 if every guarantee was kept, 1 if a design that claims safety violated its own

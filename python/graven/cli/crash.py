@@ -45,7 +45,7 @@ no design is named, those for which the machine has no room are left out, and to
 Examples:
   graven crash --design silo --workload btree
   graven crash --design silo,fwb --workload micro --machine cramped
-  graven crash --design silo --workload hash --mutant no-tuple
+  graven crash --design silo --workload hash --mutant commit-not-marked
   graven crash --design-as small=silo,silo.log_buffer_entries=2 --workload hash
   graven crash --workload db.gvt --design silo --verify 'mdb_stat -n {image}'
 
