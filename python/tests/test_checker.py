@@ -239,6 +239,7 @@ def test_a_checker_that_contradicts_itself_is_not_believed(real, ledger, script,
     assert done.returncode == 1
     assert "passed when it was run once more on the same files" in done.stderr
     assert "VIOLATED" not in done.stdout
+    assert "violates its guarantee" not in done.stderr
 
 
 def test_a_checker_that_goes_away_convicts_nobody(real, ledger, script, tmp_path):
@@ -250,6 +251,7 @@ def test_a_checker_that_goes_away_convicts_nobody(real, ledger, script, tmp_path
     assert done.returncode == 1
     assert "exit code 127 (it is not found)" in done.stderr
     assert "VIOLATED" not in done.stdout
+    assert "violates its guarantee" not in done.stderr
 
 
 def test_a_checker_that_has_judged_nothing_is_told(real, ledger):
