@@ -132,6 +132,11 @@ impl Victims {
         Victims { lines, waiting, open: Vec::new(), capacity, first: u64::MAX }
     }
 
+    /// Lines that have entries.
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
     /// Returns true if lines wait for an entry.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()

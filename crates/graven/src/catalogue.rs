@@ -223,7 +223,7 @@ impl Design {
             guarantee: guarantee_text(info.guarantee_in(defaults)),
             settings: texts(info.settings),
             mutants: named(info.mutants),
-            cover_points: named(info.cover_points),
+            cover_points: named(info.covered()),
             statistics: info.statistics().map(|d| d.name).collect(),
             parameters: info.section.map(|make| parameters(make().as_ref())).unwrap_or_default(),
         }
@@ -320,8 +320,8 @@ fn texts(settings: &[(&str, &str)]) -> Vec<String> {
     settings.iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-fn named(all: &[design::Named]) -> Vec<Named> {
-    all.iter().map(|n| Named { name: n.name, summary: n.summary.trim() }).collect()
+fn named<'a>(all: impl IntoIterator<Item = &'a design::Named>) -> Vec<Named> {
+    all.into_iter().map(|n| Named { name: n.name, summary: n.summary.trim() }).collect()
 }
 
 fn parameters(section: &dyn config::Section) -> Vec<Parameter> {

@@ -19,7 +19,7 @@ use crate::stats::Counters;
 use crate::trace_event::TraceEvent;
 
 /// Most cover points that a design may declare.
-pub const COVER_POINTS_MAX: usize = 24;
+pub const COVER_POINTS_MAX: usize = 40;
 
 /// Caches and memory with their content: all of the machine but the cores.
 pub struct Machine {

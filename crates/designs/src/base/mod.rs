@@ -55,11 +55,14 @@ use graven_base::config::Size;
 use graven_base::cost::Costs;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{Acknowledgement, DesignInfo, Guarantee, Leaves, Step, plug};
+use graven_machine::design::{
+    Acknowledgement, Capacity, DesignInfo, Guarantee, Leaves, Named, Room, Step, plug,
+};
 use graven_machine::quantities::thread_areas;
 
 use event::{COVER_POINTS, Counters};
 use protocol::Base;
+use record::Area;
 use recovery::{format, recover};
 use rules::Rules;
 
@@ -70,6 +73,15 @@ section! {
         log_bytes_per_thread: Size = Size::kb(64), Size(128)..=Size::mb(64), "B";
     }
 }
+
+/// Structures with a limited number of places. The records of a thread's newest transaction are live; a commit record is one of them.
+const CAPACITIES: &[Capacity] = &[Capacity {
+    full: Named {
+        name: "log-exactly-full",
+        summary: "all slots of a thread's log area were taken by one transaction",
+    },
+    room: |context| Room::of_words(Area::of(context, 0).slots),
+}];
 
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
@@ -89,7 +101,8 @@ pub const INFO: DesignInfo = DesignInfo {
     mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
-    stress: &[("base.log_bytes_per_thread", &["3 KB", "4 KB"])],
+    capacities: CAPACITIES,
+    stress: &[("base.log_bytes_per_thread", &["3 KB", "4 KB", "64 KB"])],
     leaves: |_| Leaves::Clean,
     cost: Costs::on("silo", |config| vec![thread_areas(config, "base.log_bytes_per_thread")])
         .remarks(&["Silo §VI-A describes no buffers: an entry goes to PM before the next store."]),

@@ -204,4 +204,8 @@ impl Design for Base {
     fn on_timer(&mut self, port: &mut Port<'_>, EntryDurable(thread): EntryDurable) {
         self.flush(port, thread);
     }
+
+    fn places_taken(&self, _log: usize) -> u64 {
+        self.threads.iter().map(|thread| thread.records_of_tx).max().unwrap_or(0)
+    }
 }

@@ -82,11 +82,16 @@ impl LogEnd {
         }
     }
 
+    /// Number of places from the head on: of records that were sent.
+    pub fn taken(&self) -> u64 {
+        self.next() - self.head
+    }
+
     /// Number of places that may be written and that the records in the buffer, which need
     /// `buffered`, leave over.
     #[inline]
     pub fn free(&self, buffered: u64) -> u64 {
-        let taken = self.next() - self.head + buffered;
+        let taken = self.taken() + buffered;
         self.log().places().saturating_sub(taken)
     }
 

@@ -165,8 +165,8 @@ use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::traversal_cycles;
 use graven_machine::design::{
-    Acknowledgement, DesignContext, DesignInfo, Guarantee, Leaves, PluggedDesign, Rounds, Step,
-    plug,
+    Acknowledgement, Capacity, DesignContext, DesignInfo, Guarantee, Leaves, Named, PluggedDesign,
+    Room, Rounds, Step, plug,
 };
 
 use crate::rules::named;
@@ -230,6 +230,35 @@ const RECORDS: &[&str] = &["line+32", "line+16", "line+64", "word+32", "word+64"
 /// Packing and dirty flags that an adversary draws.
 const PACKING: &[&str] = &["with-codec+false", "never+false", "always+false", "always+true"];
 
+/// Structures with a limited number of places.
+const CAPACITIES: &[Capacity] = &[
+    Capacity {
+        full: Named {
+            name: "log-buffer-exactly-full",
+            summary: "all entries of the log buffer were taken",
+        },
+        // Without a buffer there is a latch of one entry.
+        room: |context| {
+            room(context, context.config.get::<FwbConfig>().log_buffer_entries.max(1).into())
+        },
+    },
+    Capacity {
+        full: Named {
+            name: "log-exactly-full",
+            summary: "all slots, or groups, of the log were taken",
+        },
+        room: |context| room(context, Log::of(context).places()),
+    },
+];
+
+/// Places of records: those of lines, or of words.
+fn room(context: &DesignContext, places: u64) -> Room {
+    match Log::of(context).layout() {
+        Some(layout) if layout.is_by_line() => Room::of_lines(places),
+        _ => Room::of_words(places),
+    }
+}
+
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "fwb",
@@ -254,6 +283,7 @@ pub const INFO: DesignInfo = DesignInfo {
     mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
+    capacities: CAPACITIES,
     stress: &[
         ("fwb.log_bytes", &["2 KB", "3 KB", "4 KB", "6 KB", "16 KB", "64 KB"]),
         ("fwb.record_format+fwb.slot_bytes", RECORDS),

@@ -233,4 +233,11 @@ impl Design for Fwb {
     fn is_idle(&self) -> bool {
         self.buffer.is_empty()
     }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        match structure {
+            0 => self.buffer.entries() as u64,
+            _ => self.places_of_log_taken(),
+        }
+    }
 }

@@ -15,11 +15,22 @@ const STUCK_CYCLES: Cycle = 20_000_000;
 impl Fwb {
     /// Places that may be written: those behind the durable head that the buffer's records do not need.
     pub fn free_places(&self) -> u64 {
-        if !self.rules.log_waits_for_head() || self.write_back == WriteBack::None {
+        if self.goes_round() {
             return self.end.log().places();
         }
         let needs_none = !self.rules.buffered_records_have_room();
         self.end.free(if needs_none { 0 } else { self.buffer.places() })
+    }
+
+    /// Places of the log that are taken. Where slots are used again in their turn, a record takes the place of the oldest.
+    pub fn places_of_log_taken(&self) -> u64 {
+        let taken = self.end.taken();
+        if self.goes_round() { taken.min(self.end.log().places()) } else { taken }
+    }
+
+    /// Returns true if slots are used again in their turn, wherever the head is.
+    fn goes_round(&self) -> bool {
+        !self.rules.log_waits_for_head() || self.write_back == WriteBack::None
     }
 
     /// The thread waits until the head moves, which scans or ends of transactions bring about, or records in the buffer turn out to

@@ -130,16 +130,20 @@ pub use written::write_transactions;
 use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
 use crate::rules::named;
 use event::{COVER_POINTS, Counters};
+use eviction_buffer::EVICTED_LINE_BYTES;
+use layout::{Geometry, SLICE_BYTES, SLICE_WORDS};
 use mapping::MAPPING_ENTRY_BYTES;
 use protocol::Hoop;
 use recovery::{format, recover, settle};
 use rules::Rules;
 
 use graven_base::config::Size;
+use graven_base::memory::WORD_BYTES;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::design::{
-    Acknowledgement, DesignContext, DesignInfo, Guarantee, Reopening, Rounds, Step, plug,
+    Acknowledgement, Capacity, DesignContext, DesignInfo, Guarantee, Named, Reopening, Room,
+    Rounds, Step, TakenBy, plug,
 };
 
 choice! {
@@ -199,6 +203,59 @@ section! {
     }
 }
 
+impl HoopConfig {
+    /// Slices that an OOP data buffer holds.
+    fn buffer_slices(&self) -> u64 {
+        self.oop_buffer_bytes.0 / SLICE_BYTES
+    }
+
+    /// Entries of a controller's mapping table.
+    fn mapping_entries(&self) -> u64 {
+        self.mapping_table_bytes.0 / u64::from(self.controllers) / MAPPING_ENTRY_BYTES
+    }
+
+    /// Lines of a controller's eviction buffer.
+    fn evicted_lines(&self) -> u64 {
+        (self.eviction_buffer_bytes.0 / u64::from(self.controllers) / EVICTED_LINE_BYTES).max(1)
+    }
+}
+
+/// Structures with a limited number of places. A slice has as many words as a line: a line that is stored to as a whole takes one.
+const CAPACITIES: &[Capacity] = &[
+    Capacity {
+        full: Named {
+            name: "oop-data-buffer-exactly-full",
+            summary: "all slices of an OOP data buffer were taken",
+        },
+        room: |context| Room::of_lines(context.config.get::<HoopConfig>().buffer_slices()),
+    },
+    Capacity {
+        full: Named {
+            name: "mapping-table-exactly-full",
+            summary: "all entries of a controller's mapping table were taken",
+        },
+        room: |context| Room::of_lines(context.config.get::<HoopConfig>().mapping_entries()),
+    },
+    Capacity {
+        full: Named {
+            name: "eviction-buffer-exactly-full",
+            summary: "all lines of a controller's eviction buffer were taken",
+        },
+        room: |context| Room::of_lines(context.config.get::<HoopConfig>().evicted_lines()),
+    },
+    Capacity {
+        full: Named {
+            name: "region-exactly-full",
+            summary: "no block of a controller's region was free",
+        },
+        room: |context| {
+            let region = Geometry::of(context, 0);
+            let words = u64::from(region.data_slices()) * SLICE_WORDS as u64;
+            Room { places: region.blocks.into(), taken_by: TakenBy::Piece(words * WORD_BYTES) }
+        },
+    },
+];
+
 /// Bytes of the host for a block of the region.
 const HOST_BYTES_PER_BLOCK: u64 = 160;
 
@@ -238,6 +295,7 @@ pub const INFO: DesignInfo = DesignInfo {
     counters: Counters::declarations,
     derived: &[FILLS_PARALLEL_SHARE, DATA_REDUCTION],
     cover_points: COVER_POINTS,
+    capacities: CAPACITIES,
     stress: &[
         ("hoop.oop_buffer_bytes", &["256 B", "384 B"]),
         ("hoop.line_in_one_slice", &["true", "false"]),

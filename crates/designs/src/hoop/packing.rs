@@ -51,7 +51,12 @@ impl Buffer {
     }
 
     fn has_room(&self) -> bool {
-        self.slices().count() < self.capacity
+        self.len() < self.capacity
+    }
+
+    /// Slices that it holds.
+    pub fn len(&self) -> usize {
+        self.full.len() + usize::from(self.open.is_some()) + self.sent.len()
     }
 
     fn slices(&self) -> impl Iterator<Item = &Held> {
@@ -98,6 +103,11 @@ impl Thread {
     /// A transaction begins.
     pub fn begin(&mut self, tx: u32) {
         (self.tx, self.phase) = (tx, Phase::Running);
+    }
+
+    /// Slices in the fullest of its buffers.
+    pub fn slices_max(&self) -> u64 {
+        self.buffers.iter().map(|buffer| buffer.len() as u64).max().unwrap_or(0)
     }
 
     /// Returns true if some of its slices in the buffers have words of a line.

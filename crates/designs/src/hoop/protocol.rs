@@ -1,6 +1,6 @@
 //! The controllers, what threads have at them, and what each hook of the design does.
 
-use graven_base::config::{ConfigError, Size};
+use graven_base::config::ConfigError;
 use graven_base::ids::Tx;
 use graven_base::memory::{LineAddr, LineData};
 use graven_base::time::{Cycle, cycles};
@@ -12,9 +12,9 @@ use slab::Slab;
 
 use super::collect::{Collection, Reason};
 use super::event::Event;
-use super::eviction_buffer::{EVICTED_LINE_BYTES, EvictionBuffer};
+use super::eviction_buffer::EvictionBuffer;
 use super::layout::{BLOCKS_MAX, Geometry, REGION_SLICES_MAX, SLICE_BYTES, Sequence, slice_tx};
-use super::mapping::{MAPPING_ENTRY_BYTES, Mapping};
+use super::mapping::Mapping;
 use super::miss::Miss;
 use super::packing::{Buffer, Leaving, Thread};
 use super::region::Region;
@@ -73,16 +73,13 @@ impl Controller {
     /// One whose region is as it was put to use, with its share of the tables.
     fn new(context: &DesignContext, number: u32) -> Result<Controller, ConfigError> {
         let config = context.config.get::<HoopConfig>();
-        let share = |bytes: Size, each| bytes.0 / u64::from(config.controllers) / each;
         let geometry = Geometry::of(context, number);
         check(context, &geometry)?;
         let sequence = Sequence::of(context.first_transaction);
-        let entries = share(config.mapping_table_bytes, MAPPING_ENTRY_BYTES);
-        let lines = share(config.eviction_buffer_bytes, EVICTED_LINE_BYTES).max(1);
         Ok(Controller {
             region: Region::new(geometry, sequence, Rules::of(context)),
-            mapping: Mapping::new(entries as usize),
-            evicted: EvictionBuffer::new(lines as usize),
+            mapping: Mapping::new(config.mapping_entries() as usize),
+            evicted: EvictionBuffer::new(config.evicted_lines() as usize),
             collection: None,
         })
     }
@@ -110,7 +107,7 @@ impl Hoop {
         let controllers = (0..config.controllers)
             .map(|number| Controller::new(context, number))
             .collect::<Result<Vec<_>, ConfigError>>()?;
-        let slices = (config.oop_buffer_bytes.0 / SLICE_BYTES) as usize;
+        let slices = config.buffer_slices() as usize;
         let buffer = Buffer::new(slices, slices.min(config.held_slices as usize));
         let thread = |_| Thread::new(vec![buffer.clone(); controllers.len()]);
         let frequency = context.config.get::<CoreConfig>().frequency_mhz;
@@ -238,6 +235,17 @@ impl Design for Hoop {
 
     fn is_idle(&self) -> bool {
         !self.is_collecting()
+    }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        let of_fullest = |taken: fn(&Controller) -> u64| self.controllers.iter().map(taken).max();
+        let taken = match structure {
+            0 => self.threads.iter().map(Thread::slices_max).max(),
+            1 => of_fullest(|controller| controller.mapping.len() as u64),
+            2 => of_fullest(|controller| controller.evicted.len() as u64),
+            _ => of_fullest(|controller| controller.region.blocks_taken().into()),
+        };
+        taken.unwrap_or(0)
     }
 }
 

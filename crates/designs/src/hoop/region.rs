@@ -304,6 +304,11 @@ impl Region {
         self.free += 1;
     }
 
+    /// Number of blocks that are not free.
+    pub fn blocks_taken(&self) -> u32 {
+        self.geometry.blocks - self.free
+    }
+
     /// Returns true if blocks are being freed.
     pub fn is_freeing(&self) -> bool {
         self.collected.iter().any(|&b| self.blocks[b as usize].leaving)

@@ -193,6 +193,13 @@ impl UndoLog for CircularLog {
     fn registers(&self) -> Vec<u64> {
         self.threads.iter().map(|thread| thread.uncommitted).collect()
     }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        match structure {
+            0 => self.threads.iter().map(|thread| thread.records_of_tx).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
 }
 
 /// Addresses of the two words of a slot's header.

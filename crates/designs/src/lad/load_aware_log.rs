@@ -366,4 +366,12 @@ impl UndoLog for LoadAwareLog {
     fn registers(&self) -> Vec<u64> {
         self.chains.iter().map(|chain| word_of(chain.first.unwrap_or_default())).collect()
     }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        match structure {
+            0 => 0,
+            1 => self.table.entries_taken(),
+            _ => self.table.headers_taken(),
+        }
+    }
 }

@@ -84,9 +84,13 @@ use graven_base::memory::LINE_BYTES;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::ControllerConfig;
-use graven_machine::design::{Acknowledgement, Battery, DesignInfo, Guarantee, Leaves, Step};
+use graven_machine::design::{
+    Acknowledgement, Battery, Capacity, DesignInfo, Guarantee, Leaves, Named, Room, Step,
+};
 
+use crate::lalea::{ENTRIES_FULL, HEADERS_FULL};
 use crate::rules::named;
+use circular_log::Area;
 use event::{COVER_POINTS, Counters};
 use rules::Rules;
 use undo_log::{build, format, recover};
@@ -125,6 +129,34 @@ section! {
     }
 }
 
+/// Structures with a limited number of places; of the last three, a log has the first or the others.
+const CAPACITIES: &[Capacity] = &[
+    Capacity {
+        full: Named { name: "pool-exactly-full", summary: "all places of the pool were taken" },
+        room: |context| Room::of_lines(context.config.get::<ControllerConfig>().adr_entries.into()),
+    },
+    Capacity {
+        full: Named {
+            name: "recent-lines-exactly-full",
+            summary: "a core's list of lines that are not pushed yet was full",
+        },
+        room: |context| Room::of_lines(context.config.get::<LadConfig>().recent_lines.into()),
+    },
+    Capacity {
+        full: Named {
+            name: "undo-area-exactly-full",
+            summary: "all slots of a thread's circular area were taken by one transaction",
+        },
+        room: |context| Room::of_lines(Area::of(context, 0).slots),
+    },
+    ENTRIES_FULL,
+    // A line that overflows by itself has a record of its own.
+    Capacity {
+        room: |context| Room::of_lines((HEADERS_FULL.room)(context).places),
+        ..HEADERS_FULL
+    },
+];
+
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "lad",
@@ -156,6 +188,7 @@ pub const INFO: DesignInfo = DesignInfo {
     mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
+    capacities: CAPACITIES,
     stress: &[
         ("controller.adr_entries", &["1", "2", "3", "4", "16"]),
         ("lad.push_interval_cycles", &["0", "1", "40"]),
@@ -164,7 +197,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("lad.wait_for_place", &["true", "false"]),
         ("lad.commit_waits_for_nvm", &["false", "true"]),
         ("lad.overflow_log", &["lines", "transaction"]),
-        ("lad.log_bytes_per_thread", &["2 KB", "4 KB"]),
+        ("lad.log_bytes_per_thread", &["2 KB", "4 KB", "128 KB"]),
         ("lad.load_aware_log", &["false", "true"]),
         ("lalea.fle_entries+lalea.fh_entries", &["1+1", "2+1", "4+2", "1024+256"]),
     ],

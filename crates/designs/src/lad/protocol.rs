@@ -239,6 +239,14 @@ impl<L: UndoLog> Design for Lad<L> {
     fn registers(&self) -> Vec<u64> {
         self.log.registers()
     }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        match structure {
+            0 => self.in_use.0,
+            1 => self.threads.iter().map(|t| t.writes.recent.len() as u64).max().unwrap_or(0),
+            _ => self.log.places_taken(structure - 2),
+        }
+    }
 }
 
 impl<L: UndoLog> AbsorbingDesign for Lad<L> {

@@ -56,6 +56,9 @@ pub(super) trait UndoLog: Sized + 'static {
 
     /// Non-volatile registers.
     fn registers(&self) -> Vec<u64>;
+
+    /// Places taken: 0, of slots in the fullest circular area; 1 and 2, of LALEA's log entries and headers.
+    fn places_taken(&self, structure: usize) -> u64;
 }
 
 fn is_load_aware(context: &DesignContext) -> bool {

@@ -26,6 +26,9 @@ struct Bank {
 pub struct BankTable {
     regions: Regions,
     banks: Vec<Bank>,
+    /// Log entries, and headers, that are not free.
+    entries_taken: u64,
+    headers_taken: u64,
     /// Pending operations of each bank, of the moment at which a block is asked for.
     counters: Vec<u32>,
     /// The bank after that of the block that was allocated last: the first to be asked among equals.
@@ -44,7 +47,8 @@ impl BankTable {
             headers: regions.headers(bank).collect(),
         };
         let banks: Vec<Bank> = (0..regions.banks()).map(bank).collect();
-        Ok(BankTable { counters: vec![0; banks.len()], regions, banks, next: 0 })
+        let counters = vec![0; banks.len()];
+        Ok(BankTable { counters, regions, banks, entries_taken: 0, headers_taken: 0, next: 0 })
     }
 
     /// Regions of the blocks.
@@ -62,6 +66,16 @@ impl BankTable {
         self.banks.iter().map(|bank| bank.headers.len()).sum()
     }
 
+    /// Log entries that are not free.
+    pub fn entries_taken(&self) -> u64 {
+        self.entries_taken
+    }
+
+    /// Headers that are not free.
+    pub fn headers_taken(&self) -> u64 {
+        self.headers_taken
+    }
+
     /// Allocates a log entry in the bank that has the fewest pending operations of those with a free one.
     pub fn entry<D: Design>(&mut self, port: &Port<'_, D>) -> Option<LineAddr> {
         self.allocate_entry(|counters| port.add_pending_requests(counters))
@@ -76,21 +90,25 @@ impl BankTable {
     pub fn release_entry(&mut self, entry: LineAddr) {
         let bank = &mut self.banks[self.regions.bank_of(entry)];
         bank.entries.push_back(entry);
+        self.entries_taken -= 1;
     }
 
     /// A header is free again.
     pub fn release_header(&mut self, first: LineAddr) {
         let bank = &mut self.banks[self.regions.bank_of(first)];
         bank.headers.push_back(first);
+        self.headers_taken -= 1;
     }
 
     fn allocate_entry(&mut self, add_pending: impl FnOnce(&mut [u32])) -> Option<LineAddr> {
         let bank = self.least_loaded(add_pending, |bank| !bank.entries.is_empty())?;
+        self.entries_taken += 1;
         self.banks[bank].entries.pop_front()
     }
 
     fn allocate_header(&mut self, add_pending: impl FnOnce(&mut [u32])) -> Option<LineAddr> {
         let bank = self.least_loaded(add_pending, |bank| !bank.headers.is_empty())?;
+        self.headers_taken += 1;
         self.banks[bank].headers.pop_front()
     }
 

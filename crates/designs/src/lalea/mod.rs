@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `regions` | which lines of the log region are entries, and which are headers |
 //! | `bank_table` | free blocks, pending operations, allocation |
+//! | `capacities` | how many blocks there are |
 //! | `links` | the second line of a header: addresses of entries, `next_ptr` |
 //! | `lr` | the register by which recovery finds a thread's transactions |
 //! | `cost` | what the table and the registers cost |
@@ -24,12 +25,14 @@
 //! smaller than both FIFOs, they have fewer blocks, in the same proportion.
 
 mod bank_table;
+mod capacities;
 mod cost;
 mod links;
 mod lr;
 mod regions;
 
 pub use bank_table::BankTable;
+pub use capacities::{ENTRIES_FULL, HEADERS_FULL};
 pub use cost::items as cost_items;
 pub use links::{ENTRIES, Links, line_at, word_of};
 pub use lr::Lr;

@@ -83,6 +83,16 @@ impl Regions {
         (0..region.headers).map(move |header| self.line(&region, number(header)))
     }
 
+    /// Log entries of all banks.
+    pub fn entries_max(&self) -> u64 {
+        self.banks.iter().map(|region| region.entries).sum()
+    }
+
+    /// Headers of all banks.
+    pub fn headers_max(&self) -> u64 {
+        self.banks.iter().map(|region| region.headers).sum()
+    }
+
     /// The second line of a header.
     pub fn second_line(&self, first: LineAddr) -> LineAddr {
         second_line(&self.mapping, first)

@@ -123,6 +123,11 @@ impl Index {
         self.live
     }
 
+    /// Lines of its DRAM that are nodes, or were since it was empty.
+    pub(super) fn lines_used(&self) -> u64 {
+        self.used / LINE_BYTES
+    }
+
     /// Levels of the node of a home address.
     pub(super) fn levels_of(&self, start: Addr) -> usize {
         let drawn = spread(LEVELS_SEED, start.0 / WORD_BYTES);
@@ -399,6 +404,19 @@ mod tests {
             }
         }
         words
+    }
+
+    #[test]
+    fn a_range_that_is_cut_in_its_middle_may_take_the_last_lines() {
+        // The head, and four nodes of a level.
+        let mut index = Index::new(1, 1, 5 * LINE_BYTES);
+        let has_room =
+            |index: &Index, at: u64| index.has_room([(Addr(at), Addr(at + 8))].into_iter());
+        index.insert(Addr(0), 3, 0);
+        index.insert(Addr(64), 1, 3);
+        assert!(has_room(&index, 8));
+        assert!(index.insert(Addr(8), 1, 4), "the range of three words is cut");
+        assert_eq!((index.lines_used(), has_room(&index, 128)), (5, false));
     }
 
     proptest! {

@@ -84,17 +84,18 @@ mod rules;
 mod segments;
 
 use graven_base::config::Size;
-use graven_base::memory::LINE_BYTES;
+use graven_base::memory::{LINE_BYTES, WORD_BYTES};
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::design::{
-    Acknowledgement, DesignContext, DesignInfo, Guarantee, Rounds, Step, plug,
+    Acknowledgement, Capacity, DesignContext, DesignInfo, Guarantee, Named, Room, Rounds, Step,
+    TakenBy, plug,
 };
 
 use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
 use event::{COVER_POINTS, Counters};
-use log::format;
-use protocol::Lsm;
+use log::{Log, format};
+use protocol::{Lsm, index_bytes};
 use recovery::recover;
 use rules::Rules;
 
@@ -167,6 +168,34 @@ fn host_bytes(context: &DesignContext, lines: u64) -> u64 {
     segments.saturating_mul(HOST_BYTES_PER_SEGMENT).saturating_add(nodes * HOST_BYTES_PER_NODE)
 }
 
+/// Structures with a limited number of places. (A write set has none: more words share slots.)
+const CAPACITIES: &[Capacity] = &[
+    Capacity {
+        full: Named {
+            name: "index-exactly-full",
+            summary: "all lines of the index's DRAM were nodes, or had been",
+        },
+        // A node of few levels is a line; a word by itself has one.
+        room: |context| Room::of_words(index_bytes(context) / LINE_BYTES),
+    },
+    Capacity {
+        full: Named {
+            name: "segment-exactly-full",
+            summary: "all lines of an open segment were taken",
+        },
+        // A transaction takes whole lines: one if it is short.
+        room: |context| Room::of_transactions(Log::of(context).lines),
+    },
+    Capacity {
+        full: Named { name: "segments-exactly-full", summary: "no segment of the log was free" },
+        room: |context| {
+            let log = Log::of(context);
+            let taken_by = TakenBy::Piece(log.payload_max() * WORD_BYTES);
+            Room { places: log.segments as u64, taken_by }
+        },
+    },
+];
+
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "lsm",
@@ -190,6 +219,7 @@ pub const INFO: DesignInfo = DesignInfo {
     counters: Counters::declarations,
     derived: &[FILLS_PARALLEL_SHARE, DATA_REDUCTION],
     cover_points: COVER_POINTS,
+    capacities: CAPACITIES,
     stress: &[
         (
             "lsm.segment_bytes+lsm.log_bytes",

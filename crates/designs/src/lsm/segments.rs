@@ -40,6 +40,11 @@ impl Segments {
         Segments { segments: vec![segment; count], free: (0..count).collect() }
     }
 
+    /// Number of those that are not free.
+    pub(super) fn taken(&self) -> usize {
+        self.segments.len() - self.free.len()
+    }
+
     /// Opens a free one, if there is one.
     pub(super) fn open(&mut self, since: Sequence) -> Option<usize> {
         let number = self.free.pop_front()?;

@@ -135,6 +135,10 @@ impl RedoBuffer {
         Self { fifo: VecDeque::with_capacity(capacity), capacity }
     }
 
+    pub fn len(&self) -> usize {
+        self.fifo.len()
+    }
+
     pub fn is_full(&self) -> bool {
         self.fifo.len() >= self.capacity
     }

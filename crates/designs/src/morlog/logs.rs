@@ -124,13 +124,16 @@ impl LogEnd {
         LogEnd { packer: Packer::new(log, slde), head: 0, undo_redo: 0, redo: 0, open: 0 }
     }
 
-    /// Groups that may be written and are not spoken for. Any entry may leave by itself: an undo+redo entry by its
+    /// Groups that are in use, from the head on, or spoken for. Any entry may leave by itself: an undo+redo entry by its
     /// age, a redo entry out of a small buffer, or late redo data at the end of a scan.
-    pub fn free_groups(&self) -> u64 {
-        let log = self.packer.log();
+    pub fn taken(&self) -> u64 {
         let used = self.packer.tail() - self.head;
-        let reserved = self.undo_redo + self.redo + 2 * self.open;
-        log.groups.saturating_sub(used + reserved)
+        used + self.undo_redo + self.redo + 2 * self.open
+    }
+
+    /// Groups that may be written and are not spoken for.
+    pub fn free_groups(&self) -> u64 {
+        self.packer.log().groups.saturating_sub(self.taken())
     }
 }
 

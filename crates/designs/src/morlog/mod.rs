@@ -79,13 +79,15 @@ use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::{L1Config, traversal_cycles};
 use graven_machine::design::{
-    Acknowledgement, DesignContext, DesignInfo, Guarantee, PluggedDesign, Step, plug,
+    Acknowledgement, Capacity, DesignContext, DesignInfo, Guarantee, Named, PluggedDesign, Room,
+    Step, plug,
 };
 
 use crate::force_write_back::{SCANS, TRANSACTION_BYTES_MIN};
 use crate::packed_log::ULOG_MAX;
 use crate::rules::named;
 use event::{COVER_POINTS, Counters};
+use logs::Places;
 use protocol::Morlog;
 use rules::Rules;
 
@@ -141,6 +143,53 @@ section! {
     }
 }
 
+/// Structures with a limited number of places.
+const CAPACITIES: &[Capacity] = &[
+    Capacity {
+        full: Named {
+            name: "undo-redo-buffer-exactly-full",
+            summary: "all entries of the undo+redo buffer were taken",
+        },
+        room: |context| {
+            Room::of_words(context.config.get::<MorlogConfig>().undo_redo_entries.into())
+        },
+    },
+    Capacity {
+        full: Named {
+            name: "redo-buffer-exactly-full",
+            summary: "all entries of the redo buffer were taken",
+        },
+        room: |context| Room::of_words(context.config.get::<MorlogConfig>().redo_entries.into()),
+    },
+    Capacity {
+        full: Named {
+            name: "dram-region-exactly-full",
+            summary: "all lines of the DRAM region kept non-temporal stores",
+        },
+        // Without a region nothing is kept: it is never full.
+        room: |context| {
+            Room::of_lines(context.config.get::<MorlogConfig>().dram_lines.max(1).into())
+        },
+    },
+    Capacity {
+        full: Named {
+            name: "transaction-table-exactly-full",
+            summary: "all entries of the transaction table were taken",
+        },
+        room: |context| {
+            let entries = context.config.get::<MorlogConfig>().transaction_table_entries;
+            Room::of_transactions(entries.into())
+        },
+    },
+    Capacity {
+        full: Named {
+            name: "log-exactly-full",
+            summary: "all groups, or slots, of a log were in use or kept for what is to come",
+        },
+        room: |context| Room::of_words(Places::of(context).logs[0].groups),
+    },
+];
+
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "morlog",
@@ -169,6 +218,7 @@ pub const INFO: DesignInfo = DesignInfo {
     mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
+    capacities: CAPACITIES,
     stress: &[
         ("morlog.log_bytes", &["3 KB", "4 KB", "8 KB", "16 KB", "64 KB"]),
         ("morlog.log_type", &["centralised", "per-thread"]),

@@ -59,6 +59,11 @@ impl Parking {
         }
     }
 
+    /// Number of lines of the region that belong to a transaction.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
     /// The line of the region that is a transaction's for a home line.
     fn of(&self, owner: Owner, line: LineAddr) -> Option<usize> {
         if self.used == 0 {

@@ -18,7 +18,7 @@ use super::buffers::{Redo, RedoBuffer, UndoRedoBuffer};
 use super::commit::Ended;
 use super::event::Event;
 use super::line_state::{LineStates, Owner};
-use super::logs::{self, Logs};
+use super::logs::{self, LogEnd, Logs};
 use super::non_temporal::Parking;
 use super::table::TransactionTable;
 use super::truncation::{Cut, Truncation};
@@ -289,6 +289,16 @@ impl Design for Morlog {
 
     fn on_shutdown(&mut self, port: &mut Port<'_>) {
         self.send_all_redo(port);
+    }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        match structure {
+            0 => self.undo_redo.len() as u64,
+            1 => self.redo.len() as u64,
+            2 => self.parking.used() as u64,
+            3 => self.table.as_ref().map_or(0, |table| table.taken() as u64),
+            _ => self.logs.ends.iter().map(LogEnd::taken).max().unwrap_or(0),
+        }
     }
 }
 

@@ -43,6 +43,8 @@ struct TableEntry {
 #[derive(Debug)]
 pub struct TransactionTable {
     entries: Vec<Option<TableEntry>>,
+    /// Number of entries that are taken.
+    taken: usize,
     /// Entries leave in the order of commits: with several logs, a transaction's redo data must not be left
     /// when a later one's is gone.
     in_order: bool,
@@ -56,7 +58,7 @@ impl TransactionTable {
     /// An empty table. `in_order`: entries leave in the order of commits.
     pub fn new(entries: u32, in_order: bool) -> Self {
         let entries = vec![None; entries as usize];
-        Self { entries, in_order, holders: BTreeMap::new(), leaving: BTreeMap::new() }
+        Self { entries, taken: 0, in_order, holders: BTreeMap::new(), leaving: BTreeMap::new() }
     }
 
     /// The entry of a transaction that is not persistent; one that is may have had the same id.
@@ -65,15 +67,21 @@ impl TransactionTable {
         self.entries.iter().position(|e| e.as_ref().is_some_and(is))
     }
 
+    /// Number of entries that are taken.
+    pub fn taken(&self) -> usize {
+        self.taken
+    }
+
     /// Returns true if no entry is free.
     pub fn is_full(&self) -> bool {
-        self.entries.iter().all(Option::is_some)
+        self.taken == self.entries.len()
     }
 
     /// A transaction has its first record.
     pub fn add(&mut self, owner: Owner, first_group: u64) {
         let free = self.entries.iter_mut().find(|e| e.is_none()).expect("the caller looks first");
         *free = Some(TableEntry { owner, first_group, counter: 0, commit: None });
+        self.taken += 1;
     }
 
     /// A holder has data of a transaction.
@@ -118,6 +126,7 @@ impl TransactionTable {
             let home = |e: TableEntry| e.counter == 0 && e.commit.is_some_and(|n| n < first);
             if entry.is_some_and(home) {
                 *entry = None;
+                self.taken -= 1;
                 any = true;
             }
         }

@@ -47,6 +47,11 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    /// Number of its transactions.
+    pub(super) fn transactions(&self) -> usize {
+        self.transactions.len()
+    }
+
     /// Two for each record.
     fn lines(&self) -> usize {
         2 * self.records.len()

@@ -58,7 +58,7 @@ impl OptRedo {
             ));
             return Some(Hold::Area);
         }
-        if thread.entries.iter().all(|entry| !entry.is_free()) {
+        if thread.occupied == thread.entries.len() {
             return Some(Hold::Buffer);
         }
         if thread.number + 2 - thread.head > slots {
@@ -84,7 +84,8 @@ impl OptRedo {
         // Its two lines have to become durable.
         thread.entries[entry] = LogEntry { lines: 2, open: Some(record) };
         thread.lines_on_their_way += 2;
-        let occupied = thread.entries.iter().filter(|entry| !entry.is_free()).count();
+        thread.occupied += 1;
+        let occupied = thread.occupied;
         port.emit(Event::Recorded { wraps: number >= thread.area.slots, occupied });
         if !self.config.merge_updates || occupied == thread.entries.len() {
             self.send_oldest(port, t);
@@ -122,9 +123,12 @@ impl OptRedo {
         let thread = &mut self.threads[t];
         thread.entries[entry].lines -= 1;
         thread.lines_on_their_way -= 1;
-        if thread.entries[entry].is_free() && thread.held == Some(Hold::Buffer) {
-            thread.held = None;
-            port.release(t as u32);
+        if thread.entries[entry].is_free() {
+            thread.occupied -= 1;
+            if thread.held == Some(Hold::Buffer) {
+                thread.held = None;
+                port.release(t as u32);
+            }
         }
         self.commit_if_durable(port, t);
     }

@@ -91,11 +91,15 @@ mod rules;
 use graven_base::config::Size;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{Acknowledgement, DesignInfo, Guarantee, Leaves, Step, plug};
+use graven_machine::design::{
+    Acknowledgement, Capacity, DesignContext, DesignInfo, Guarantee, Leaves, Named, Room, Step,
+    plug,
+};
 
 use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use protocol::OptRedo;
+use record::Area;
 use recovery::{format, recover};
 use rules::Rules;
 
@@ -120,6 +124,53 @@ section! {
         checkpoint_reads: u32 = 8, 1..=256, "requests";
         /// Lines that the back end writes home at a time.
         checkpoint_writes: u32 = 8, 1..=256, "requests";
+    }
+}
+
+/// Structures with a limited number of places. A commit record has a slot of the log area, too.
+const CAPACITIES: &[Capacity] = &[
+    Capacity {
+        full: Named {
+            name: "log-buffer-exactly-full",
+            summary: "all entries of a thread's log buffer were taken",
+        },
+        room: |context| {
+            records(context, context.config.get::<OptRedoConfig>().log_buffer_entries.into())
+        },
+    },
+    Capacity {
+        full: Named {
+            name: "victim-cache-exactly-full",
+            summary: "all lines of the victim cache were taken",
+        },
+        room: |context| {
+            Room::of_lines(context.config.get::<OptRedoConfig>().victim_cache_lines.into())
+        },
+    },
+    Capacity {
+        full: Named {
+            name: "batch-exactly-full",
+            summary: "the back end was at as many transactions as it takes",
+        },
+        room: |context| {
+            let transactions = context.config.get::<OptRedoConfig>().checkpoint_transactions;
+            Room::of_transactions(transactions.into())
+        },
+    },
+    Capacity {
+        full: Named {
+            name: "log-area-exactly-full",
+            summary: "all slots of a thread's log area were taken",
+        },
+        room: |context| records(context, Area::of(context, 0).slots),
+    },
+];
+
+/// Places of update records: those of lines if stores share them, or else of words.
+fn records(context: &DesignContext, places: u64) -> Room {
+    match context.config.get::<OptRedoConfig>().merge_updates {
+        true => Room::of_lines(places),
+        false => Room::of_words(places),
     }
 }
 
@@ -148,8 +199,9 @@ pub const INFO: DesignInfo = DesignInfo {
     mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
+    capacities: CAPACITIES,
     stress: &[
-        ("opt-redo.log_bytes_per_thread", &["1280", "13 KB", "14 KB", "16 KB", "24 KB", "32 KB"]),
+        ("opt-redo.log_bytes_per_thread", &["1280", "13 KB", "14 KB", "16 KB", "24 KB", "192 KB"]),
         ("opt-redo.log_buffer_entries", &["1", "2", "8"]),
         ("opt-redo.merge_updates", &["true", "false"]),
         ("opt-redo.victim_cache_lines", &["3", "6", "64"]),

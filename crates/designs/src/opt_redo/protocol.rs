@@ -58,6 +58,8 @@ pub(super) struct Thread {
     pub(super) last: Option<LineAddr>,
     /// The log buffer.
     pub(super) entries: Vec<LogEntry>,
+    /// Number of its entries that are not free.
+    pub(super) occupied: usize,
     /// Lines of its records that are not durable.
     pub(super) lines_on_their_way: u32,
     pub(super) phase: Phase,
@@ -137,6 +139,7 @@ impl OptRedo {
             updates: 0,
             last: None,
             entries: vec![LogEntry::default(); config.log_buffer_entries as usize],
+            occupied: 0,
             lines_on_their_way: 0,
             phase: Phase::Running,
             held: None,
@@ -238,6 +241,16 @@ impl Design for OptRedo {
 
     fn is_idle(&self) -> bool {
         !self.back_end_has_work()
+    }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        let of_fullest = |taken: fn(&Thread) -> u64| self.threads.iter().map(taken).max();
+        match structure {
+            0 => of_fullest(|thread| thread.occupied as u64).unwrap_or(0),
+            1 => self.victims.len() as u64,
+            2 => self.batch.as_ref().map_or(0, |batch| batch.transactions() as u64),
+            _ => of_fullest(|thread| thread.number - thread.head).unwrap_or(0),
+        }
     }
 }
 

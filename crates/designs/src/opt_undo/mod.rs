@@ -79,14 +79,18 @@ mod recovery;
 mod rules;
 
 use graven_base::config::Size;
+use graven_base::memory::LINE_BYTES;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{Acknowledgement, Battery, DesignInfo, Guarantee, Leaves, Step, plug};
+use graven_machine::design::{
+    Acknowledgement, Battery, Capacity, DesignInfo, Guarantee, Leaves, Named, Room, Step, TakenBy,
+    plug,
+};
 
 use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use protocol::OptUndo;
-use record::ENTRIES_MAX;
+use record::{Area, ENTRIES_MAX};
 use recovery::{format, recover};
 use rules::Rules;
 
@@ -99,6 +103,30 @@ section! {
         entries_per_record: u32 = 7, 1..=ENTRIES_MAX as u32, "entries";
     }
 }
+
+/// Structures with a limited number of places.
+const CAPACITIES: &[Capacity] = &[
+    Capacity {
+        full: Named {
+            name: "record-exactly-full",
+            summary: "the record that is being collected had all its entries",
+        },
+        room: |context| {
+            Room::of_lines(context.config.get::<OptUndoConfig>().entries_per_record.into())
+        },
+    },
+    Capacity {
+        full: Named {
+            name: "log-area-exactly-full",
+            summary: "all slots of a thread's log area were taken by one transaction",
+        },
+        room: |context| {
+            let entries = context.config.get::<OptUndoConfig>().entries_per_record;
+            let taken_by = TakenBy::Piece(u64::from(entries) * LINE_BYTES);
+            Room { places: Area::of(context, 0).slots, taken_by }
+        },
+    },
+];
 
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
@@ -123,6 +151,7 @@ pub const INFO: DesignInfo = DesignInfo {
     mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
+    capacities: CAPACITIES,
     stress: &[(
         "opt-undo.entries_per_record+opt-undo.log_bytes_per_thread",
         &["1+1 KB", "1+4 KB", "2+3 KB", "3+2 KB", "7+2 KB", "7+4 KB", "7+8 KB"],

@@ -162,6 +162,14 @@ impl Design for OptUndo {
     fn registers(&self) -> Vec<u64> {
         self.threads.iter().map(|t| t.uncommitted).collect()
     }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        let taken: fn(&Thread) -> u64 = match structure {
+            0 => |thread| thread.collected.entries().len() as u64,
+            _ => |thread| thread.records_of_tx,
+        };
+        self.threads.iter().map(taken).max().unwrap_or(0)
+    }
 }
 
 impl L1EvictionDesign for OptUndo {

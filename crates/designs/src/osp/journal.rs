@@ -87,6 +87,11 @@ impl Journal {
         }
     }
 
+    /// Entries that are needed.
+    pub(super) fn taken(&self) -> u64 {
+        self.next - self.head
+    }
+
     /// Returns true if nothing is on its way.
     pub(super) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.checkpoint.is_none() && !self.will_change_pages()
@@ -253,7 +258,7 @@ impl Osp {
             Of::Commit(key) => self.recorded(port, key),
             Of::Consolidation(slot) => self.consolidated(port, slot),
         }
-        let used = self.journal.next - self.journal.head;
+        let used = self.journal.taken();
         if used * 100 >= self.journal.layout.entries * u64::from(self.config.checkpoint_percent) {
             self.checkpoint(port, false);
         }

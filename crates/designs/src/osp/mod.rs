@@ -105,7 +105,7 @@ use crate::out_of_place::DATA_REDUCTION;
 use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use journal::JOURNAL_BYTES_MIN;
-use layout::SHADOW_PAGES_MAX;
+use layout::{Layout, SHADOW_PAGES_MAX};
 use protocol::Osp;
 use recovery::{format, recover};
 use rules::Rules;
@@ -113,7 +113,10 @@ use rules::Rules;
 use graven_base::config::Size;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
-use graven_machine::design::{Acknowledgement, DesignInfo, Guarantee, Leaves, Step, plug};
+use graven_machine::design::{
+    Acknowledgement, Capacity, DesignContext, DesignInfo, Guarantee, Leaves, Named, Room, Step,
+    TakenBy, plug,
+};
 
 choice! {
     /// When TLBs of other cores are shot down.
@@ -169,6 +172,33 @@ section! {
     }
 }
 
+/// Structures with a limited number of places: for a page each, or, in the journal, for a page in a commit.
+const CAPACITIES: &[Capacity] = &[
+    Capacity {
+        full: Named {
+            name: "tlb-exactly-full",
+            summary: "all places of a core's extended TLB were taken",
+        },
+        room: |context| pages(context, context.config.get::<OspConfig>().tlb_entries.into()),
+    },
+    Capacity {
+        full: Named { name: "shadow-pages-exactly-full", summary: "no shadow page was free" },
+        room: |context| pages(context, context.config.get::<OspConfig>().shadow_pages.into()),
+    },
+    Capacity {
+        full: Named {
+            name: "journal-exactly-full",
+            summary: "all entries of the journal were taken",
+        },
+        room: |context| pages(context, Layout::of(context).entries),
+    },
+];
+
+/// Places for pages.
+fn pages(context: &DesignContext, places: u64) -> Room {
+    Room { places, taken_by: TakenBy::Piece(context.config.get::<OspConfig>().page_bytes.0) }
+}
+
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "osp",
@@ -191,10 +221,11 @@ pub const INFO: DesignInfo = DesignInfo {
     counters: Counters::declarations,
     derived: &[DATA_REDUCTION],
     cover_points: COVER_POINTS,
+    capacities: CAPACITIES,
     stress: &[
         ("osp.page_bytes", &["128 B", "256 B", "4 KB"]),
         ("osp.shadow_pages", &["2", "3", "4", "64"]),
-        ("osp.journal_bytes", &["64 B", "128 B", "1 KB"]),
+        ("osp.journal_bytes", &["64 B", "128 B", "1 KB", "16 KB"]),
         ("osp.checkpoint_percent", &["10", "50", "100"]),
         ("osp.tlb_entries", &["1", "2", "64"]),
         ("osp.shootdown", &["commit", "store", "never"]),

@@ -252,6 +252,14 @@ impl Design for Osp {
             && self.commits.is_empty()
             && self.journal.is_idle()
     }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        match structure {
+            0 => self.tlbs.iter().map(|tlb| tlb.len() as u64).max().unwrap_or(0),
+            1 => self.pages.in_use() as u64,
+            _ => self.journal.taken(),
+        }
+    }
 }
 
 impl AbsorbingDesign for Osp {

@@ -14,6 +14,11 @@ pub(super) struct Tlb {
 }
 
 impl Tlb {
+    /// Translations that it holds.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Uses a translation. Returns whether the TLB had it, and which had to leave for it.
     #[inline]
     fn access(&mut self, slot: Slot, capacity: usize) -> (bool, Option<Slot>) {

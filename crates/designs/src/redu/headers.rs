@@ -23,6 +23,11 @@ impl Adr {
         Adr { entries, used: 0, since: 0 }
     }
 
+    /// Entries that are taken.
+    pub(super) const fn used(&self) -> usize {
+        self.used
+    }
+
     fn set_used(&mut self, port: &mut Port<'_>, used: usize) {
         let now = port.now();
         let cycles = self.used as u64 * (now - self.since);

@@ -105,13 +105,15 @@ use graven_base::section;
 use graven_base::stats::CounterSet;
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
-    Acknowledgement, Battery, DesignContext, DesignInfo, Guarantee, Leaves, Reopening, Step, plug,
+    Acknowledgement, Battery, Capacity, DesignContext, DesignInfo, Guarantee, Leaves, Named,
+    Reopening, Room, Step, plug,
 };
 
+use crate::lalea::{ENTRIES_FULL, HEADERS_FULL, LaleaConfig};
 use crate::rules::named;
 use event::{COVER_POINTS, Counters};
 use protocol::Redu;
-use record::RECORD_BYTES;
+use record::{Area, RECORD_BYTES};
 use recovery::{format, recover};
 use rules::Rules;
 
@@ -139,7 +141,7 @@ section! {
 const STRESS: &[(&str, &[&str])] = &[
     ("redu.log_buffer_entries", &["1", "2", "8"]),
     ("redu.log_queue_entries", &["1", "2", "8", "32"]),
-    ("redu.log_bytes_per_thread", &["2 KB", "4 KB", "8 KB"]),
+    ("redu.log_bytes_per_thread", &["2 KB", "4 KB", "8 KB", "128 KB"]),
     ("redu.victim_lines", &["3", "6", "64"]),
     ("lalea.fle_entries", &["48", "96", "512"]),
     ("lalea.fh_entries", &["8", "16"]),
@@ -153,6 +155,59 @@ const BATTERY: fn(&DesignContext) -> Battery = |context| Battery {
     registers: context.threads as usize,
     register_bits: 64,
 };
+
+/// Structures with a limited number of places. The last four: slots without LALEA; log entries, headers and chained transactions with it.
+const CAPACITIES: &[Capacity] = &[
+    Capacity {
+        full: Named {
+            name: "log-buffer-exactly-full",
+            summary: "all entries of a log buffer were taken",
+        },
+        room: |context| {
+            Room::of_lines(context.config.get::<ReduConfig>().log_buffer_entries.into())
+        },
+    },
+    Capacity {
+        full: Named {
+            name: "log-queue-exactly-full",
+            summary: "all entries of the log queue were taken",
+        },
+        room: |context| Room::of_lines(context.config.get::<ReduConfig>().log_queue_entries.into()),
+    },
+    Capacity {
+        full: Named {
+            name: "victim-area-exactly-full",
+            summary: "all lines of the victim area were taken",
+        },
+        room: |context| Room::of_lines(context.config.get::<ReduConfig>().victim_lines.into()),
+    },
+    Capacity {
+        full: Named { name: "adr-entries-exactly-full", summary: "all ADR entries kept headers" },
+        room: |context| {
+            Room::of_transactions(context.config.get::<ControllerConfig>().adr_entries.into())
+        },
+    },
+    Capacity {
+        full: Named {
+            name: "log-area-exactly-full",
+            summary: "all slots of a thread's log area were taken",
+        },
+        // A transaction takes one at least.
+        room: |context| Room::of_transactions(Area::of(context, 0).slots),
+    },
+    ENTRIES_FULL,
+    HEADERS_FULL,
+    Capacity {
+        full: Named {
+            name: "chain-exactly-full",
+            summary: "an LR register reached as many transactions as it may",
+        },
+        room: |context| {
+            let transactions = context.config.get::<LaleaConfig>().chained_transactions;
+            Room::of_transactions(transactions.into())
+        },
+    },
+];
 
 /// Redo logging alone.
 pub const INFO: DesignInfo = DesignInfo {
@@ -182,6 +237,7 @@ pub const INFO: DesignInfo = DesignInfo {
     mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
+    capacities: CAPACITIES,
     stress: &[
         ("redu.load_aware_allocation", &["true"]),
         ("redu.buffered_headers", &["true"]),

@@ -271,6 +271,21 @@ impl Design for Redu {
         }
         vec![self.retired]
     }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        let of_fullest = |taken: fn(&Thread) -> u64| self.threads.iter().map(taken).max();
+        match (structure, &self.blocks) {
+            (0, _) => of_fullest(|thread| thread.buffer.len() as u64).unwrap_or(0),
+            (1, _) => self.queue.used() as u64,
+            (2, _) => self.victims.len() as u64,
+            (3, _) => self.adr.used() as u64,
+            (4, None) => of_fullest(|thread| thread.reserved - thread.head).unwrap_or(0),
+            (5, Some(blocks)) => blocks.entries_taken(),
+            (6, Some(blocks)) => blocks.headers_taken(),
+            (7, Some(_)) => of_fullest(|thread| thread.chain.len() as u64).unwrap_or(0),
+            _ => 0,
+        }
+    }
 }
 
 impl AbsorbingDesign for Redu {

@@ -38,6 +38,11 @@ impl LogQueue {
         LogQueue { places: places as usize, used: 0, outside: VecDeque::new() }
     }
 
+    /// Places that are taken.
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
     fn is_full(&self) -> bool {
         self.used == self.places
     }

@@ -64,7 +64,7 @@ use graven_base::stats::CounterSet;
 use graven_base::time::Cycle;
 use graven_base::{choice, section};
 use graven_machine::design::{
-    Acknowledgement, DesignInfo, Guarantee, Leaves, Reopening, Step, plug,
+    Acknowledgement, Capacity, DesignInfo, Guarantee, Leaves, Named, Reopening, Room, Step, plug,
 };
 
 use crate::rules::named;
@@ -113,6 +113,15 @@ impl SiloConfig {
     }
 }
 
+/// Structures with a limited number of places.
+const CAPACITIES: &[Capacity] = &[Capacity {
+    full: Named {
+        name: "log-buffer-exactly-full",
+        summary: "all places of a thread's log buffer were taken",
+    },
+    room: |context| Room::of_words(context.config.get::<SiloConfig>().log_buffer_entries.into()),
+}];
+
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "silo",
@@ -141,6 +150,7 @@ pub const INFO: DesignInfo = DesignInfo {
     mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
+    capacities: CAPACITIES,
     stress: &[
         ("silo.log_buffer_entries", &["1", "2", "3", "5", "20"]),
         ("silo.overflow_batch_entries", &["0", "1", "3"]),

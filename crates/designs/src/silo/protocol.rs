@@ -472,6 +472,10 @@ impl Design for Silo {
         self.buffers.iter().all(|b| b.entries.iter().all(|e| !e.committed))
     }
 
+    fn places_taken(&self, _log_buffer: usize) -> u64 {
+        self.buffers.iter().map(|buffer| buffer.entries.len() as u64).max().unwrap_or(0)
+    }
+
     fn on_power_failure(&self, image: &mut SurvivingImage) {
         for (thread, buffer) in self.buffers.iter().enumerate() {
             let records = self.failure_records(thread);

@@ -9,6 +9,7 @@ use graven_machine::design::{Code, DesignContext};
 use graven_machine::request::WriteClass;
 
 const RECORD_BYTES: u64 = 16;
+const RECORDS_PER_LINE: u64 = LINE_BYTES / RECORD_BYTES;
 
 const VALUE_TOP: Field = Field::new("bit 63 of the value", 1, 0);
 const COMMIT: Field = VALUE_TOP.then("commit", 1);
@@ -75,11 +76,15 @@ pub(super) struct Area {
 impl Area {
     /// That of a thread.
     pub fn of(context: &DesignContext, thread: ThreadId, rules: LogRules) -> Area {
-        let bytes = context.config.get::<SoftwareLogConfig>().log_bytes_per_thread.0;
-        let bytes = bytes / LINE_BYTES * LINE_BYTES;
-        let head = context.thread_area(thread, bytes);
-        let slots = (bytes - LINE_BYTES) / RECORD_BYTES;
+        let slots = Area::slots_of(context);
+        let head = context.thread_area(thread, LINE_BYTES + slots * RECORD_BYTES);
         Area { head, start: head.plus(LINE_BYTES), slots, rules }
+    }
+
+    /// Slots of each: what whole lines behind the head hold.
+    pub fn slots_of(context: &DesignContext) -> u64 {
+        let bytes = context.config.get::<SoftwareLogConfig>().log_bytes_per_thread.0;
+        (bytes / LINE_BYTES - 1) * RECORDS_PER_LINE
     }
 
     /// Those of all threads.
@@ -144,9 +149,14 @@ impl Log {
         Log { area, next: 0, truncated: 0 }
     }
 
+    /// Slots of records that may not be written over.
+    pub fn taken(&self) -> u64 {
+        self.next - self.truncated
+    }
+
     /// Returns true if there is a slot for another record.
     pub fn has_room(&self) -> bool {
-        self.next - self.truncated < self.area.slots
+        self.taken() < self.area.slots
     }
 
     /// Records before this may be written over from now on.

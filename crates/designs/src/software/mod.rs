@@ -73,7 +73,9 @@ use graven_base::section;
 use graven_base::stats::CounterSet;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::config::{DramConfig, L1Config};
-use graven_machine::design::{Code, DesignContext, DesignInfo, Guarantee, Leaves, Step};
+use graven_machine::design::{
+    Capacity, Code, DesignContext, DesignInfo, Guarantee, Leaves, Named, Room, Step,
+};
 
 use event::Counters;
 use log::{Area, Log, LogRules};
@@ -105,14 +107,44 @@ section! {
     }
 }
 
+/// Structures with a limited number of places. (A commit record of a redo log has a slot, too.)
+const CAPACITIES: &[Capacity] = &[
+    Capacity {
+        full: Named {
+            name: "write-set-exactly-full",
+            summary: "all words of a thread's write set were taken",
+        },
+        room: |context| {
+            Room::of_words(context.config.get::<SoftwareLogConfig>().write_set_words.into())
+        },
+    },
+    Capacity {
+        full: Named { name: "log-exactly-full", summary: "all slots of a thread's log were taken" },
+        room: |context| Room::of_words(Area::slots_of(context)),
+    },
+];
+
+/// Returns how many places of a structure the threads have taken: the fullest counts.
+fn places_taken<'a>(
+    threads: impl Iterator<Item = (&'a Log, &'a WriteSet)>,
+    structure: usize,
+) -> u64 {
+    let taken = threads.map(|(log, words)| match structure {
+        0 => words.len() as u64,
+        _ => log.taken(),
+    });
+    taken.max().unwrap_or(0)
+}
+
 /// Entry in the registry, as far as both ways of logging share it.
 const SOFTWARE: DesignInfo = DesignInfo {
     paper: "FWB §II, §VI",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(SoftwareLogConfig::default())),
     counters: Counters::declarations,
+    capacities: CAPACITIES,
     stress: &[
-        ("software_log.log_bytes_per_thread", &["2 KB", "2112", "3 KB"]),
+        ("software_log.log_bytes_per_thread", &["2 KB", "2112", "3 KB", "64 KB"]),
         ("software_log.write_set_words", &["128", "256"]),
         ("core.write_combining_lines", &["1", "2", "4", "6"]),
     ],

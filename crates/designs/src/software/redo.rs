@@ -20,7 +20,7 @@ use super::event::{COVER_POINTS, Event};
 use super::log::{Area, Log, Record};
 use super::rules::redo::{Rules, log_rules};
 use super::write_set::{Found, WriteSet};
-use super::{Forcing, Logging, SOFTWARE, SoftwareLogConfig, format, load_hit};
+use super::{Forcing, Logging, SOFTWARE, SoftwareLogConfig, format, load_hit, places_taken};
 
 use graven_base::config::{Config, ConfigError};
 use graven_base::ids::ThreadId;
@@ -254,6 +254,10 @@ impl Design for Redo {
     fn start(&mut self, port: &mut Port<'_>) {
         let heap = port.dram_heap();
         self.threads.iter_mut().for_each(|t| t.words.set_base(heap));
+    }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        places_taken(self.threads.iter().map(|t| (&t.log, &t.words)), structure)
     }
 }
 

@@ -76,6 +76,11 @@ impl WriteSet {
         self.words.is_empty()
     }
 
+    /// Words that it holds.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
     pub fn is_full(&self) -> bool {
         self.words.len() == self.words_max
     }

@@ -54,7 +54,7 @@ pub struct Report {
 impl Report {
     /// An empty one for a design.
     pub fn new(design: &DesignInfo) -> Report {
-        let named = STATES.iter().chain(design.cover_points);
+        let named = STATES.iter().chain(design.covered());
         Report {
             coverage: named.map(|state| (state.name, state.summary, 0)).collect(),
             ..Report::default()

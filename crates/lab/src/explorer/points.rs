@@ -306,6 +306,8 @@ pub struct CrashExplorer<'a> {
     pub trace_dropped: usize,
     /// The fault is one of structures.
     is_structural: bool,
+    /// A structure of the design holds more entries than it declares: this has been said.
+    is_overfull: bool,
     /// The work that recoveries share.
     pub(super) shared: Shared,
     /// Takes violations as they are found.
@@ -344,6 +346,12 @@ impl Observer for CrashExplorer<'_> {
         if simulation.machine().failure().is_some() || self.is_racy {
             // What comes of it is nobody's promise.
             return;
+        }
+        if let Some(excess) = simulation.look_at_capacities()
+            && !self.is_overfull
+        {
+            self.is_overfull = true;
+            self.run_failed(simulation.machine().now(), excess);
         }
         let changes = simulation.machine().memory.shared.durability.changes;
         if changes != self.seen || simulation.is_at_crash_step() {
@@ -388,6 +396,7 @@ impl<'a> CrashExplorer<'a> {
             trace_last: usize::MAX,
             trace_dropped: 0,
             is_structural: false,
+            is_overfull: false,
             shared: Shared::default(),
             reports: None,
         }

@@ -8,7 +8,7 @@ use graven_base::stats::{Declaration, Derived};
 use graven_base::surviving::SurvivingImage;
 
 use super::operators::{self, Operator};
-use super::{Acknowledgement, MutantSet, Mutants, PluggedDesign};
+use super::{Acknowledgement, Capacity, MutantSet, Mutants, PluggedDesign};
 use crate::config::{ControllerConfig, LogAreas, PmConfig};
 use crate::controller::settled::Settlement;
 use crate::request::Mapping;
@@ -270,6 +270,8 @@ pub struct DesignInfo {
     pub derived: &'static [Derived],
     /// States worth reaching in a campaign; [`super::Observation::cover`] counts them.
     pub cover_points: &'static [Named],
+    /// Structures of its hardware that have places for a limited number of entries ([`super::Design::places_taken`]).
+    pub capacities: &'static [Capacity],
     /// Parameters under stress: values from which an adversary draws. Where some do not go with each other,
     /// keys that are joined by `+` get values that are.
     pub stress: &'static [(&'static str, &'static [&'static str])],
@@ -308,12 +310,18 @@ impl DesignInfo {
         counters: Vec::new,
         derived: &[],
         cover_points: &[],
+        capacities: &[],
         stress: &[],
         leaves: |_| Leaves::Dirty,
         rounds: |_| &[],
         cost: UNDECLARED,
         host_bytes: |_, _| 0,
     };
+
+    /// The states worth reaching that a campaign counts: its cover points, then each of its structures exactly full.
+    pub fn covered(&self) -> impl Iterator<Item = &Named> {
+        self.cover_points.iter().chain(self.capacities.iter().map(|capacity| &capacity.full))
+    }
 
     /// The statistics that it adds to the machine's: its counters, then what is derived from them.
     pub fn statistics(&self) -> impl Iterator<Item = &'static Declaration> {

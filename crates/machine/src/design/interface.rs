@@ -199,6 +199,15 @@ pub trait Design: Sized + 'static {
     /// image here, bounded by the capacity that the design claims; the rest is lost.
     fn on_power_failure(&self, _image: &mut SurvivingImage) {}
 
+    /// Returns how many places are taken in the fullest instance of the structure with this number in
+    /// [`DesignInfo::capacities`](super::DesignInfo::capacities).
+    ///
+    /// # Panics
+    /// The design declares no such structure.
+    fn places_taken(&self, structure: usize) -> u64 {
+        panic!("the design declares no structure {structure}")
+    }
+
     /// The design's non-volatile registers, as power leaves them.
     fn registers(&self) -> Vec<u64> {
         Vec::new()

@@ -14,6 +14,7 @@
 //! | `port` | what a design may do to the machine |
 //! | `acknowledgement` | what lies between the end of a transaction and its acknowledgement |
 //! | `event` | what happens in a design, for those who count, cover and trace it |
+//! | `capacity` | structures that have places for a limited number of entries |
 //! | `info` | a design as users name it; what it is built for; what it guarantees |
 //! | `mutants` | single-point changes for the worse, of a design's own |
 //! | `operators` | changes for the worse that any design can be given at its boundary with the machine |
@@ -21,6 +22,7 @@
 //! | `plug` | a design as the simulation sees it |
 
 mod acknowledgement;
+mod capacity;
 mod code;
 mod event;
 mod info;
@@ -34,6 +36,7 @@ pub use graven_base::ids::{ThreadId, Tx};
 
 pub use crate::controller::settled::{Settlement, Stores};
 pub use acknowledgement::{Acknowledgement, Prices, Step};
+pub use capacity::{Capacity, Room, TakenBy};
 pub use code::Code;
 pub(crate) use code::Instruction;
 pub use event::{CoverPoint, DesignEvent, NoCover, NoEvent, Observation};

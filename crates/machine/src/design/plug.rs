@@ -56,6 +56,7 @@ pub(crate) trait Plug {
     fn shut_down(&mut self, m: &mut Machine);
     fn power_failure(&self, medium: &mut SurvivingImage);
     fn registers(&self) -> Vec<u64>;
+    fn places_taken(&self, structure: usize) -> u64;
 
     // Hooks of designs with rare abilities: called only if the design has them.
     fn accepts_non_temporal(&mut self, m: &mut Machine, tx: Tx, line: LineAddr) -> bool;
@@ -360,6 +361,10 @@ impl<D: Design> Plug for Plugged<D> {
 
     fn registers(&self) -> Vec<u64> {
         self.design.registers()
+    }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        self.design.places_taken(structure)
     }
 
     fn counts(&self) -> Counts {

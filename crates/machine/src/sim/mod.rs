@@ -17,6 +17,7 @@
 //! | `scaled` | programs with more or fewer instructions between their accesses |
 //! | `region` | the part of a run that statistics are of |
 //! | `fast_forward`, `aged` | transactions without time before it, and what they leave to simulations that begin alike |
+//! | `capacities` | places that the design's structures have, and those that are taken |
 //! | `choices` | choices among threads and evictions that are listed |
 //! | `disturb` | what directed tests do to the machine |
 //! | `stores` | the store queue |
@@ -31,6 +32,7 @@
 
 mod aged;
 mod beginning;
+mod capacities;
 mod choices;
 mod crash;
 mod deadlock;

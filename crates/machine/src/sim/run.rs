@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::beginning::{Beginning, Populated};
+use super::capacities::Structure;
 use super::crash::Recovered;
 use super::distances::Distances;
 use super::disturb::Signals;
@@ -64,6 +65,8 @@ pub struct Simulation {
     pub(super) context: DesignContext,
     /// Content that the design's hardware may keep when power fails.
     pub(super) battery: Battery,
+    /// Structures of the design that have places for a limited number of entries.
+    pub(super) structures: Vec<Structure>,
     pub(super) workload: Box<dyn Workload>,
     pub(super) design: Box<dyn Plug>,
     pub(super) machine: Machine,
@@ -193,6 +196,7 @@ impl Simulation {
             (0..spec.threads).map(|id| thread(id, spec, workload.as_ref(), sets)).collect();
         let mut simulation = Simulation {
             battery: (spec.design.battery)(&context),
+            structures: Structure::of(spec.design, &context),
             context,
             workload,
             design,

@@ -119,7 +119,7 @@ impl Lsm {
             return Err(context.config.inconsistent(&keys, why));
         }
         let before_index = before_index(&config, context.threads);
-        let heap = context.config.get::<DramConfig>().capacity_bytes.0 / 2;
+        let heap = heap_bytes(context);
         let levels_max = config.index_levels_max as usize;
         assert!(levels_max <= LEVELS_MAX, "the parameter's range says so");
         if before_index + 2 * Index::head_bytes(levels_max) > heap {
@@ -136,10 +136,9 @@ impl Lsm {
             Promotion::Half => 1,
             Promotion::Quarter => 2,
         };
-        let bytes = config.index_bytes.0.min(heap - before_index);
         let frequency = context.config.get::<CoreConfig>().frequency_mhz;
         Ok(Lsm {
-            index: Index::new(levels_max, shift, bytes),
+            index: Index::new(levels_max, shift, index_bytes(context)),
             segments: Segments::new(log.segments),
             threads: vec![Thread::default(); context.threads as usize],
             next_sequence: 1 + context.first_number(SEQUENCE),
@@ -169,6 +168,18 @@ impl Lsm {
 fn before_index(config: &LsmConfig, threads: u32) -> u64 {
     let write_set = u64::from(config.write_set_slots) * SLOT_BYTES;
     LINE_BYTES + u64::from(threads) * write_set
+}
+
+/// Bytes of the DRAM that designs have.
+fn heap_bytes(context: &DesignContext) -> u64 {
+    context.config.get::<DramConfig>().capacity_bytes.0 / 2
+}
+
+/// Bytes of the index, if the DRAM has room for one.
+pub fn index_bytes(context: &DesignContext) -> u64 {
+    let config = context.config.get::<LsmConfig>();
+    let left = heap_bytes(context).saturating_sub(before_index(config, context.threads));
+    config.index_bytes.0.min(left)
 }
 
 impl Design for Lsm {
@@ -238,6 +249,15 @@ impl Design for Lsm {
 
     fn is_idle(&self) -> bool {
         self.collection.is_none() && self.threads.iter().all(|t| t.append.is_none())
+    }
+
+    fn places_taken(&self, structure: usize) -> u64 {
+        let lines_of_open = |thread: &Thread| thread.open.map(|open| self.segments.used(open));
+        match structure {
+            0 => self.index.lines_used(),
+            1 => self.threads.iter().filter_map(lines_of_open).max().unwrap_or(0),
+            _ => self.segments.taken() as u64,
+        }
     }
 }
 
