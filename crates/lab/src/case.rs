@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::checker;
 use crate::explorer::{
     CrashRun, Deadlock, Expect, Known, LivesAfter, NextLife, Outcome, Thoroughness, Violation,
+    caught,
 };
 use crate::litmus::{
     Choices, Circle, CrashAt, Departure, Expectation, Layout, LayoutError, Life, Litmus,
@@ -15,10 +16,11 @@ use crate::litmus::{
 use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
 use graven_base::memory::{Addr, Image};
+use graven_base::time::NEVER;
 use graven_machine::design::operators::Profile;
-use graven_machine::design::{DesignContext, DesignInfo, Guarantee, MutantSet};
+use graven_machine::design::{DesignContext, DesignInfo, Guarantee, MutantSet, Room};
 use graven_machine::registry::Registry;
-use graven_machine::sim::{Crash, CrashOptions, Recovered, SimError, Simulation, Spec};
+use graven_machine::sim::{Crash, CrashOptions, Observer, Recovered, SimError, Simulation, Spec};
 
 /// Why a program cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -187,6 +189,12 @@ impl Case {
         &self.specs[0].config
     }
 
+    /// The places of the structures that the design declares.
+    pub fn rooms(&self) -> Vec<Room> {
+        let context = self.specs[0].context();
+        self.specs[0].design.capacities.iter().map(|capacity| (capacity.room)(&context)).collect()
+    }
+
     /// The layout of the variables.
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -332,6 +340,21 @@ impl Case {
         simulation
     }
 
+    /// Returns true if the design does not run one of the lives to its end, by itself on a new machine, since there is no room
+    /// for it.
+    ///
+    /// # Panics
+    /// Never: it was built before.
+    pub fn is_refused(&self) -> bool {
+        self.specs.iter().enumerate().any(|(life, spec)| {
+            let built = Simulation::with_workload(spec, self.workload(life));
+            let mut simulation = built.expect("it was built before");
+            let mut first = FirstActions { left: self.how.actions_max };
+            let ended = caught(|| simulation.advance_observed(NEVER, &mut first));
+            matches!(ended, Ok(Err(SimError::Design { .. })))
+        })
+    }
+
     fn workload(&self, life: usize) -> Box<LitmusWorkload> {
         Box::new(LitmusWorkload::new(&self.litmus, &self.layout, life))
     }
@@ -365,6 +388,21 @@ impl Case {
         let next: Option<&mut dyn NextLife> =
             if life + 1 < self.specs.len() { Some(&mut next) } else { None };
         run.run_on(Some(&mut Expectations { case: self, life }), next)
+    }
+}
+
+/// Stops a run after a number of actions.
+struct FirstActions {
+    left: u64,
+}
+
+impl Observer for FirstActions {
+    fn after_action(&mut self, _simulation: &mut Simulation) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    fn stops(&self) -> bool {
+        self.left == 0
     }
 }
 

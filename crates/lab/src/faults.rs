@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::adversary::{Draws, schedule};
 use crate::case::Case;
 use crate::checker;
+use crate::litmus::MACHINE;
 use graven_base::control::Control;
 use graven_base::memory::{Addr, spread};
 use graven_base::time::NEVER;
@@ -84,11 +85,12 @@ pub fn survey(
     control: &Arc<Control>,
 ) -> Result<Survey, SimError> {
     let mut survey = Survey::default();
+    let machine = registry.machine(MACHINE).expect("the laboratory's machine is built in");
     for seed in first_seed..first_seed + seeds {
         if control.report(seed - first_seed) {
             return Err(SimError::Cancelled);
         }
-        let Ok(case) = Case::new(registry, &schedule(design, seed, draws), design) else {
+        let Ok(case) = Case::new(registry, &schedule(&machine, design, seed, draws), design) else {
             continue;
         };
         let mut simulation = case.simulation();

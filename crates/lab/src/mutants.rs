@@ -18,7 +18,7 @@ use crate::adversary::{Draws, schedule};
 use crate::campaign::Schedules;
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Violation, is_assertion};
-use crate::litmus::FailureMode;
+use crate::litmus::{FailureMode, MACHINE};
 
 /// Schedules in which it is seen what a design does at its boundary.
 const PROFILED_SCHEDULES: u64 = 200;
@@ -131,8 +131,11 @@ fn profile(
     control: &Arc<Control>,
 ) -> Result<Profile, SimError> {
     let mut profile = Profile::default();
+    let machine = registry.machine(MACHINE).expect("the laboratory's machine is built in");
     for seed in 1..=PROFILED_SCHEDULES {
-        if let Ok(case) = Case::new(registry, &schedule(design, seed, &Draws::default()), design) {
+        if let Ok(case) =
+            Case::new(registry, &schedule(&machine, design, seed, &Draws::default()), design)
+        {
             profile.add(&case.under(control).profile()?);
         }
     }

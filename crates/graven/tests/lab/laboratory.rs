@@ -15,11 +15,8 @@ use graven::design::{
     Battery, Design, DesignContext, DesignInfo, Guarantee, NoEvent, RecoveryReport, Unused, plug,
 };
 
-use graven::lab::adversary::{Adversary, Draws, schedule};
 use graven::lab::campaign::{Report, RunCampaign, Schedules};
-use graven::lab::case::Case;
 use graven::lab::explorer::{CrashRun, Tally, Thoroughness};
-use graven::lab::litmus::isolation::is_isolated;
 use graven::lab::litmus::{CrashAt, Litmus, Step, parse};
 use graven::lab::minimise::{End, RUNS, minimise};
 use graven::memory::{Addr, Field, Image, words_in};
@@ -400,56 +397,6 @@ fn the_same_campaign_twice_is_the_same() {
     assert_eq!(run(), run());
 }
 
-#[test]
-fn bounds_of_what_is_drawn_hold() {
-    let names = ["threads", "transactions", "lives", "value-bits", "pm-gb"];
-    let bounds = names.map(|name| (name.to_owned(), 1)).to_vec();
-    let draws = Draws::with(&bounds).unwrap_or_else(|e| panic!("{e}"));
-    for seed in 1..=400 {
-        let litmus = schedule(find("silo"), seed, &draws);
-        let begins = |steps: &Vec<Step>| steps.iter().filter(|s| **s == Step::Begin).count();
-        let values = litmus.steps().filter_map(|step| match step.action() {
-            Step::Store(_, value) | Step::StoreNonTemporal(_, value) => Some(*value),
-            _ => None,
-        });
-        assert!(values.max() <= Some(1), "{litmus}");
-        let [life] = &litmus.lives[..] else { panic!("one life: {litmus}") };
-        let [thread] = &life.threads[..] else { panic!("one thread: {litmus}") };
-        assert_eq!(begins(thread), 1, "{litmus}");
-        assert!(!litmus.to_string().contains("300 GB"));
-    }
-}
-
-/// Variations are programs as legal as those that they vary, and depend on no more than the seed.
-#[test]
-fn variations_keep_the_contract_and_come_again() {
-    let silo = find("silo");
-    let (mut adversary, mut varied) = (Adversary::new(silo, Draws::default()), 0);
-    let mut drawn = Vec::new();
-    for seed in 1..=200 {
-        let litmus = adversary.schedule(seed);
-        assert_eq!(parse(&litmus.to_string()).ok().as_ref(), Some(&litmus), "{litmus}");
-        assert!(is_isolated(&litmus), "{litmus}");
-        varied += u32::from(litmus != schedule(silo, seed, &Draws::default()));
-        if let Ok(case) = Case::new(registry(), &litmus, silo) {
-            let outcome =
-                case.examined(Thoroughness::DRAWN).run().unwrap_or_else(|e| panic!("{e}"));
-            assert_eq!((outcome.race, outcome.violations.len()), (None, 0), "{litmus}");
-            adversary.learn(&outcome.reached());
-        }
-        drawn.push(litmus);
-    }
-    assert!(varied > 30, "{varied} of 200 are variations");
-    let texts = |first, seeds| {
-        let schedules = Schedules::new(registry(), silo, None, Vec::new(), (first, seeds), 1);
-        let schedules = schedules.unwrap_or_else(|e| panic!("{e}"));
-        let report = schedules.run().unwrap_or_else(|e| panic!("{e}"));
-        (report.tally.crash_points, report.runs)
-    };
-    let (all, some, rest) = (texts(1, 200), texts(1, 120), texts(121, 80));
-    assert_eq!((some.0 + rest.0, some.1 + rest.1), all, "a campaign may be cut anywhere");
-}
-
 /// A loaded word decides: the value that is there, not the one that the program says was stored.
 #[test]
 fn a_step_that_depends_on_a_word_is_done_if_it_holds_the_value() {
@@ -462,14 +409,6 @@ fn a_step_that_depends_on_a_word_is_done_if_it_holds_the_value() {
         let outcome = outcome_of(&litmus, find(design));
         assert_eq!(outcome.violations, [], "{design}");
     }
-}
-
-#[test]
-fn schedules_depend_on_their_seeds() {
-    let silo = find("silo");
-    let draws = Draws::default();
-    assert_eq!(schedule(silo, 5, &draws), schedule(silo, 5, &draws));
-    assert_ne!(schedule(silo, 5, &draws), schedule(silo, 6, &draws));
 }
 
 /// Bug class: what a cancelled computation has so far is taken for its result.

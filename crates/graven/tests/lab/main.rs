@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod adversary;
 mod campaigns;
 mod deadlocks;
 mod enumeration;

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::adversary::cramped;
 use crate::common::script::{evict, store, transaction};
 use crate::common::{Part, registry, tiny_config, with_each};
 use crate::{find, outcome_of, read, sound};
@@ -152,7 +153,8 @@ fn mutants_are_killed_by_programs_with_stores_outside() {
         let violation = report.violations.first();
         let violation = violation.unwrap_or_else(|| panic!("{design} with {mutant} survived"));
         let design = find(design);
-        let program = schedule(design, violation.seed.expect("a schedule has one"), &draws);
+        let program =
+            schedule(&cramped(), design, violation.seed.expect("a schedule has one"), &draws);
         let has_outside = program.steps().any(Step::is_outside);
         assert!(has_outside, "{mutant} was killed by a program without such stores");
     });
@@ -220,7 +222,9 @@ fn stores_outside_are_drawn_if_they_are_asked_for() {
     let base = find("base");
     let draws = draws();
     let count = |draws: &Draws| {
-        let steps = |seed| schedule(base, seed, draws).steps().filter(|s| s.is_outside()).count();
+        let steps = |seed| {
+            schedule(&cramped(), base, seed, draws).steps().filter(|s| s.is_outside()).count()
+        };
         (1..=20).filter(|&seed| steps(seed) > 0).count()
     };
     assert_eq!(count(&Draws::default()), 0);

@@ -55,7 +55,7 @@ draws! {
     /// Most transactions without stores in a row.
     empty_transactions: "empty-transactions" = 255, 0..=65_535, "transactions without stores in a row";
     /// Most transactions of one store in a row.
-    small_transactions: "small-transactions" = 520, 0..=65_535, "transactions of one store in a row";
+    small_transactions: "small-transactions" = 1023, 0..=65_535, "transactions of one store in a row";
     /// Most stores of a transaction, but for arrays that are filled.
     stores: "stores" = 600, 1..=65_536, "stores of a transaction";
     /// For a hundred places before and after transactions, those at which the thread stores outside them.

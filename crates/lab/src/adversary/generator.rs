@@ -1,6 +1,6 @@
 //! Programs that are drawn from nothing, and parts of them.
 
-use rand::seq::{IndexedMutRandom, IndexedRandom, IteratorRandom, SliceRandom};
+use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::draws::Draws;
-use super::transactions::transactions;
+use super::subject::Subject;
 use crate::litmus::{Choices, Level, Life, Litmus, Placement, Step, Variable, Word};
+use graven_base::config::Config;
 use graven_base::memory::{LINE_BYTES, spread};
 use graven_machine::design::DesignInfo;
 
@@ -43,20 +44,14 @@ const FIRST_BITS: [u32; 8] = [1, 8, 16, 1, 32, 34, 46, 47];
 /// All widths of first numbers.
 const ALL_FIRST_BITS: RangeInclusive<u32> = 1..=47;
 
-/// One schedule in as many has many transactions without stores in a row, between two others of a thread.
-const EMPTY_ONE_IN: u32 = 8;
-
-/// The numbers of such transactions: the one behind them has the id of the one before them, in ids of 2, 4, 8 and 16 bits.
-const EMPTY_TRANSACTIONS: [u64; 4] = [3, 15, 255, 65_535];
-
-/// One schedule in as many has many transactions of one store in a row.
-const SMALL_ONE_IN: u32 = 16;
-
-/// The numbers of such transactions: counters of log records pass 8 and 9 bits, and logs come round.
-const SMALL_TRANSACTIONS: [u64; 3] = [14, 254, 520];
-
 /// One schedule in so many has words that go from thread to thread by signals.
 const SIGNALS_ONE_IN: u32 = 6;
+
+/// Times that the parameters of a design which refuses a program are changed.
+const REDRAWN_MAX: u64 = 5;
+
+/// Stores of a transaction that any design has room for.
+const SHORT_STORES: u32 = 60;
 
 /// Most threads that words go to by signals.
 const SIGNALLED_MAX: usize = 3;
@@ -70,8 +65,11 @@ const THREADS_PER_CORE: &str = "core.threads_per_core";
 /// Cores of the cramped machine.
 const CORES: usize = 8;
 
+/// The size of the log region.
+pub(super) const LOG_REGION: &str = "pm.log_region_bytes";
+
 /// The log region for more threads than the cramped machine's is for.
-const LARGE_LOG_REGION: &str = "16 MB";
+pub(super) const LARGE_LOG_REGION: &str = "16 MB";
 
 /// Stores outside transactions in a row.
 const OUTSIDE_STORES_MAX: u32 = 3;
@@ -105,9 +103,9 @@ enum Palette {
     Any,
 }
 
-/// The program of a seed for a design, drawn from nothing.
-pub fn schedule(design: &DesignInfo, seed: u64, draws: &Draws) -> Litmus {
-    Drawn::new(design, seed, draws).schedule()
+/// The program of a seed for a design, drawn from nothing. `machine`: that of programs which name none.
+pub fn schedule(machine: &Config, design: &'static DesignInfo, seed: u64, draws: &Draws) -> Litmus {
+    Drawn::new(&Subject { design, machine, settings: &[] }, seed, draws).schedule()
 }
 
 /// A program, and what it takes to draw more of its kind.
@@ -123,18 +121,9 @@ pub(super) struct Drawn {
 
 impl Drawn {
     /// From nothing.
-    pub fn new(design: &DesignInfo, seed: u64, draws: &Draws) -> Drawn {
-        let mut generator = Generator {
-            draws: *draws,
-            random: Pcg64::seed_from_u64(spread(seed, 0x6176)),
-            fresh: 16,
-            shape: Shape::Small,
-            palette: Palette::Few,
-            locks: 1,
-            newest: BTreeMap::new(),
-            streams: false,
-        };
-        let (mut litmus, variables) = generator.litmus(design, seed);
+    pub fn new(subject: &Subject<'_>, seed: u64, draws: &Draws) -> Drawn {
+        let mut generator = Generator::new(draws, seed);
+        let (mut litmus, mut variables) = generator.litmus(subject.design, seed);
         // What follows is drawn by itself, so that all else of a seed's schedule is what it would be without it.
         generator.random = Pcg64::seed_from_u64(spread(seed, 0x6c69));
         while (litmus.lives.len() as u64) < draws.lives && generator.one_in(LIVES_ONE_IN) {
@@ -145,18 +134,12 @@ impl Drawn {
         if generator.one_in(CONDITIONS_ONE_IN) {
             generator.make_conditional(&mut litmus, &variables);
         }
-        generator.random = Pcg64::seed_from_u64(spread(seed, 0x656d));
-        if generator.one_in(EMPTY_ONE_IN) {
-            generator.insert_empty_transactions(&mut litmus);
-        }
-        generator.random = Pcg64::seed_from_u64(spread(seed, 0x736d));
-        if generator.one_in(SMALL_ONE_IN) {
-            generator.insert_small_transactions(&mut litmus, &variables);
-        }
+        generator.add_situations(&mut litmus, &mut variables, subject, seed);
         generator.random = Pcg64::seed_from_u64(spread(seed, 0x7369));
         let signals = generator.signals();
         let mut drawn = Drawn { litmus, variables, generator, signals };
         drawn.set_cores(seed);
+        drawn.fit(subject, seed);
         drawn
     }
 
@@ -169,6 +152,46 @@ impl Drawn {
             generator.hand_over_by_signals(&mut litmus, &self.variables);
         }
         litmus
+    }
+
+    /// Draws the design's parameters anew while the design refuses the program. In the end it has those of the machine, and at last
+    /// no large transactions, either.
+    pub fn fit(&mut self, subject: &Subject<'_>, seed: u64) {
+        for time in 1..=REDRAWN_MAX {
+            if !subject.refuses(&self.schedule()) {
+                return;
+            }
+            let is_of_design = |key: &str| {
+                let mut keys = subject.design.stress.iter().flat_map(|(keys, _)| keys.split('+'));
+                keys.any(|of| of == key)
+            };
+            self.litmus.settings.retain(|(key, _)| !is_of_design(key));
+            if time == REDRAWN_MAX {
+                self.shorten();
+            } else if time + 1 < REDRAWN_MAX {
+                self.generator.random = Pcg64::seed_from_u64(spread(seed, 0x7265 + time));
+                for (key, values) in subject.design.stress {
+                    if self.generator.one_in(2) {
+                        let drawn = self.generator.setting(key, values);
+                        self.litmus.settings.extend(drawn);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Each transaction keeps its first stores only.
+    fn shorten(&mut self) {
+        for steps in self.litmus.lives.iter_mut().flat_map(|life| &mut life.threads) {
+            let mut stores = 0;
+            steps.retain(|step| {
+                if *step == Step::Begin {
+                    stores = 0;
+                }
+                stores += u32::from(step.is_transactional_store());
+                !step.is_transactional_store() || stores <= SHORT_STORES
+            });
+        }
     }
 
     /// Draws how many cores there are anew.
@@ -213,22 +236,37 @@ pub(super) struct Generator {
 #[derive(Clone)]
 pub(super) struct Owned {
     pub variable: Variable,
-    owner: Owner,
+    pub owner: Owner,
 }
 
+/// Who may store to a variable.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
+pub(super) enum Owner {
     Thread(usize),
     Lock(usize),
 }
 
 impl Generator {
+    /// Before anything of a seed's program is drawn.
+    pub fn new(draws: &Draws, seed: u64) -> Generator {
+        Generator {
+            draws: *draws,
+            random: Pcg64::seed_from_u64(spread(seed, 0x6176)),
+            fresh: 16,
+            shape: Shape::Small,
+            palette: Palette::Few,
+            locks: 1,
+            newest: BTreeMap::new(),
+            streams: false,
+        }
+    }
+
     pub fn one_in(&mut self, n: u32) -> bool {
         self.random.random_range(0..n) == 0
     }
 
     /// One of these, but no more than is allowed.
-    fn up_to(&mut self, most: u64, range: RangeInclusive<u64>) -> u64 {
+    pub fn up_to(&mut self, most: u64, range: RangeInclusive<u64>) -> u64 {
         let (low, high) = (*range.start().min(&most), *range.end().min(&most));
         self.random.random_range(low as u32..=high as u32).into()
     }
@@ -296,7 +334,7 @@ impl Generator {
         } as usize;
         let mut settings = Vec::new();
         if self.shape == Shape::ManyThreads {
-            settings.push(("pm.log_region_bytes".into(), LARGE_LOG_REGION.into()));
+            settings.push((LOG_REGION.into(), LARGE_LOG_REGION.into()));
         }
         let sizes = LARGE_PM_GB.iter().filter(|&&gb| gb <= self.draws.pm_gb).collect::<Vec<_>>();
         let is_large = self.one_in(16) && !sizes.is_empty();
@@ -533,7 +571,7 @@ impl Generator {
     }
 
     /// One of a table's values; keys that are joined by `+` have one each.
-    fn setting(&mut self, key: &str, values: &[&str]) -> Vec<(String, String)> {
+    pub fn setting(&mut self, key: &str, values: &[&str]) -> Vec<(String, String)> {
         let value = values.choose(&mut self.random).expect("a table has values");
         let together = key.split('+').zip(value.split('+'));
         together.map(|(key, value)| (key.into(), value.into())).collect()
@@ -544,45 +582,6 @@ impl Generator {
         let tables: Vec<_> = MACHINE.iter().chain(design.stress).collect();
         let (key, values) = tables.choose(&mut self.random).expect("not empty");
         self.setting(key, values)
-    }
-
-    /// Between two transactions of a thread come many without stores, so that ids come round while what bears the same
-    /// ones is still there.
-    fn insert_empty_transactions(&mut self, litmus: &mut Litmus) {
-        let most = self.draws.empty_transactions;
-        let counts: Vec<u64> = EMPTY_TRANSACTIONS.into_iter().filter(|&n| n <= most).collect();
-        let Some(&count) = counts.choose(&mut self.random) else { return };
-        let life = self.random.random_range(0..litmus.lives.len());
-        let threads = &mut litmus.lives[life].threads;
-        let steps = threads.choose_mut(&mut self.random).expect("a life has threads");
-        let Some(at) = self.between_transactions(steps) else { return };
-        let empty = [Step::Begin, Step::Commit].into_iter().cycle().take(2 * count as usize);
-        steps.splice(at..at, empty);
-    }
-
-    /// The beginning of a transaction of a thread that is not its first.
-    fn between_transactions(&mut self, steps: &[Step]) -> Option<usize> {
-        let starts = transactions(steps).into_iter().skip(1).map(|one| one.start);
-        starts.choose(&mut self.random)
-    }
-
-    /// Between two transactions of a thread come many that store to one word of the thread's. Not in later lives, which begin
-    /// after many power failures each.
-    fn insert_small_transactions(&mut self, litmus: &mut Litmus, variables: &[Owned]) {
-        let most = self.draws.small_transactions;
-        let counts = SMALL_TRANSACTIONS.into_iter().filter(|&n| n <= most);
-        let Some(count) = counts.choose(&mut self.random) else { return };
-        let thread = self.random.random_range(0..litmus.lives[0].threads.len());
-        let own = variables.iter().filter(|v| v.owner == Owner::Thread(thread));
-        let Some(own) = own.choose(&mut self.random) else { return };
-        let word = self.word(&own.variable);
-        let values = [self.value(&word), self.value(&word)];
-        let steps = &mut litmus.lives[0].threads[thread];
-        let Some(at) = self.between_transactions(steps) else { return };
-        let small = (0..count as usize).flat_map(|nth| {
-            [Step::Begin, Step::Store(word.clone(), values[nth % 2]), Step::Commit]
-        });
-        steps.splice(at..at, small);
     }
 
     /// The number of words that go from thread to thread by signals, if any do.
@@ -639,7 +638,7 @@ impl Generator {
         Step::If(word, value.unwrap_or(variable.initial), Box::new(step))
     }
 
-    fn word(&mut self, variable: &Variable) -> Word {
+    pub fn word(&mut self, variable: &Variable) -> Word {
         let index = variable.words.map(|n| self.random.random_range(0..n));
         Word { name: variable.name.clone(), index }
     }

@@ -12,7 +12,9 @@ use rand_pcg::Pcg64;
 
 use super::draws::Draws;
 use super::generator::Drawn;
+use super::subject::Subject;
 use crate::litmus::Litmus;
+use graven_base::config::Config;
 use graven_base::memory::spread;
 use graven_machine::design::DesignInfo;
 
@@ -26,6 +28,10 @@ const FRESH: u64 = 25;
 #[derive(Clone)]
 pub struct Adversary {
     design: &'static DesignInfo,
+    /// That of programs which name none.
+    machine: Config,
+    /// Settings on top of what is drawn.
+    settings: Vec<(String, String)>,
     draws: Draws,
     family: Family,
     /// The schedule that was drawn last.
@@ -43,9 +49,15 @@ struct Family {
 }
 
 impl Adversary {
-    /// The adversary of a design.
-    pub fn new(design: &'static DesignInfo, draws: Draws) -> Adversary {
-        Adversary { design, draws, family: Family::default(), last: None }
+    /// The adversary of a design. `machine`: that of programs which name none.
+    pub fn new(machine: Config, design: &'static DesignInfo, draws: Draws) -> Adversary {
+        let settings = Vec::new();
+        Adversary { design, machine, settings, draws, family: Family::default(), last: None }
+    }
+
+    /// The same for programs that are run with these settings on top of theirs.
+    pub fn with(self, settings: Vec<(String, String)>) -> Adversary {
+        Adversary { settings, ..self }
     }
 
     /// The seeds on which the schedule of this one may depend: whoever begins with it draws them first, and has the
@@ -60,9 +72,11 @@ impl Adversary {
         if number != self.family.number {
             self.family = Family { number, ..Family::default() };
         }
+        let subject =
+            Subject { design: self.design, machine: &self.machine, settings: &self.settings };
         let drawn = match self.parent(seed) {
-            Some(parent) => parent.varied(self.design, seed),
-            None => Drawn::new(self.design, seed, &self.draws),
+            Some(parent) => parent.varied(&subject, seed),
+            None => Drawn::new(&subject, seed, &self.draws),
         };
         let litmus = drawn.schedule();
         self.last = Some(drawn);

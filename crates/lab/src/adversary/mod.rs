@@ -13,12 +13,16 @@
 //! | `draws` | bounds of what is drawn, by name |
 //! | `generator` | programs from nothing, and parts of them |
 //! | `variation` | changes of a program that keep it legal |
+//! | `situations` | what chance seldom brings about |
+//! | `subject` | the design and the machine that programs are drawn for |
 //! | `transactions` | where the transactions of a drawn thread are |
 //! | `guidance` | families of schedules: which of them is varied, and what is new |
 
 mod draws;
 mod generator;
 mod guidance;
+mod situations;
+mod subject;
 mod transactions;
 mod variation;
 

@@ -8,10 +8,10 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 use super::generator::Drawn;
+use super::subject::Subject;
 use super::transactions::transactions;
 use crate::litmus::{Choices, Step};
 use graven_base::memory::spread;
-use graven_machine::design::DesignInfo;
 
 /// A change is followed by another in one of two cases, up to this number.
 const CHANGES_MAX: u32 = 6;
@@ -36,10 +36,11 @@ enum Change {
     FirstTransaction,
     Lives,
     Signals,
+    Situation,
 }
 
 impl Change {
-    const ALL: [Change; 14] = [
+    const ALL: [Change; 15] = [
         Change::Disturb,
         Change::RemoveStep,
         Change::Value,
@@ -54,23 +55,25 @@ impl Change {
         Change::FirstTransaction,
         Change::Lives,
         Change::Signals,
+        Change::Situation,
     ];
 }
 
 impl Drawn {
     /// The schedule of a seed: this one, changed.
-    pub fn varied(&self, design: &DesignInfo, seed: u64) -> Drawn {
+    pub fn varied(&self, subject: &Subject<'_>, seed: u64) -> Drawn {
         let mut varied = self.clone();
         varied.generator.random = Pcg64::seed_from_u64(spread(seed, 0x7661));
         for _ in 0..CHANGES_MAX {
             let change = Change::ALL.choose(&mut varied.generator.random).expect("not empty");
-            varied.change(*change, design);
+            varied.change(*change, subject);
             if varied.generator.one_in(2) {
                 break;
             }
         }
         varied.litmus.title = format!("schedule {seed} of the adversary");
         varied.set_cores(seed);
+        varied.fit(subject, seed);
         varied
     }
 
@@ -78,10 +81,10 @@ impl Drawn {
         self.generator.random.random_range(0..below)
     }
 
-    fn change(&mut self, change: Change, design: &DesignInfo) {
+    fn change(&mut self, change: Change, subject: &Subject<'_>) {
         match change {
             Change::Setting => {
-                let drawn = self.generator.any_setting(design);
+                let drawn = self.generator.any_setting(subject.design);
                 let settings = &mut self.litmus.settings;
                 settings.retain(|(key, _)| drawn.iter().all(|(of, _)| of != key));
                 if !self.generator.one_in(4) {
@@ -98,6 +101,13 @@ impl Drawn {
             }
             Change::Lives => self.change_lives(),
             Change::Signals => self.signals = self.generator.signals(),
+            Change::Situation => {
+                let steps = self.litmus.lives[0].threads.iter().map(Vec::len).sum::<usize>();
+                if steps < STEPS_MAX {
+                    let Drawn { litmus, variables, generator, .. } = self;
+                    generator.add_any_situation(litmus, variables, subject);
+                }
+            }
             _ => {
                 let life = self.any(self.litmus.lives.len());
                 let thread = self.any(self.litmus.lives[life].threads.len());

@@ -140,7 +140,8 @@ impl<'r> Schedules<'r> {
 
     /// The adversary as it is before the first schedule: it has seen those of the family that come before.
     fn adversary(&self) -> Result<Adversary, SimError> {
-        let mut adversary = Adversary::new(self.design, self.draws);
+        let mut adversary = Adversary::new(self.machine.clone(), self.design, self.draws)
+            .with(self.settings.clone());
         for seed in adversary.before(self.first_seed) {
             let litmus = self.program(&mut adversary, seed);
             if let Ok(case) = self.case(&litmus) {

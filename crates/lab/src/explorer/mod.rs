@@ -16,6 +16,7 @@ mod points;
 mod run;
 mod sharing;
 
+pub(crate) use assertion::caught;
 pub use assertion::is_assertion;
 pub use complete::Known;
 pub use coverage::{Coverage, STATES, State};

@@ -11,6 +11,13 @@ use graven_base::time::Cycle;
 /// Delay of a late write, in cycles: longer than anything that the machine does by itself.
 const LATE_CYCLES: Cycle = 5000;
 
+/// Delay of a write or a read that is later than anything else, in cycles, if choices are drawn: programs of the laboratory end before.
+const LAST_CYCLES: std::ops::Range<Cycle> = 20_000..100_000;
+
+/// Of this number of seeds, one has such writes and reads; one request in this number is one.
+const LAST_SEEDS_ONE_IN: u64 = 4;
+const LAST_ONE_IN: u32 = 48;
+
 /// Notices and operations of which one is followed by an eviction, if choices are drawn.
 const EVICTIONS_ONE_IN: u32 = 24;
 
@@ -45,6 +52,8 @@ pub struct Adversary {
 enum From {
     Seed {
         random: Pcg64,
+        /// Draws the requests that are later than anything else, if there are any.
+        last: Option<Pcg64>,
         /// True if threads and evictions are chosen, too.
         intervenes: bool,
     },
@@ -63,6 +72,9 @@ impl Adversary {
         let from = match choices {
             Choices::Drawn(seed) => From::Seed {
                 random: Pcg64::seed_from_u64(seed),
+                last: spread(seed, 0x6c74)
+                    .is_multiple_of(LAST_SEEDS_ONE_IN)
+                    .then(|| Pcg64::seed_from_u64(spread(seed, 0x6c75))),
                 intervenes: spread(seed, 0x696e) & 1 == 0,
             },
             Choices::Listed(departures) => {
@@ -77,11 +89,22 @@ impl Adversary {
     pub fn delay(&mut self) -> Cycle {
         match &mut self.from {
             From::List { .. } => LATE_CYCLES * self.choose(2) as Cycle,
-            From::Seed { random, .. } => match random.random_range(0..8) {
-                0..4 => 0,
-                4..7 => random.random_range(0..200),
-                _ => random.random_range(0..LATE_CYCLES),
-            },
+            From::Seed { random, last, .. } => {
+                let delay = match random.random_range(0..8) {
+                    0..4 => 0,
+                    4..7 => random.random_range(0..200),
+                    _ => random.random_range(0..LATE_CYCLES),
+                };
+                delay + comes_last(last)
+            }
+        }
+    }
+
+    /// Additional delay of a read on its way: none, but for reads that are later than anything else.
+    pub fn delay_of_read(&mut self) -> Cycle {
+        match &mut self.from {
+            From::List { .. } => 0,
+            From::Seed { last, .. } => comes_last(last),
         }
     }
 
@@ -152,6 +175,15 @@ impl Adversary {
     }
 }
 
+/// Delay of a request that is later than anything else; none for the others.
+fn comes_last(last: &mut Option<Pcg64>) -> Cycle {
+    let Some(random) = last else { return 0 };
+    match random.random_range(0..LAST_ONE_IN) {
+        0 => random.random_range(LAST_CYCLES),
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,5 +200,23 @@ mod tests {
         assert_eq!(adversary.choose(3), 2);
         assert_eq!(adversary.choose(3), 0);
         assert_eq!(adversary.options(), [2, 2, 2, 3, 3]);
+    }
+
+    /// Some seeds have writes and reads that are later than anything else; the others have none, and draw all else as
+    /// before there were such.
+    #[test]
+    fn some_seeds_have_requests_that_come_last() {
+        let latest = |seed| {
+            let mut adversary = Adversary::new(Choices::Drawn(seed));
+            let writes = (0..500).map(|_| adversary.delay()).max();
+            let reads = (0..500).map(|_| adversary.delay_of_read()).max();
+            (writes, reads)
+        };
+        let is_last = |delay: Option<Cycle>| delay >= Some(LAST_CYCLES.start);
+        let seeds: Vec<_> = (0..100).map(latest).collect();
+        let last = seeds.iter().filter(|&&(writes, reads)| is_last(writes) && is_last(reads));
+        let none = seeds.iter().filter(|&&(writes, reads)| !is_last(writes) && reads == Some(0));
+        assert!((15..=35).contains(&last.clone().count()), "{seeds:?}");
+        assert_eq!(last.count() + none.count(), seeds.len());
     }
 }

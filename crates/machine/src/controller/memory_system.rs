@@ -198,6 +198,7 @@ impl MemorySystem {
 
     /// Sends a read that reaches its controller after `delay`.
     pub fn read(&mut self, line: LineAddr, purpose: ReadPurpose, delay: Cycle) {
+        let delay = delay + self.shared.adversary.as_mut().map_or(0, Adversary::delay_of_read);
         let read = Read { line, purpose, arrived: self.shared.now + delay };
         if delay == 0 {
             self.read_arrives(read);
