@@ -3,6 +3,7 @@
 Each mutant of a design, its own and those of the mutation operators, meets schedules of the
 adversary from seed 1 on; what survives them meets the litmus programs that are for it, and then all
 small programs. `--survivors` runs the litmus programs alone, on the mutants that have survived.
+`--unseen` gives the adversary the mutants of an outsider (`campaigns.unseen`).
 `survivors.toml` explains why mutants survive; the command fails if one survives without an
 explanation.
 """
@@ -32,6 +33,7 @@ from graven.laboratory.mutants import (
 from graven.laboratory.programs import Program, program_files
 from graven.running.work import How, Local
 
+from . import unseen
 from .runner import Campaign, Failed, Given, Rows, keep, whole
 from .tables import ROOT, Row, Table, table_of, wrapped
 
@@ -52,13 +54,18 @@ TABLE = Table(
 SURVIVORS = "survivors"
 """Name of the task that tries programs on mutants that survived."""
 
+UNSEEN = "unseen"
+"""Name of the task that tries the mutants of an outsider."""
+
 Trials = CampaignResult[Trial]
 
 
 def measure(name: str, given: Given) -> Rows:
-    """Tries the mutants of a design, or programs on all that survived."""
+    """Tries the mutants of a design, programs on all that survived, or an outsider's mutants."""
     if name == SURVIVORS:
         return {TABLE: again(TABLE.read())}
+    if name == UNSEEN:
+        return {unseen.TABLE: unseen.measured()}
     how = How(keep(), Local(given.jobs))
     trials = reports(try_mutants(name, mutants_of(name), Schedules(SCHEDULES), how))
     trials = reports(check_mutants(shown(trials), SMALL_BOUND, how))
@@ -66,8 +73,9 @@ def measure(name: str, given: Given) -> Rows:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Adds the option of this campaign."""
+    """Adds the options of this campaign."""
     parser.add_argument("--survivors", action="store_true", help="try programs on survivors")
+    parser.add_argument("--unseen", action="store_true", help="try the mutants of an outsider")
 
 
 def reports(result: Trials) -> Sequence[Trial]:
@@ -138,7 +146,7 @@ def _matrix(rows: Sequence[Row], key: str) -> str:
     return table_of(head, [*lines, cells("all", rows)])
 
 
-def blocks(rows: Sequence[Row]) -> list[str]:
+def blocks(rows: Sequence[Row], of_outsider: Sequence[Row]) -> list[str]:
     """Makes the tables of the page, and the list of survivors."""
     reasons = read_reasons()
     by_reason: dict[str, dict[str, list[str]]] = {}
@@ -153,10 +161,11 @@ def blocks(rows: Sequence[Row]) -> list[str]:
         of = "; ".join(f"{', '.join(names)} of {designs}" for designs, names in by_designs.items())
         lines.append(wrapped(f"- {of}. {why}", indent="  "))
     matrices = f"## By design\n\n{_matrix(rows, 'design')}\n## By class\n\n{_matrix(rows, 'class')}"
-    return [f"{matrices}\n## Survivors\n\n" + "\n".join([*lines, ""])]
+    own = f"{matrices}\n## Survivors\n\n" + "\n".join([*lines, ""])
+    return [own, unseen.block(of_outsider)]
 
 
-def wrong(rows: Sequence[Row]) -> list[str]:
+def wrong(rows: Sequence[Row], _of_outsider: Sequence[Row]) -> list[str]:
     """Names survivors without an explanation."""
     reasons = read_reasons()
     return [
@@ -167,12 +176,12 @@ def wrong(rows: Sequence[Row]) -> list[str]:
 
 
 CAMPAIGN = Campaign(
-    lambda given: [SURVIVORS] if given.survivors else sound_designs(),
+    lambda given: [SURVIVORS] if given.survivors else [UNSEEN] if given.unseen else sound_designs(),
     measure,
-    [TABLE],
+    [TABLE, unseen.TABLE],
     ROOT / "docs/results/mutants.md",
     blocks,
     wrong,
     options=options,
-    repeats=lambda name, _: name == SURVIVORS,
+    repeats=lambda name, _: name in {SURVIVORS, UNSEEN},
 )
