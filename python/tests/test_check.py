@@ -30,6 +30,36 @@ def test_a_mutant_is_violated_and_its_program_replays(real, tmp_path):
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
 
 
+def test_a_design_is_scaled_down_unless_it_is_asked_for_in_full_size(real):
+    def checked(*arguments):
+        done = real("check", "silo", *SMALL, *arguments, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        (found,) = json.loads(done.stdout)
+        return found
+
+    down, full = checked(), checked("--full-size")
+    assert (down["full_size"], full["full_size"]) == (False, True)
+    assert down["settings"]["silo.log_buffer_entries"] == "1"
+    assert full["settings"] == {}
+    assert down["covered"]["log-buffer-exactly-full"] > 0 == full["covered"]["overflow"]
+    own = checked("--set", "silo.log_buffer_entries=2")["settings"]
+    assert own == {**down["settings"], "silo.log_buffer_entries": "2"}
+
+
+def test_the_table_says_which_sizes_a_design_had(real):
+    done = real("check", "silo", *SMALL)
+    assert "silo, scaled down: silo.log_buffer_entries = 1" in " ".join(done.stdout.split())
+    done = real("check", "silo", *SMALL, "--full-size")
+    assert "silo, default sizes" in done.stdout
+
+
+def test_a_replay_has_the_sizes_of_the_check(real):
+    done = real("check", "lad", *SMALL, "--mutant", "commit-before-lines", "--format", "json")
+    (found,) = json.loads(done.stdout)
+    for key, value in found["settings"].items():
+        assert f"set {key} = {value}\n" in found["violation"]["program"]
+
+
 def test_a_check_goes_on_from_its_state_and_comes_to_the_same(real, tmp_path):
     arguments = ("check", "undo-clwb", "--transactions", "2", "--departures", "0")
     whole = real(*arguments, "--format", "json")
@@ -95,9 +125,9 @@ def test_a_violation_is_told_once_for_each_design_as_it_is_found(real):
         ("[" * 100_000, "check.json: it is no JSON document"),
         ('{"format": 1}', "check.json: it is no state that Graven has written"),
         ('{"sha256": "0", "state": {}}', "check.json: it was changed since it was written"),
-        (sealed([]), "check.json: the state is of another format than 1"),
-        (sealed({"format": 7}), "check.json: the state is of another format than 1"),
-        (sealed({"format": 1}), "check.json: the state is of version None"),
+        (sealed([]), "check.json: the state is of another format than 2"),
+        (sealed({"format": 7}), "check.json: the state is of another format than 2"),
+        (sealed({"format": 2}), "check.json: the state is of version None"),
     ],
 )
 def test_a_state_that_is_none_is_refused_and_stays(real, tmp_path, content, message):

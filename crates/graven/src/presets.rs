@@ -26,5 +26,5 @@ presets! {
     "papers" "hoop", "HOOP, ISCA'20, Table II: 16 out-of-order cores, 2.5 GHz, 512 GB NVM";
     "papers" "lalea", "LALEA, Table I: 4 out-of-order cores, 2 GHz, 300 ns writes, 16 ADR entries";
     "machines" "cramped", "the crash laboratory's: Silo's with caches, queues and buffers as small as they can be";
-    "machines" "miniature", "for graven check: the cramped one with two cores, little PM and short logs";
+    "machines" "miniature", "for graven check: the cramped one with two cores and little PM";
 }

@@ -445,6 +445,8 @@ impl NextLife for NextOfAny<'_> {
             let outcome = next.begin(recovered.clone(), seed)?;
             all.tally.add(&outcome.tally);
             all.coverage.add(&outcome.coverage);
+            all.cover_points.resize(outcome.cover_points.len().max(all.cover_points.len()), 0);
+            all.cover_points.iter_mut().zip(&outcome.cover_points).for_each(|(sum, n)| *sum += n);
             all.refused = all.refused.or(outcome.refused);
             if !outcome.violations.is_empty() {
                 self.violated = number;

@@ -12,7 +12,7 @@ use graven::lab::campaign::{
     guarantee_text, replayed_timeline,
 };
 use graven::lab::case::{Case, LitmusError, designs_of};
-use graven::lab::enumeration::{Bound, Enumeration};
+use graven::lab::enumeration::{Bound, Enumeration, Scale};
 use graven::lab::explorer::{Deadlock, Thoroughness};
 use graven::lab::faults::{FaultKind, survey};
 use graven::lab::litmus::{self, Circle, CrashAt, Failure as Failed, Litmus, ParseError, Places};
@@ -23,7 +23,7 @@ use graven::memory::Image;
 use graven::sim::{Others, SimError, Simulation, Spec};
 use graven::stats::region::RegionConfig;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::facade::memory_bytes;
 use crate::persistency;
@@ -522,6 +522,8 @@ struct CheckSpec {
     bound: Bound,
     mutant: Option<String>,
     set: Vec<(String, String)>,
+    /// True if the design has its default parameters instead of those for small programs.
+    full_size: bool,
     /// The number of the first program, and how many; `programs` ignores both.
     first: usize,
     count: usize,
@@ -529,17 +531,22 @@ struct CheckSpec {
 
 fn enumeration(given: CheckSpec) -> Result<Enumeration<'static>, Failure> {
     let design = registry().find_design(&given.design)?;
-    let all = Enumeration::new(registry(), design, given.mutant, given.set, given.bound);
+    let scale = if given.full_size { Scale::Full } else { Scale::Down };
+    let settings = (scale, given.set);
+    let all = Enumeration::new(registry(), design, given.mutant, settings, given.bound);
     all.map_err(Failure::config)
 }
 
-/// Counts the programs within a bound; everything is checked here, nothing runs.
+/// Counts the programs within a bound, and tells the settings with which they run; everything is checked here, nothing runs.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
 pub fn programs(spec_json: &str) -> Result<Task, Failure> {
     let enumeration = enumeration(parse(spec_json)?)?;
-    Ok(Task::new(move |_| Ok(json!({ "programs": enumeration.program_count() }))))
+    Ok(Task::new(move |_| {
+        let settings = enumeration.settings();
+        Ok(json!({ "programs": enumeration.program_count(), "settings": settings }))
+    }))
 }
 
 /// Some of the programs within a bound, executed and judged in every way; everything is checked here, nothing runs.
@@ -549,6 +556,7 @@ pub fn programs(spec_json: &str) -> Result<Task, Failure> {
 pub fn check(spec_json: &str) -> Result<Task, Failure> {
     let given: CheckSpec = parse(spec_json)?;
     let (first, count) = (given.first, given.count);
+    let design = registry().find_design(&given.design)?;
     let enumeration = enumeration(given)?;
     let all = enumeration.program_count();
     let Some(end) = first.checked_add(count).filter(|&end| end <= all) else {
@@ -567,7 +575,10 @@ pub fn check(spec_json: &str) -> Result<Task, Failure> {
                 "timeline": finding.timeline.to_string(),
             })
         });
-        extend(&mut value, json!({ "violation": finding }));
+        let named = design.covered().zip(&checked.covered);
+        let covered: Map<String, Value> =
+            named.map(|(point, &n)| (point.name.to_owned(), n.into())).collect();
+        extend(&mut value, json!({ "violation": finding, "covered": covered }));
         Ok(value)
     }))
 }

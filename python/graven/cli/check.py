@@ -30,12 +30,17 @@ newest write, any set of writes under way that their order allows, and after any
 to any depth; then a second life, and the same there. What an earlier failure has found is counted
 and not judged again (docs/explanation/laboratory.md says why that is sound).
 
+Each design has its structures, logs and fields as small as two threads of two stores can use, so
+that they fill, overflow and come round within a program; --set changes that for a parameter,
+--full-size for all.
+
 \b
 Examples:
   graven check silo --transactions 2              seconds
   graven check silo                               the default bound: minutes
   graven check all                                all sound designs; continues where it was
   graven check all --state check.json             the same, kept in a file of its own
+  graven check silo --full-size                   with the sizes of an ordinary run
   graven check lad --mutant uncommitted-saved        what a bug looks like, as a least program
 
 Programs are executed sixteen at a time, and what these come to is kept in the store as it comes:
@@ -112,6 +117,11 @@ bounded = options.as_one(
 @options.designs_argument("DESIGN...|all")
 @bounded
 @click.option("--mutant", metavar="NAME", help="A mutant of the designs that is enabled.")
+@click.option(
+    "--full-size",
+    is_flag=True,
+    help="Designs have the default sizes of structures, logs and fields.",
+)
 @options.written("--state", "Keep what is done there in place of the store, and continue from it.")
 @options.executor("Parts")
 @options.keeping
@@ -121,6 +131,7 @@ def check(
     designs: str,
     bound: Bound,
     mutant: str | None,
+    full_size: bool,
     state: Path | None,
     executor: Executor,
     keeping: options.Keeping,
@@ -133,6 +144,7 @@ def check(
         bound,
         mutant=mutant,
         settings=settings,
+        full_size=full_size,
         leave_out=options.names_none(designs),
     )
     for why in plan.left_out:
@@ -175,6 +187,8 @@ def _print(console: Console, bound: Bound, results: Sequence[Checked]) -> None:
         )
     console.print(table)
     for result in results:
+        console.print(_sizes(result), highlight=False)
+    for result in results:
         if result.refused:
             note(f"{result.design} refused {exact(result.refused)} runs: {result.refusal}")
         if result.crowded:
@@ -186,6 +200,13 @@ def _print(console: Console, bound: Bound, results: Sequence[Checked]) -> None:
             console.print(f"\n{result.design}: {result.violation.what}", highlight=False)
             console.print(result.violation.program or "", highlight=False, markup=False)
             console.print(result.violation.timeline, highlight=False, markup=False)
+
+
+def _sizes(result: Checked) -> str:
+    """Says which sizes the design had."""
+    size = "default sizes" if result.full_size else "scaled down"
+    settings = ", ".join(f"{key} = {value}" for key, value in result.settings.items())
+    return f"{result.design}, {size}: {settings}" if settings else f"{result.design}, {size}"
 
 
 def _verdict(result: Checked) -> str:

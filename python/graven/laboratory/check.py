@@ -8,6 +8,7 @@ interrupted check continues where it was.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
@@ -30,7 +31,7 @@ PARTS_OF_WORKER = 4
 BATCH_ELSEWHERE = 1024
 """Parts that are given to other hosts together."""
 
-FORMAT = 1
+FORMAT = 2
 """Format of the state."""
 
 
@@ -121,6 +122,10 @@ class Checked:
         refused: Runs that the design refuses, and programs.
         refusal: Why the first was.
         violation: The first in the order of programs.
+        full_size: True if the design had its default parameters; false if those that it declares
+            for small programs, but for what the user set.
+        settings: Those parameters, and the user's.
+        covered: How often the design was in each state worth reaching.
     """
 
     design: str
@@ -138,6 +143,9 @@ class Checked:
     refused: int = 0
     refusal: str | None = None
     violation: Violation | None = None
+    full_size: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+    covered: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
@@ -160,7 +168,10 @@ class Check:
 
     Attributes:
         mutant: Of the designs, that is enabled.
-        settings: On top of the machine `miniature`.
+        settings: The user's, on top of the machine `miniature` and of each design's for small
+            programs.
+        full_size: True if designs have their default parameters instead of those.
+        in_force: All settings of each design.
         parts: What each part came to, by design and number of its first program.
         found: How many parts had a result before.
         left_out: A line for each design that the settings do not fit and that is left out.
@@ -170,6 +181,8 @@ class Check:
     bound: Bound
     mutant: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    full_size: bool = False
+    in_force: dict[str, dict[str, str]] = field(default_factory=dict)
     programs: dict[str, int] = field(default_factory=dict)
     parts: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
     found: int = 0
@@ -183,6 +196,7 @@ class Check:
         *,
         mutant: str | None = None,
         settings: Mapping[str, str] | None = None,
+        full_size: bool = False,
         state: str | None = None,
         leave_out: bool = False,
     ) -> Check:
@@ -192,24 +206,29 @@ class Check:
             designs: Their names.
             bound: How large programs may be.
             mutant: Of the designs, that is enabled.
-            settings: On top of the machine `miniature`.
+            settings: On top of the machine `miniature` and of what designs declare for small
+                programs.
+            full_size: Leaves out what designs declare: structures have their default sizes.
             state: A state that `state` gave, to continue from there.
             leave_out: True to leave out designs that the settings do not fit, if they fit any.
 
         Raises:
             ConfigError: the engine refuses something, or the state is of another check.
         """
-        check = Check((), bound, mutant, dict(settings or {}))
+        check = Check((), bound, mutant, dict(settings or {}), full_size)
 
-        def counted(design: str) -> tuple[str, int]:
+        def prepared(design: str) -> tuple[str, dict[str, Any]]:
             task = _engine.Campaign("programs", json.dumps(check._spec(design, 0, 0)))
-            return design, json.loads(task.run())["programs"]
+            return design, json.loads(task.run())
 
         asked = [(design, design) for design in designs]
-        fitting = Fitting.of(asked, counted, leave_out=leave_out)
-        check.programs, check.left_out = dict(fitting.taken), fitting.left_out
+        fitting = Fitting.of(asked, prepared, leave_out=leave_out)
+        check.left_out = fitting.left_out
+        for design, found in fitting.taken:
+            check.programs[design] = found["programs"]
+            check.in_force[design] = dict(found["settings"])
+            check.parts[design] = {}
         check.designs = tuple(check.programs)
-        check.parts = {design: {} for design in check.designs}
         if state is not None:
             check.go_on(state)
         return check
@@ -217,7 +236,12 @@ class Check:
     def _request(self) -> dict[str, Any]:
         bound = {**asdict(self.bound), "words": list(self.bound.words)}
         settings = [list(pair) for pair in self.settings.items()]
-        return {"bound": bound, "mutant": self.mutant, "set": settings}
+        return {
+            "bound": bound,
+            "mutant": self.mutant,
+            "set": settings,
+            "full_size": self.full_size,
+        }
 
     def _spec(self, design: str, first: int, count: int) -> dict[str, Any]:
         return {"design": design, **self._request(), "first": first, "count": count}
@@ -330,9 +354,11 @@ class Check:
     def _result(self, design: str) -> Checked:
         sums: dict[str, int] = dict.fromkeys(_SUMS, 0)
         done, choices, refusal, violation = 0, 0, None, None
+        covered: Counter[str] = Counter()
         for _, part in sorted(self.parts[design].items()):
             for name in _SUMS:
                 sums[name] += part[name]
+            covered.update(part["covered"])
             done += part["programs"]
             choices = max(choices, part["choices_max"])
             refusal = refusal or part["refusal"]
@@ -346,6 +372,9 @@ class Check:
             choices_max=choices,
             refusal=refusal,
             violation=violation,
+            full_size=self.full_size,
+            settings=self.in_force[design],
+            covered=dict(covered),
             **sums,
         )
 
@@ -383,7 +412,11 @@ def _parts_of(design: str, parts: object) -> dict[int, dict[str, Any]]:
 def _is_part(part: object) -> bool:
     if not isinstance(part, dict) or not {"refusal", "violation"} <= part.keys():
         return False
-    numbers = (part.get(name) for name in ("programs", "choices_max", *_SUMS))
+    covered = part.get("covered")
+    if not isinstance(covered, dict):
+        return False
+    names = ("programs", "choices_max", *_SUMS)
+    numbers = (*(part.get(name) for name in names), *covered.values())
     violation = part.get("violation")
     return (
         all(type(number) is int and number >= 0 for number in numbers)

@@ -103,6 +103,7 @@ pub const INFO: DesignInfo = DesignInfo {
     cover_points: COVER_POINTS,
     capacities: CAPACITIES,
     stress: &[("base.log_bytes_per_thread", &["3 KB", "4 KB", "64 KB"])],
+    scaled_down: &[("base.log_bytes_per_thread", "128 B")],
     leaves: |_| Leaves::Clean,
     cost: Costs::on("silo", |config| vec![thread_areas(config, "base.log_bytes_per_thread")])
         .remarks(&["Silo §VI-A describes no buffers: an entry goes to PM before the next store."]),

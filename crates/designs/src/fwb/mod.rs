@@ -295,6 +295,12 @@ pub const INFO: DesignInfo = DesignInfo {
         ("fwb.scan_interval_cycles", &["0", "200", "2000", "50000"]),
         ("fwb.transaction_id_bits", &["2", "8", "16"]),
     ],
+    scaled_down: &[
+        ("fwb.log_bytes", "320 B"),
+        ("fwb.log_buffer_entries", "1"),
+        ("fwb.scan_interval_cycles", "2000"),
+        ("fwb.transaction_id_bits", "2"),
+    ],
     leaves: |config| match config.get::<FwbConfig>().write_back {
         WriteBack::Clwb => Leaves::Clean,
         WriteBack::Scan | WriteBack::None => Leaves::Dirty,

@@ -83,6 +83,14 @@ const STRESS: &[(&str, &[&str])] = &[
     ("pm.cells", &["uniform", "tlc-rram"]),
 ];
 
+/// Parameters for programs of a few stores, where records are packed.
+const SCALED_DOWN: &[(&str, &str)] = &[
+    ("fwb.log_bytes", "1088 B"),
+    ("fwb.log_buffer_entries", "1"),
+    ("fwb.scan_interval_cycles", "2000"),
+    ("fwb.transaction_id_bits", "2"),
+];
+
 /// With the existing coding.
 pub const CRADE: DesignInfo = DesignInfo {
     name: "fwb-crade",
@@ -97,6 +105,7 @@ pub const CRADE: DesignInfo = DesignInfo {
         ("pm.codec", "crade"),
     ],
     stress: STRESS,
+    scaled_down: SCALED_DOWN,
     cost: cost::IN_MORLOG,
     ..INFO
 };
@@ -121,6 +130,11 @@ pub const UNSAFE: DesignInfo = DesignInfo {
         ("fwb.transaction_id_bits", &["2", "8", "16"]),
         ("pm.cells", &["uniform", "tlc-rram"]),
     ],
+    scaled_down: &[
+        ("fwb.log_bytes", "1088 B"),
+        ("fwb.scan_interval_cycles", "2000"),
+        ("fwb.transaction_id_bits", "2"),
+    ],
     cost: cost::IN_MORLOG,
     ..INFO
 };
@@ -139,6 +153,7 @@ pub const SLDE: DesignInfo = DesignInfo {
         ("pm.codec", "slde"),
     ],
     stress: STRESS,
+    scaled_down: SCALED_DOWN,
     cost: cost::IN_MORLOG,
     ..INFO
 };

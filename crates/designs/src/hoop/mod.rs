@@ -175,7 +175,7 @@ section! {
         /// Most slices of a running transaction that stay in the OOP data buffer; beyond that its oldest full one leaves for each that begins (§III-C, §III-G).
         held_slices: u32 = 1, 1..=8192, "slices";
         /// Mapping table of all controllers together (§III-C); an entry takes 16 B.
-        mapping_table_bytes: Size = Size::mb(2), Size(128)..=Size::gb(1), "B";
+        mapping_table_bytes: Size = Size::mb(2), Size(MAPPING_ENTRY_BYTES)..=Size::gb(1), "B";
         /// Eviction buffer of all controllers together (§III-C); a line takes 72 B.
         eviction_buffer_bytes: Size = Size::kb(128), Size(72)..=Size::gb(1), "B";
         /// Whether words of a line that are in a full slice go along into the next one when the transaction stores to another word of the line (§III-C: "pack them in the same memory slice"); if not, they stay.
@@ -185,7 +185,7 @@ section! {
         /// Time to unpack the words of a line from the slices that hold them (§III-G: "a few cycles").
         unpack_cycles: u32 = 4, 0..=1000, "cycles";
         /// An OOP block (§III-D).
-        block_bytes: Size = Size::mb(2), Size(512)..=Size::mb(64), "B";
+        block_bytes: Size = Size::mb(2), Size(384)..=Size::mb(64), "B";
         /// In which order the slices of a block are used (§III-D has "round-robin" and "sequential writes").
         slice_order: SliceOrder = SliceOrder::RoundRobin, (), "";
         /// Time from one garbage collection to the next (§III-H).
@@ -313,6 +313,14 @@ pub const INFO: DesignInfo = DesignInfo {
         ("hoop.controllers", &["1", "2", "3"]),
         ("hoop.recovery_threads", &["1", "2", "3"]),
         ("controller.page_bytes", &["1 KB"]),
+    ],
+    scaled_down: &[
+        ("hoop.oop_buffer_bytes", "256 B"),
+        ("hoop.mapping_table_bytes", "64 B"),
+        ("hoop.eviction_buffer_bytes", "72 B"),
+        ("hoop.block_bytes", "384 B"),
+        ("hoop.gc_period_us", "1"),
+        ("pm.log_region_bytes", "1536 B"),
     ],
     rounds: |_| &[Rounds { counter: "gc_passes", before: 1, within: 2 }],
     cost: cost::COSTS,

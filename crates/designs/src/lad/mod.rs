@@ -201,6 +201,11 @@ pub const INFO: DesignInfo = DesignInfo {
         ("lad.load_aware_log", &["false", "true"]),
         ("lalea.fle_entries+lalea.fh_entries", &["1+1", "2+1", "4+2", "1024+256"]),
     ],
+    scaled_down: &[
+        ("controller.adr_entries", "1"),
+        ("lad.log_bytes_per_thread", "128 B"),
+        ("lad.recent_lines", "1"),
+    ],
     leaves: |_| Leaves::Clean,
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
@@ -221,6 +226,14 @@ pub const LALEA: DesignInfo = DesignInfo {
     summary: "lad with each block of its undo log in the least loaded bank",
     paper: "LALEA §III-A, §IV-A",
     settings: &[("lad.load_aware_log", "true")],
+    scaled_down: &[
+        ("controller.adr_entries", "1"),
+        ("lad.recent_lines", "1"),
+        ("lalea.fle_entries", "1"),
+        ("lalea.fh_entries", "1"),
+        ("pm.banks", "2"),
+        ("pm.ranks", "1"),
+    ],
     cost: cost::WITH_LALEA,
     ..INFO
 };

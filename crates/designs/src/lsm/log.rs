@@ -103,7 +103,10 @@ impl Log {
         let config = context.config.get::<LsmConfig>();
         let room = context.log_bytes().saturating_sub(MEDIA_LINE_BYTES);
         let bytes = if config.log_bytes.0 == 0 { room } else { config.log_bytes.0.min(room) };
-        let segment = config.segment_bytes.0 / MEDIA_LINE_BYTES * MEDIA_LINE_BYTES;
+        let asked = config.segment_bytes.0;
+        // Less than a media line is a segment for small programs.
+        let unit = if asked < MEDIA_LINE_BYTES { LINE_BYTES } else { MEDIA_LINE_BYTES };
+        let segment = asked / unit * unit;
         Log {
             start: context.log_start,
             segments: (bytes / segment) as usize,

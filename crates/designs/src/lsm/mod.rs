@@ -125,7 +125,7 @@ section! {
         /// The log; 0: the whole log region.
         log_bytes: Size = Size(0), Size(0)..=Size::gb(512), "B";
         /// Segment of the log; a transaction must fit.
-        segment_bytes: Size = Size::kb(64), Size(256)..=Size::mb(8), "B";
+        segment_bytes: Size = Size::kb(64), Size(64)..=Size::mb(8), "B";
         /// Most words of one log entry, hence of one range of the index.
         entry_words_max: u32 = 512, 1..=65_535, "words";
         /// Time between two periodic collections (HOOP §IV-A: 10 ms).
@@ -232,6 +232,13 @@ pub const INFO: DesignInfo = DesignInfo {
         ("lsm.index_promotion", &["1/2", "1/4"]),
         ("lsm.index_levels_max", &["1", "4", "16"]),
         ("lsm.lookups", &["loads", "all"]),
+    ],
+    scaled_down: &[
+        ("lsm.segment_bytes", "64 B"),
+        ("lsm.log_bytes", "128 B"),
+        ("lsm.entry_words_max", "1"),
+        ("lsm.index_bytes", "4 KB"),
+        ("lsm.gc_period_us", "1"),
     ],
     rounds: |_| &[Rounds { counter: "gc_passes", before: 1, within: 2 }],
     cost: cost::COSTS,

@@ -17,7 +17,7 @@ use graven_machine::config::PmConfig;
 use graven_machine::design::DesignContext;
 
 /// Fewest groups per thread for which a log is worth its name.
-const GROUPS_PER_THREAD_MIN: u64 = 6;
+const GROUPS_PER_THREAD_MIN: u64 = 4;
 
 /// Places of the logs of a context.
 #[derive(Clone, Debug)]

@@ -235,6 +235,14 @@ pub const INFO: DesignInfo = DesignInfo {
         ("morlog.scan_interval_cycles", &["0", "200", "2000", "50000"]),
         ("morlog.transaction_id_bits", &["2", "8", "16"]),
     ],
+    scaled_down: &[
+        ("morlog.log_bytes", "320 B"),
+        ("morlog.undo_redo_entries", "1"),
+        ("morlog.redo_entries", "1"),
+        ("morlog.transaction_table_entries", "2"),
+        ("morlog.scan_interval_cycles", "2000"),
+        ("morlog.transaction_id_bits", "2"),
+    ],
     rounds: |config| match config.get::<MorlogConfig>().truncation {
         Truncate::Scans => &[SCANS],
         Truncate::Table => &[],
@@ -291,6 +299,16 @@ pub const LITERAL: DesignInfo = DesignInfo {
     ..INFO
 };
 
+/// Parameters for programs of a few stores, where records are packed.
+const PACKED_SCALED_DOWN: &[(&str, &str)] = &[
+    ("morlog.log_bytes", "1088 B"),
+    ("morlog.undo_redo_entries", "1"),
+    ("morlog.redo_entries", "1"),
+    ("morlog.transaction_table_entries", "2"),
+    ("morlog.scan_interval_cycles", "2000"),
+    ("morlog.transaction_id_bits", "2"),
+];
+
 /// `morlog` in a parameter set of the paper's evaluation (§VI-A).
 const fn evaluated(
     name: &'static str,
@@ -304,6 +322,7 @@ const fn evaluated(
         default: false,
         settings,
         stress: STRESS,
+        scaled_down: PACKED_SCALED_DOWN,
         ..INFO
     }
 }

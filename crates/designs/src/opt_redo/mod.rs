@@ -210,6 +210,12 @@ pub const INFO: DesignInfo = DesignInfo {
         ("opt-redo.checkpoint_reads", &["1", "8"]),
         ("opt-redo.checkpoint_writes", &["1", "2", "8"]),
     ],
+    scaled_down: &[
+        ("opt-redo.log_bytes_per_thread", "512 B"),
+        ("opt-redo.log_buffer_entries", "1"),
+        ("opt-redo.victim_cache_lines", "1"),
+        ("opt-redo.checkpoint_transactions", "1"),
+    ],
     leaves: |_| Leaves::AtHome,
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT

@@ -156,6 +156,10 @@ pub const INFO: DesignInfo = DesignInfo {
         "opt-undo.entries_per_record+opt-undo.log_bytes_per_thread",
         &["1+1 KB", "1+4 KB", "2+3 KB", "3+2 KB", "7+2 KB", "7+4 KB", "7+8 KB"],
     )],
+    scaled_down: &[
+        ("opt-undo.entries_per_record", "1"),
+        ("opt-undo.log_bytes_per_thread", "512 B"),
+    ],
     leaves: |_| Leaves::Clean,
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT

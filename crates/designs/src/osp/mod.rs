@@ -144,7 +144,7 @@ section! {
     /// Optimized shadow paging (SSP): two places for each line, and bitmaps that say which is committed.
     pub struct OspConfig("osp") {
         /// Page that gets a shadow page; its bitmaps have a bit for each line, 64 at most.
-        page_bytes: Size = Size::kb(4), Size(128)..=Size::kb(4), "B";
+        page_bytes: Size = Size::kb(4), Size(64)..=Size::kb(4), "B";
         /// Shadow pages in the log region (default: as many as the TLBs of eight cores hold translations).
         shadow_pages: u32 = 512, 1..=SHADOW_PAGES_MAX, "pages";
         /// Circular metadata journal, of 16 B for each page and commit.
@@ -232,6 +232,12 @@ pub const INFO: DesignInfo = DesignInfo {
         ("osp.shootdown_cycles", &["0", "40"]),
         ("osp.consolidation", &["inactive", "demand"]),
         ("osp.copies_in_flight", &["1", "8"]),
+    ],
+    scaled_down: &[
+        ("osp.page_bytes", "64 B"),
+        ("osp.shadow_pages", "2"),
+        ("osp.journal_bytes", "64 B"),
+        ("osp.tlb_entries", "1"),
     ],
     leaves: |_| Leaves::Clean,
     cost: cost::COSTS,

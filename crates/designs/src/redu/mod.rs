@@ -149,6 +149,17 @@ const STRESS: &[(&str, &[&str])] = &[
     ("controller.adr_entries", &["1", "2", "3", "4", "16"]),
 ];
 
+/// Parameters for programs of a few stores.
+const SCALED_DOWN: &[(&str, &str)] = &[
+    ("redu.log_buffer_entries", "1"),
+    ("redu.log_queue_entries", "1"),
+    ("redu.log_bytes_per_thread", "512 B"),
+    ("redu.victim_lines", "1"),
+    ("lalea.fle_entries", "1"),
+    ("lalea.fh_entries", "1"),
+    ("lalea.chained_transactions", "1"),
+];
+
 /// Buffered headers are in ADR; of each thread its last record is known, or of all the newest commit that is at home.
 const BATTERY: fn(&DesignContext) -> Battery = |context| Battery {
     bytes: u64::from(context.config.get::<ControllerConfig>().adr_entries) * LINE_BYTES,
@@ -250,6 +261,7 @@ pub const INFO: DesignInfo = DesignInfo {
         STRESS[6],
         STRESS[7],
     ],
+    scaled_down: SCALED_DOWN,
     leaves: |_| Leaves::AtHome,
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
@@ -274,6 +286,16 @@ pub const LALEA: DesignInfo = DesignInfo {
     reopening: Reopening::RegistersReset,
     settings: &[("redu.load_aware_allocation", "true")],
     stress: STRESS,
+    scaled_down: &[
+        ("redu.log_buffer_entries", "1"),
+        ("redu.log_queue_entries", "1"),
+        ("redu.victim_lines", "1"),
+        ("lalea.fle_entries", "2"),
+        ("lalea.fh_entries", "2"),
+        ("lalea.chained_transactions", "1"),
+        ("pm.banks", "2"),
+        ("pm.ranks", "1"),
+    ],
     ..INFO
 };
 

@@ -95,7 +95,7 @@ section! {
         /// Most undo records that overflow together; 0: as many as one media line holds (⌊S/18⌋ = 14).
         overflow_batch_entries: u32 = 0, 0..=14, "entries";
         /// Log area of each thread, for records of overflow and power failure; a transaction must fit.
-        log_bytes_per_thread: Size = Size::kb(256), Size(1024)..=Size::gb(1), "B";
+        log_bytes_per_thread: Size = Size::kb(256), Size(512)..=Size::gb(1), "B";
         /// Lines of an on-PM buffer that belongs to Silo (§VI-A: "Our proposed Silo: … The writes are coalesced in the on-PM buffer"), on machines whose own (`pm.buffer_lines`) has fewer; 0: the machine's.
         pm_buffer_lines: u32 = 0, 0..=65_536, "lines of 256 B";
         /// A store that does not change its word makes no entry (*log ignorance*, §III-C). If false, it is logged like others, which keeps what was stored outside transactions before.
@@ -156,6 +156,11 @@ pub const INFO: DesignInfo = DesignInfo {
         ("silo.overflow_batch_entries", &["0", "1", "3"]),
         ("silo.log_bytes_per_thread", &["4 KB", "8 KB", "64 KB"]),
         ("silo.log_buffer_latency_cycles", &["1", "8", "500"]),
+    ],
+    scaled_down: &[
+        ("silo.log_buffer_entries", "1"),
+        ("silo.overflow_batch_entries", "1"),
+        ("silo.log_bytes_per_thread", "512 B"),
     ],
     leaves: |_| Leaves::AtHome,
     cost: cost::COSTS,

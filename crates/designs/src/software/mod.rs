@@ -148,6 +148,10 @@ const SOFTWARE: DesignInfo = DesignInfo {
         ("software_log.write_set_words", &["128", "256"]),
         ("core.write_combining_lines", &["1", "2", "4", "6"]),
     ],
+    scaled_down: &[
+        ("software_log.log_bytes_per_thread", "128 B"),
+        ("software_log.write_set_words", "2"),
+    ],
     leaves: |_| Leaves::Clean,
     cost: NOTHING,
     ..DesignInfo::DEFAULT

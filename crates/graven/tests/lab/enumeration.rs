@@ -9,15 +9,24 @@ use crate::common::{Part, registry, with_each};
 use crate::{find, outcome_of, read, sound};
 use graven::design::DesignInfo;
 use graven::lab::campaign::Finding;
-use graven::lab::enumeration::{Bound, Checked, Enumeration, LifeBound};
+use graven::lab::enumeration::{Bound, Checked, Enumeration, LifeBound, Scale};
 
 fn enumeration(
     design: &'static DesignInfo,
     mutant: Option<&str>,
     bound: &Bound,
 ) -> Enumeration<'static> {
+    scaled(design, mutant, Scale::Down, bound)
+}
+
+fn scaled(
+    design: &'static DesignInfo,
+    mutant: Option<&str>,
+    scale: Scale,
+    bound: &Bound,
+) -> Enumeration<'static> {
     let mutant = mutant.map(str::to_owned);
-    Enumeration::new(registry(), design, mutant, Vec::new(), bound.clone())
+    Enumeration::new(registry(), design, mutant, (scale, Vec::new()), bound.clone())
         .unwrap_or_else(|e| panic!("{}: {e}", design.name))
 }
 
@@ -174,7 +183,7 @@ fn a_violation_is_replayed_by_its_program() {
 fn bounds_are_refused_with_what_is_allowed() {
     let refused = |bound: Bound| {
         let silo = find("silo");
-        match Enumeration::new(registry(), silo, None, Vec::new(), bound) {
+        match Enumeration::new(registry(), silo, None, (Scale::Down, Vec::new()), bound) {
             Ok(_) => panic!("it was accepted"),
             Err(error) => error.to_string(),
         }
@@ -186,4 +195,85 @@ fn bounds_are_refused_with_what_is_allowed() {
     assert_eq!(text, "words: 12 is not allowed; from 1 to 8");
     let text = refused(Bound { transactions: 6, stores: 4, ..default() });
     assert!(text.contains("more than 4000000 programs"), "{text}");
+}
+
+/// Class of bug: a design whose structures never fill in small programs, so that nothing is said of what happens then.
+#[test]
+fn every_design_that_guarantees_anything_is_scaled_down() {
+    for &design in registry().designs() {
+        if !design.is_safe(&registry().defaults()) {
+            continue;
+        }
+        assert!(!design.scaled_down.is_empty(), "{}", design.name);
+        let all = enumeration(design, None, &Bound::default());
+        assert_eq!(all.settings().len(), design.scaled_down.len(), "{}", design.name);
+        for (key, value) in design.scaled_down {
+            assert!(all.settings().contains(&((*key).into(), (*value).into())), "{key}");
+        }
+        let full = scaled(design, None, Scale::Full, &Bound::default());
+        assert!(full.settings().is_empty(), "{}", design.name);
+    }
+}
+
+#[test]
+fn settings_of_the_user_go_before_the_scale() {
+    let set = vec![("silo.log_buffer_entries".to_owned(), "3".to_owned())];
+    let bound = Bound { transactions: 1, ..Bound::default() };
+    let all = Enumeration::new(registry(), find("silo"), None, (Scale::Down, set), bound);
+    let all = all.unwrap_or_else(|e| panic!("{e}"));
+    let of_buffer = all.settings().iter().filter(|(key, _)| key == "silo.log_buffer_entries");
+    let values: Vec<&str> = of_buffer.map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["3"]);
+    assert_eq!(all.settings().len(), find("silo").scaled_down.len());
+}
+
+/// States that small programs reach on a design that is scaled down, and do not where it has its default sizes: logs come
+/// round, and structures are full.
+const FULL: [(&str, &[&str]); 20] = [
+    ("base", &["area-wrapped"]),
+    ("fwb", &["log-wrapped", "log-full", "head-moved"]),
+    ("fwb-crade", &["log-wrapped", "log-full", "head-moved"]),
+    ("fwb-slde", &["log-wrapped", "log-full", "head-moved"]),
+    ("hwl", &["log-wrapped", "log-full", "head-moved"]),
+    ("hoop", &["region-wrapped", "mapping-full"]),
+    ("lad", &["log-wrapped", "overflow"]),
+    ("lalea-lad", &["overflow"]),
+    ("lsm", &["segment-full", "segment-reused", "waits-for-segment"]),
+    ("morlog", &["log-wrapped", "log-full"]),
+    ("opt-redo", &["area-wrapped", "area-full"]),
+    ("opt-undo", &["log-wrapped"]),
+    ("osp", &["journal-wrapped", "shadow-page-reused"]),
+    ("redu", &["area-wrapped", "store-waits-for-space"]),
+    ("lalea", &["store-waits-for-space"]),
+    ("blom", &["area-wrapped"]),
+    ("lalea-blom", &["header-overflows"]),
+    ("silo", &["area-wrapped", "log-buffer-exactly-full"]),
+    ("redo-clwb", &["log-wrapped"]),
+    ("undo-clwb", &["log-wrapped"]),
+];
+
+/// Class of bug: a wrap, a reused place or a full structure that is wrong, and that no small program comes to.
+#[test]
+fn logs_come_round_and_structures_fill_within_small_programs() {
+    let bound = Bound {
+        words: vec![1, 1],
+        departures: 0,
+        life: LifeBound { transactions: 0, stores: 1 },
+        ..Bound::default()
+    };
+    with_each(&FULL, |&(name, points)| {
+        let design = find(name);
+        let counts = |scale| {
+            let checked = run(&scaled(design, None, scale, &bound));
+            assert_eq!(checked.refused, 0, "{name}: {:?}", checked.refusal);
+            assert!(checked.findings.is_empty(), "{name}");
+            let named = design.covered().map(|point| point.name).zip(checked.covered);
+            named.collect::<BTreeMap<&str, u64>>()
+        };
+        let (down, full) = (counts(Scale::Down), counts(Scale::Full));
+        for point in points {
+            assert!(down[point] > 0, "{name}: {point}");
+            assert_eq!(full[point], 0, "{name}: {point}");
+        }
+    });
 }

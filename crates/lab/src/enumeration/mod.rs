@@ -18,4 +18,4 @@ mod schedules;
 
 pub use bound::{Bound, BoundError, LifeBound};
 pub use programs::Program;
-pub use schedules::{Checked, Enumeration, EnumerationError};
+pub use schedules::{Checked, Enumeration, EnumerationError, Scale};

@@ -284,6 +284,18 @@ mod tests {
         }
     }
 
+    /// Numbers of 2, 8 and 16 bits end between two transactions of a thread.
+    #[test]
+    fn ids_come_round_within_a_thread() {
+        let bound = Bound::default();
+        for litmus in programs(&bound, true).iter().map(|program| program.litmus(&bound, None)) {
+            let first = litmus.lives[0].first_transaction;
+            for bits in [2, 8, 16] {
+                assert!((first >> bits) < (first + u64::from(bound.transactions) - 1) >> bits);
+            }
+        }
+    }
+
     #[test]
     fn without_hand_overs_no_word_is_shared() {
         let bound = Bound { hand_overs: false, ..small() };

@@ -26,11 +26,34 @@ use graven_machine::sim::SimError;
 /// The machine on which programs are enumerated.
 pub const MACHINE: &str = "miniature";
 
+/// The size of a design's structures, logs and fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// As the design declares for small programs ([`DesignInfo::scaled_down`]): they fill, overflow and come round.
+    Down,
+    /// By default, as on other machines: in small programs few of them fill.
+    Full,
+}
+
+impl Scale {
+    /// The design's parameters at this scale, without those that the user sets.
+    fn settings(self, design: &DesignInfo, set: &[(String, String)]) -> Vec<(String, String)> {
+        let scaled = match self {
+            Scale::Down => design.scaled_down,
+            Scale::Full => &[],
+        };
+        let is_set = |key: &str| set.iter().any(|(own, _)| own.trim() == key);
+        let left = scaled.iter().filter(|(key, _)| !is_set(key));
+        left.map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+}
+
 /// All programs within a bound, for a design.
 pub struct Enumeration<'r> {
     registry: &'r Registry,
     design: &'static DesignInfo,
     mutant: Option<String>,
+    /// Those of the scale, then the user's.
     settings: Vec<(String, String)>,
     bound: Bound,
     programs: Vec<Program>,
@@ -84,6 +107,8 @@ pub struct Checked {
     pub refused: u64,
     /// Why the first was.
     pub refusal: Option<String>,
+    /// Frequency of each state worth reaching ([`DesignInfo::covered`]).
+    pub covered: Vec<u64>,
     /// Guarantees that were broken.
     #[serde(skip)]
     pub findings: Vec<Finding>,
@@ -99,11 +124,13 @@ impl Checked {
         self.landed += in_flight;
         self.recovery += recovery;
         self.lives += lives;
+        self.covered.resize(self.covered.len().max(outcome.cover_points.len()), 0);
+        self.covered.iter_mut().zip(&outcome.cover_points).for_each(|(sum, n)| *sum += n);
     }
 }
 
 impl<'r> Enumeration<'r> {
-    /// Checks everything; nothing runs.
+    /// Checks everything; nothing runs. What `set` says goes before the scale.
     ///
     /// # Errors
     /// A bound, mutant or settings that are refused.
@@ -111,13 +138,15 @@ impl<'r> Enumeration<'r> {
         registry: &'r Registry,
         design: &'static DesignInfo,
         mutant: Option<String>,
-        settings: Vec<(String, String)>,
+        (scale, set): (Scale, Vec<(String, String)>),
         bound: Bound,
     ) -> Result<Enumeration<'r>, EnumerationError> {
         bound.check()?;
         if let Some(name) = &mutant {
             design.mutation(name)?;
         }
+        let mut settings = scale.settings(design, &set);
+        settings.extend(set);
         let programs = programs(&bound, true);
         let lives = lives(&bound);
         let enumeration = Enumeration {
@@ -152,6 +181,11 @@ impl<'r> Enumeration<'r> {
     /// The number of programs.
     pub fn program_count(&self) -> usize {
         self.programs.len()
+    }
+
+    /// Settings on top of the machine: those of the scale, then the user's.
+    pub fn settings(&self) -> &[(String, String)] {
+        &self.settings
     }
 
     /// For observing and cancelling from another thread: programs, and power failures.

@@ -252,7 +252,7 @@ section! {
         /// Whether coded blocks use only the cheapest states of triple-level cells that hold them (expansion coding).
         expansion: bool = true, (), "";
         /// Bytes at the top of the PM that designs keep their logs in.
-        log_region_bytes: Size = Size::mb(64), Size::kb(4)..=Size::gb(512), "B";
+        log_region_bytes: Size = Size::mb(64), Size::kb(1)..=Size::gb(512), "B";
         /// Where logs of word-sized entries have metadata and words in blocks of their own, whichever design writes them: with a codec, always, or never. Elsewhere their records lie in slots.
         log_packing: LogPacking = LogPacking::WithCodec, (), "";
         /// Where the log areas of threads begin, under designs that have one for each: in different banks, or all in the same.

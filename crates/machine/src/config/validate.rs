@@ -10,6 +10,9 @@ use super::{
 /// Unit of the memories' sizes.
 const PAGE: Size = Size::kb(4);
 
+/// Unit of the log region, which small programs have less of than a page.
+const LOG_REGION_UNIT: Size = Size(512);
+
 /// Checks that the machine's values fit each other.
 ///
 /// # Errors
@@ -139,7 +142,7 @@ impl Checks<'_> {
         self.check_power_of_two("pm.banks", u64::from(pm.banks))?;
         self.check_power_of_two("pm.row_bytes", pm.row_bytes.0)?;
         self.check_pages("pm.capacity_bytes", pm.capacity_bytes)?;
-        self.check_pages("pm.log_region_bytes", pm.log_region_bytes)?;
+        self.check_multiple("pm.log_region_bytes", pm.log_region_bytes, LOG_REGION_UNIT)?;
         if pm.log_region_bytes >= pm.capacity_bytes {
             let why = format!(
                 "pm.log_region_bytes = {} must leave room for data in pm.capacity_bytes = {}",
@@ -197,10 +200,14 @@ impl Checks<'_> {
     }
 
     fn check_pages(&self, key: &str, size: Size) -> Result<(), ConfigError> {
-        if size.0.is_multiple_of(PAGE.0) {
+        self.check_multiple(key, size, PAGE)
+    }
+
+    fn check_multiple(&self, key: &str, size: Size, unit: Size) -> Result<(), ConfigError> {
+        if size.0.is_multiple_of(unit.0) {
             return Ok(());
         }
-        Err(self.0.inconsistent(&[key], format!("it must be a multiple of {PAGE}")))
+        Err(self.0.inconsistent(&[key], format!("it must be a multiple of {unit}")))
     }
 
     fn check_row_hit(&self, device: &str, hit_ns: f64, read_ns: f64) -> Result<(), ConfigError> {

@@ -275,6 +275,9 @@ pub struct DesignInfo {
     /// Parameters under stress: values from which an adversary draws. Where some do not go with each other,
     /// keys that are joined by `+` get values that are.
     pub stress: &'static [(&'static str, &'static [&'static str])],
+    /// Parameters scaled down for programs of a few stores: structures, logs and fields in which two threads of two stores each
+    /// just find room, so that within three transactions they fill, overflow and come round.
+    pub scaled_down: &'static [(&'static str, &'static str)],
     /// State, in a configuration, of lines that transactions have stored to in the caches of a
     /// system that runs for long.
     pub leaves: fn(&Config) -> Leaves,
@@ -312,6 +315,7 @@ impl DesignInfo {
         cover_points: &[],
         capacities: &[],
         stress: &[],
+        scaled_down: &[],
         leaves: |_| Leaves::Dirty,
         rounds: |_| &[],
         cost: UNDECLARED,
