@@ -428,7 +428,7 @@ mod tests {
     use super::*;
     use crate::adversary::Draws;
 
-    /// What comes next is the transaction with which a counter of some bits comes round.
+    /// The transaction behind such a row is the one with which a counter of some bits comes round.
     #[test]
     fn rows_of_small_transactions_end_shortly_before_powers_of_two() {
         let draws = Draws::default();

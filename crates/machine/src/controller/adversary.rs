@@ -14,7 +14,7 @@ const LATE_CYCLES: Cycle = 5000;
 /// Delay of a write or a read that is later than anything else, in cycles, if choices are drawn: programs of the laboratory end before.
 const LAST_CYCLES: std::ops::Range<Cycle> = 20_000..100_000;
 
-/// Of this number of seeds, one has such writes and reads; one request in this number is one.
+/// One seed in this number has such writes and reads; under it, one request in the other number is one.
 const LAST_SEEDS_ONE_IN: u64 = 4;
 const LAST_ONE_IN: u32 = 48;
 
