@@ -380,6 +380,13 @@ impl SurvivingImage {
         self.image.written_words(addr, words)
     }
 
+    /// Returns true if the word at an address lies in a part of PM that was never written, and nobody watches loads of it: it is
+    /// zero.
+    #[inline]
+    pub fn is_absent(&self, addr: Addr) -> bool {
+        !self.is_watched && is_word(addr, self.end) && !self.image.is_present(addr)
+    }
+
     /// Counts `words` loads of [`SurvivingImage::unwatched`] words.
     #[inline]
     pub fn count_loads(&mut self, words: u64) {

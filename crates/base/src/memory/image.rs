@@ -127,6 +127,12 @@ impl Image {
         chunks.filter(|(_, chunk)| chunk.is_present()).map(|(base, chunk)| (base, chunk.words()))
     }
 
+    /// Returns true if host memory was taken for the part of the image in which an address lies. If not, all of it is zero.
+    #[inline]
+    pub fn is_present(&self, addr: Addr) -> bool {
+        self.chunks.get(self.locate(addr).0).is_some_and(Chunk::is_present)
+    }
+
     /// Their words that lie in `[start, end)`, with the address at which those of each chunk begin.
     fn written_in(&self, start: Addr, end: Addr) -> impl Iterator<Item = (Addr, &[u64])> {
         let bytes = self.chunk_bytes();

@@ -319,6 +319,7 @@ fn read_headers(
 /// Reads the header of the block that starts here. Returns its words, and whether anything was ever written to the block:
 /// not to one that was never opened.
 fn read_header(image: &mut SurvivingImage, start: Addr) -> ([u64; 2], bool) {
+    let record = start.plus(WORDS_TO_RECORD as u64 * WORD_BYTES);
     match image.unwatched::<{ WORDS_TO_RECORD + 1 }>(start) {
         Some(&[0, 0, .., record]) => {
             image.count_loads(3);
@@ -328,9 +329,12 @@ fn read_header(image: &mut SurvivingImage, start: Addr) -> ([u64; 2], bool) {
             image.count_loads(2);
             ([first, second], true)
         }
+        None if image.is_absent(start) && image.is_absent(record) => {
+            image.count_loads(3);
+            ([0; 2], false)
+        }
         None => {
             let words = image.load_words(start);
-            let record = start.plus(WORDS_TO_RECORD as u64 * WORD_BYTES);
             (words, words != [0; 2] || Record::parse(image.load(record)).is_some())
         }
     }
