@@ -908,10 +908,10 @@ fn configurations_that_cannot_work_are_refused() {
         (&[("morlog.log_bytes", "8 MB")][..], "pm.log_region_bytes = 4 MB"),
         (
             &[("morlog.log_bytes", "2 KB"), PACKED],
-            "15 groups of 128 B for 4 threads, which need at least 24",
+            "15 groups of 128 B for 4 threads, which need at least 16",
         ),
-        (&[("morlog.log_bytes", "2 KB"), PACKED, PER_THREAD], "need at least 6"),
-        (&[("morlog.log_bytes", "640")], "18 groups of 32 B for 4 threads, which need at least 24"),
+        (&[("morlog.log_bytes", "2 KB"), PACKED, PER_THREAD], "need at least 4"),
+        (&[("morlog.log_bytes", "512")], "14 groups of 32 B for 4 threads, which need at least 16"),
         (&[("morlog.log_bytes", "4 MB"), PER_THREAD], "pm.log_region_bytes"),
     ] {
         let why = refusal(&tiny_config(settings), "morlog");

@@ -149,14 +149,12 @@ fn a_refusal_says_of_drawn_values_that_they_were_drawn() {
         let request = AdversaryRequest { settings, ..request(&[design], 250) };
         reports(&request, 2).swap_remove(0).refusal.expect("some schedules are refused")
     };
-    // The region is set, and large enough for one thread: that there are more was drawn.
-    let region = refusal("silo", &[("pm.log_region_bytes", "128 KB")]);
+    // Region and areas are set, and large enough for one thread: that there are more was drawn.
+    let one_thread = [("pm.log_region_bytes", "128 KB"), ("silo.log_bytes_per_thread", "64 KB")];
+    let region = refusal("silo", &one_thread);
     assert!(region.starts_with("seed ") && region.contains(": drawn threads = "), "{region}");
     assert!(region.contains("(--set): ") && !region.contains("--set: "), "{region}");
-    // A run that stops names a key, whose value was drawn.
-    let pages = refusal("osp", &[]);
-    assert!(pages.starts_with("seed ") && pages.contains("(drawn: osp.shadow_pages = "), "{pages}");
-    // What is set is not drawn, whatever was drawn of it.
+    // A run that stops names a key. What is set is not drawn, whatever was drawn of it.
     let pages = refusal("osp", &[("osp.shadow_pages", "3")]);
     assert!(!pages.contains("drawn: osp.shadow_pages"), "{pages}");
 }
