@@ -320,7 +320,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("hoop.eviction_buffer_bytes", "72 B"),
         ("hoop.block_bytes", "384 B"),
         ("hoop.gc_period_us", "1"),
-        ("pm.log_region_bytes", "1536 B"),
+        ("pm.log_region_bytes", "1 KB"),
     ],
     rounds: |_| &[Rounds { counter: "gc_passes", before: 1, within: 2 }],
     cost: cost::COSTS,

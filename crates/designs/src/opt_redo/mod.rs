@@ -213,7 +213,7 @@ pub const INFO: DesignInfo = DesignInfo {
     scaled_down: &[
         ("opt-redo.log_bytes_per_thread", "512 B"),
         ("opt-redo.log_buffer_entries", "1"),
-        ("opt-redo.victim_cache_lines", "1"),
+        ("opt-redo.victim_cache_lines", "2"),
         ("opt-redo.checkpoint_transactions", "1"),
     ],
     leaves: |_| Leaves::AtHome,

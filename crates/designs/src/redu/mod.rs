@@ -154,7 +154,7 @@ const SCALED_DOWN: &[(&str, &str)] = &[
     ("redu.log_buffer_entries", "1"),
     ("redu.log_queue_entries", "1"),
     ("redu.log_bytes_per_thread", "512 B"),
-    ("redu.victim_lines", "1"),
+    ("redu.victim_lines", "2"),
     ("lalea.fle_entries", "1"),
     ("lalea.fh_entries", "1"),
     ("lalea.chained_transactions", "1"),
@@ -289,7 +289,7 @@ pub const LALEA: DesignInfo = DesignInfo {
     scaled_down: &[
         ("redu.log_buffer_entries", "1"),
         ("redu.log_queue_entries", "1"),
-        ("redu.victim_lines", "1"),
+        ("redu.victim_lines", "2"),
         ("lalea.fle_entries", "2"),
         ("lalea.fh_entries", "2"),
         ("lalea.chained_transactions", "1"),

@@ -11,7 +11,7 @@ use super::{
 const PAGE: Size = Size::kb(4);
 
 /// Unit of the log region, which small programs have less of than a page.
-const LOG_REGION_UNIT: Size = Size(512);
+const LOG_REGION_UNIT: Size = Size::kb(1);
 
 /// Checks that the machine's values fit each other.
 ///
