@@ -95,17 +95,17 @@ def test_what_cannot_be_checked_is_refused_with_what_is_allowed(real, arguments,
 
 
 def test_designs_that_settings_do_not_fit_are_left_out_unless_they_are_named(real):
-    tiny = ("--transactions", "1", "--departures", "0", "--set", "pm.log_region_bytes=64 KB")
+    tiny = ("--transactions", "1", "--departures", "0", "--set", "lsm.segment_bytes=1 KB")
     done = real("check", "all", *tiny, "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert 'left out: lsm: --set: `pm.log_region_bytes` = "64 KB" does not fit' in done.stderr
+    assert 'left out: lsm: --set: `lsm.segment_bytes` = "1 KB" does not fit' in done.stderr
     there = {item["design"] for item in json.loads(done.stdout)}
     assert "silo" in there
     assert "lsm" not in there
     for named in (("silo", "lsm"), ("all", "lsm")):
         done = real("check", *named, *tiny)
         assert done.returncode == 2
-        assert "error: lsm: --set: `pm.log_region_bytes`" in done.stderr
+        assert "error: lsm: --set: `lsm.segment_bytes`" in done.stderr
 
 
 def test_a_violation_is_told_once_for_each_design_as_it_is_found(real):

@@ -380,7 +380,7 @@ impl SurvivingImage {
         self.image.written_words(addr, words)
     }
 
-    /// Returns true if the word at an address lies in a part of PM that was never written, and nobody watches loads of it: it is
+    /// Returns true if the word at an address lies in a part of PM that was never written, and loads of it are not watched: it is
     /// zero.
     #[inline]
     pub fn is_absent(&self, addr: Addr) -> bool {

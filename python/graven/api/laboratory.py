@@ -194,7 +194,7 @@ def adversary(
         Five more schedules, with two threads at most:
 
         >>> graven.adversary("silo", schedules=5, first_seed=6, draws={"threads": 2})
-        <AdversaryReport: silo, 5 schedules: kept, 2,590 power failures>
+        <AdversaryReport: silo, 5 schedules: kept, 3,375 power failures>
     """
     from graven.laboratory.adversary import AdversaryCampaign, AdversaryRequest, Schedules
 

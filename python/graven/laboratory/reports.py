@@ -440,7 +440,7 @@ class LitmusReport:
         ...   commit
         ... '''
         >>> list(graven.litmus(program).left_out)
-        ['lsm', 'opt-redo', 'opt-undo', 'osp', 'silo']
+        ['lsm', 'opt-undo', 'osp', 'silo']
     """
 
     file: str

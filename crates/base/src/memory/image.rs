@@ -390,8 +390,14 @@ impl Image {
         end: Addr,
     ) -> impl Iterator<Item = (Addr, u64)> + '_ {
         self.written_in(start, end).flat_map(|(first, words)| {
-            let words = (0..).zip(words).filter(|&(_, &word)| word != 0);
-            words.map(move |(i, &word)| (first.plus(i * WORD_BYTES), word))
+            // Most are zero: eight are looked at together.
+            let parts = (0..).zip(words.chunks(WORDS_PER_LINE));
+            let parts = parts.filter(|(_, part)| part.iter().fold(0, |any, word| any | word) != 0);
+            parts.flat_map(move |(number, part)| {
+                let words = (number * WORDS_PER_LINE as u64..).zip(part);
+                let words = words.filter(|&(_, &word)| word != 0);
+                words.map(move |(i, &word)| (first.plus(i * WORD_BYTES), word))
+            })
         })
     }
 

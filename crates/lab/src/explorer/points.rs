@@ -65,6 +65,8 @@ pub struct Thoroughness {
     pub sharing: Sharing,
     /// The number of the simulation's actions after which the run makes no progress any more; 0: there is no limit.
     pub actions_max: u64,
+    /// Structures of the design are looked at after each action; if not, at each crash point.
+    pub capacities_at_each_action: bool,
     /// The number of violations after which the run stops.
     pub violations_max: usize,
     /// Power failures in each life after which the run is given up, as if it had been cancelled.
@@ -111,6 +113,7 @@ impl Thoroughness {
         is_complete: false,
         sharing: Sharing::Sampled,
         actions_max: 0,
+        capacities_at_each_action: false,
         violations_max: 1,
         failures_max: u64::MAX,
     };
@@ -143,6 +146,7 @@ impl Thoroughness {
         lives_after: LivesAfter::All,
         structures_every: 0,
         actions_max: 5_000_000,
+        capacities_at_each_action: true,
         ..Thoroughness::LONG
     };
 }
@@ -347,15 +351,15 @@ impl Observer for CrashExplorer<'_> {
             // What comes of it is nobody's promise.
             return;
         }
-        if let Some(excess) = simulation.look_at_capacities()
-            && !self.is_overfull
-        {
-            self.is_overfull = true;
-            self.run_failed(simulation.machine().now(), excess);
+        if self.how.capacities_at_each_action {
+            self.look_at_capacities(simulation);
         }
         let changes = simulation.machine().memory.shared.durability.changes;
         if changes != self.seen || simulation.is_at_crash_step() {
             assert!(changes >= self.seen, "what has become durable stays counted");
+            if !self.how.capacities_at_each_action {
+                self.look_at_capacities(simulation);
+            }
             let events = changes - self.seen;
             self.seen = changes;
             self.examine(simulation, events);
@@ -434,6 +438,16 @@ impl<'a> CrashExplorer<'a> {
             reports(&violation);
         }
         self.violations.push(violation);
+    }
+
+    /// Holds the design to the places that it declares.
+    fn look_at_capacities(&mut self, simulation: &mut Simulation) {
+        if let Some(excess) = simulation.look_at_capacities()
+            && !self.is_overfull
+        {
+            self.is_overfull = true;
+            self.run_failed(simulation.machine().now(), excess);
+        }
     }
 
     /// The run has gone on for so long that it never ends.
