@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::checker;
 use crate::explorer::{
     CrashRun, Deadlock, Expect, Known, LivesAfter, NextLife, Outcome, Thoroughness, Violation,
-    caught,
+    add_counts, caught,
 };
 use crate::litmus::{
     Choices, Circle, CrashAt, Departure, Expectation, Layout, LayoutError, Life, Litmus,
@@ -445,8 +445,7 @@ impl NextLife for NextOfAny<'_> {
             let outcome = next.begin(recovered.clone(), seed)?;
             all.tally.add(&outcome.tally);
             all.coverage.add(&outcome.coverage);
-            all.cover_points.resize(outcome.cover_points.len().max(all.cover_points.len()), 0);
-            all.cover_points.iter_mut().zip(&outcome.cover_points).for_each(|(sum, n)| *sum += n);
+            add_counts(&mut all.cover_points, &outcome.cover_points);
             all.refused = all.refused.or(outcome.refused);
             if !outcome.violations.is_empty() {
                 self.violated = number;

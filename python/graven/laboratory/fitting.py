@@ -1,4 +1,4 @@
-"""Designs that do not fit what is asked: the engine refuses them, and the others run."""
+"""Requests for several designs, of which the engine refuses some and runs the others."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ fn designs_have_room_for_the_programs_that_are_drawn_for_them() {
     }
 }
 
-/// What a design holds beyond the places that it declares is a violation; what is exactly full is counted.
+/// A design that holds more entries than it declares places for violates; a structure that is exactly full is counted.
 #[test]
 fn more_entries_than_places_are_a_violation() {
     fn room(places: u64) -> &'static [Capacity] {

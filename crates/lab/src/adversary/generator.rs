@@ -161,20 +161,14 @@ impl Drawn {
             if !subject.refuses(&self.schedule()) {
                 return;
             }
-            let is_of_design = |key: &str| {
-                let mut keys = subject.design.stress.iter().flat_map(|(keys, _)| keys.split('+'));
-                keys.any(|of| of == key)
-            };
-            self.litmus.settings.retain(|(key, _)| !is_of_design(key));
-            if time == REDRAWN_MAX {
-                self.shorten();
-            } else if time + 1 < REDRAWN_MAX {
-                self.generator.random = Pcg64::seed_from_u64(spread(seed, 0x7265 + time));
-                for (key, values) in subject.design.stress {
-                    if self.generator.one_in(2) {
-                        let drawn = self.generator.setting(key, values);
-                        self.litmus.settings.extend(drawn);
-                    }
+            self.litmus.settings.retain(|(key, _)| !is_stressed(subject.design, key));
+            match REDRAWN_MAX - time {
+                0 => self.shorten(),
+                1 => {}
+                _ => {
+                    self.generator.random = Pcg64::seed_from_u64(spread(seed, 0x7265 + time));
+                    let drawn = self.generator.some_settings(subject.design.stress);
+                    self.litmus.settings.extend(drawn);
                 }
             }
         }
@@ -215,6 +209,11 @@ fn cores(seed: u64, threads: usize) -> Vec<(String, String)> {
     }
     let cores = threads.div_ceil(2).to_string();
     vec![("core.count".into(), cores), (THREADS_PER_CORE.into(), "2".into())]
+}
+
+/// Returns true if a key is among a design's parameters under stress.
+pub(super) fn is_stressed(design: &DesignInfo, key: &str) -> bool {
+    design.stress.iter().any(|(keys, _)| keys.split('+').any(|of| of == key))
 }
 
 #[derive(Clone)]
@@ -345,11 +344,7 @@ impl Generator {
         let variables = self.variables(threads, large_gb);
         self.streams = self.one_in(4);
         let programs = (0..threads).map(|t| self.thread(t, &variables)).collect();
-        for (key, values) in MACHINE.iter().chain(design.stress) {
-            if self.one_in(2) {
-                settings.extend(self.setting(key, values));
-            }
-        }
+        settings.extend(self.some_settings(MACHINE.iter().chain(design.stress)));
         let first = self.first_transaction();
         let garbage = self.one_in(4) && self.shape != Shape::ManyThreads;
         let life = Life {
@@ -568,6 +563,20 @@ impl Generator {
             false => self.random.random_range(ALL_FIRST_BITS),
         };
         (1 << bits) - 2
+    }
+
+    /// Values of some of the tables: of each with a chance of a half.
+    fn some_settings<'t>(
+        &mut self,
+        tables: impl IntoIterator<Item = &'t (&'t str, &'t [&'t str])>,
+    ) -> Vec<(String, String)> {
+        let mut drawn = Vec::new();
+        for (key, values) in tables {
+            if self.one_in(2) {
+                drawn.extend(self.setting(key, values));
+            }
+        }
+        drawn
     }
 
     /// One of a table's values; keys that are joined by `+` have one each.

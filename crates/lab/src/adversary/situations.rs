@@ -4,13 +4,13 @@
 //! Each is put into some programs after all else of them was drawn, from numbers of its own, so that the rest of a seed's
 //! schedule is what it would be without it. A variation of a program may put one into it, too.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use rand::seq::{IndexedMutRandom, IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use super::generator::{Generator, LARGE_LOG_REGION, LOG_REGION, Owned, Owner};
+use super::generator::{Generator, LARGE_LOG_REGION, LOG_REGION, Owned, Owner, is_stressed};
 use super::subject::Subject;
 use super::transactions::transactions;
 use crate::litmus::{Level, Litmus, Placement, Step, Variable, Word};
@@ -40,10 +40,10 @@ const FILLED_WORDS_MAX: u64 = 32_768;
 const FILL_TRANSACTIONS_MAX: u64 = 3;
 
 /// Threads beside one whose transaction is held open.
-const CROWD: std::ops::RangeInclusive<u64> = 5..=8;
+const CROWD: RangeInclusive<u64> = 5..=8;
 
 /// Threads that hold transactions open, at most.
-const HOLDERS_MAX: u64 = 4;
+const HOLDERS_MAX: u32 = 4;
 
 /// Instructions for which a transaction is held open, or between two passes: as long as others take for whole programs.
 const HELD_INSTRUCTIONS: Range<u32> = 2_000..60_000;
@@ -62,14 +62,14 @@ pub(super) enum Situation {
     AllStress,
     /// A structure of the design is filled exactly, to one less, or by one more.
     ExactFill,
-    /// Transactions are held open while many other threads run, its lines evicted and loaded again.
+    /// Transactions are held open while many other threads run, and their lines are evicted and loaded again.
     HeldOpen,
     /// Two passes of the design's periodic work, with a wait between them, and evictions line by line.
     TwoPasses,
 }
 
 impl Situation {
-    /// All, with the number of programs of which one has it, and the stream of the numbers from which it is drawn.
+    /// Every situation, with the number of programs of which one has it, and the stream of random numbers that draws it.
     pub const ALL: [(Situation, u32, u64); 6] = [
         (Situation::EmptyTransactions, 8, 0x656d),
         (Situation::SmallTransactions, 12, 0x736d),
@@ -268,8 +268,7 @@ impl Generator {
         thread_steps.splice(at..at, steps);
         let variable =
             Variable { name, words: Some(words as u32), initial: 0, place: Placement::OwnLine };
-        litmus.variables.push(variable.clone());
-        variables.push(Owned { variable, owner: Owner::Thread(thread) });
+        declare(litmus, variables, variable, thread);
     }
 
     /// Some actions on the words that were stored to first and last.
@@ -301,7 +300,7 @@ impl Generator {
     ) {
         self.add_crowd(litmus, variables, design);
         let threads = litmus.lives[0].threads.len();
-        let holders = if self.one_in(2) { 1 } else { self.up_to(HOLDERS_MAX, 2..=HOLDERS_MAX) };
+        let holders = if self.one_in(2) { 1 } else { self.random.random_range(2..=HOLDERS_MAX) };
         let mut order: Vec<usize> = (0..threads).collect();
         order.shuffle(&mut self.random);
         for &thread in order.iter().take(holders as usize) {
@@ -310,7 +309,7 @@ impl Generator {
         }
     }
 
-    /// One transaction of a thread stays open for long.
+    /// Holds one transaction of a thread open: its lines are evicted, loaded and stored to again before its end.
     fn hold_one_open(&mut self, steps: &mut Vec<Step>) {
         let is_end = |&at: &usize| {
             steps[at] == Step::Commit && at > 0 && steps[at - 1].is_transactional_store()
@@ -365,9 +364,8 @@ impl Generator {
         if threads >= wanted {
             return;
         }
-        let sets_region = |key: &str| key.split('+').any(|key| key == LOG_REGION);
-        let is_set = litmus.settings.iter().any(|(key, _)| sets_region(key));
-        if !is_set && !design.stress.iter().any(|(keys, _)| sets_region(keys)) {
+        let is_set = litmus.settings.iter().any(|(key, _)| key == LOG_REGION);
+        if !is_set && !is_stressed(design, LOG_REGION) {
             litmus.settings.push((LOG_REGION.into(), LARGE_LOG_REGION.into()));
         }
         for thread in threads..wanted {
@@ -379,8 +377,7 @@ impl Generator {
             };
             let name = format!("T{}", variables.len());
             let variable = Variable { name, words: None, initial: 0, place };
-            litmus.variables.push(variable.clone());
-            variables.push(Owned { variable, owner: Owner::Thread(thread) });
+            declare(litmus, variables, variable, thread);
         }
         for thread in threads..wanted {
             let steps = self.thread(thread, variables);
@@ -421,6 +418,12 @@ impl Generator {
         let at = self.random.random_range(0..=steps.len());
         steps.splice(at..at, passes);
     }
+}
+
+/// Gives a thread another variable of its own.
+fn declare(litmus: &mut Litmus, variables: &mut Vec<Owned>, variable: Variable, thread: usize) {
+    litmus.variables.push(variable.clone());
+    variables.push(Owned { variable, owner: Owner::Thread(thread) });
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::bound::{Bound, BoundError};
 use super::programs::{Program, lives, programs};
 use crate::campaign::Finding;
 use crate::case::{Case, LitmusError, SetBy};
-use crate::explorer::{Known, Outcome, Tally, Thoroughness};
+use crate::explorer::{Known, Outcome, Tally, Thoroughness, add_counts};
 use crate::litmus::{Choices, Departure, Litmus};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
@@ -124,8 +124,7 @@ impl Checked {
         self.landed += in_flight;
         self.recovery += recovery;
         self.lives += lives;
-        self.covered.resize(self.covered.len().max(outcome.cover_points.len()), 0);
-        self.covered.iter_mut().zip(&outcome.cover_points).for_each(|(sum, n)| *sum += n);
+        add_counts(&mut self.covered, &outcome.cover_points);
     }
 }
 

@@ -41,6 +41,12 @@ states! {
     NextLife = "next-life", "the machine was used again after a recovery";
 }
 
+/// Adds counts to others, place by place; there may be fewer of the others so far.
+pub fn add_counts(sums: &mut Vec<u64>, counts: &[u64]) {
+    sums.resize(sums.len().max(counts.len()), 0);
+    sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+}
+
 /// The history of a word.
 #[derive(Clone, Debug)]
 struct Word {

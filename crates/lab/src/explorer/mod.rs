@@ -19,6 +19,7 @@ mod sharing;
 pub(crate) use assertion::caught;
 pub use assertion::is_assertion;
 pub use complete::Known;
+pub(crate) use coverage::add_counts;
 pub use coverage::{Coverage, STATES, State};
 pub use points::{
     CrashExplorer, Expect, LivesAfter, NextLife, PostCrashTrace, Reports, Sharing, Tally,

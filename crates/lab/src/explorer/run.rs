@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::assertion::caught;
 use super::complete::Known;
-use super::coverage::Coverage;
+use super::coverage::{Coverage, add_counts};
 use super::points::{CrashExplorer, Expect, NextLife, Reports, Tally, Thoroughness, Violation};
 use super::sharing::Sharers;
 use crate::checker::{self, Race};
@@ -273,11 +273,7 @@ impl CrashRun {
         outcome.words_stored_outside = checker::words_stored_outside(&simulation);
         outcome.profile = simulation.profile().cloned();
         outcome.cover_points = simulation.machine().cover_points().to_vec();
-        outcome
-            .cover_points
-            .iter_mut()
-            .zip(&laboratory.cover_points)
-            .for_each(|(sum, n)| *sum += n);
+        add_counts(&mut outcome.cover_points, &laboratory.cover_points);
         if self.keeps_counts {
             outcome.counts = simulation.counts().iter().map(|(_, count)| count).collect();
         }

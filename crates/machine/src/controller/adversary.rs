@@ -2,6 +2,8 @@
 //! when a write-combining buffer lets its oldest line go; and, if they are listed or their seed says so, which thread goes
 //! next, and which line the caches evict. Timing means nothing under it; every order that it brings about is legal.
 
+use std::ops::Range;
+
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -12,10 +14,12 @@ use graven_base::time::Cycle;
 const LATE_CYCLES: Cycle = 5000;
 
 /// Delay of a write or a read that is later than anything else, in cycles, if choices are drawn: programs of the laboratory end before.
-const LAST_CYCLES: std::ops::Range<Cycle> = 20_000..100_000;
+const LAST_CYCLES: Range<Cycle> = 20_000..100_000;
 
-/// One seed in this number has such writes and reads; under it, one request in the other number is one.
+/// Seeds of which one has such writes and reads.
 const LAST_SEEDS_ONE_IN: u64 = 4;
+
+/// Requests of such a seed of which one is delayed so.
 const LAST_ONE_IN: u32 = 48;
 
 /// Notices and operations of which one is followed by an eviction, if choices are drawn.
