@@ -256,6 +256,11 @@ impl Morlog {
         }
         port.emit(Event::WaitsForId { thread: tx.thread });
         self.waiting_for_id.push(tx.thread);
+        if self.table.is_some() {
+            // Transactions retire in the order of their commits, and no scan will come for redo data of the earlier ones.
+            let numbers = self.ended.iter().filter(|ended| ended.owner == owner).map(|e| e.number);
+            self.send_late_redo(port, numbers.max().unwrap_or(0));
+        }
         true
     }
 

@@ -216,6 +216,7 @@ fn crash_workloads(part: Part) {
                     ("echo.batch_puts", "2"),
                     // A New-Order has up to 460 records.
                     ("base.log_bytes_per_thread", if transactions < 60 { "16 KB" } else { "8 KB" }),
+                    ("opt-redo.log_bytes_per_thread", "64 KB"),
                 ];
                 let mut spec = spec(design, workload.name, transactions, &settings);
                 spec.crash_options.garbage = Some(3);
