@@ -15,6 +15,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `cut` | promises of order: strict, epoch, strand, transactions, snapshots, and their judge |
 //! | `happening` | events of a program, as a judge is told of them |
 //! | `promise` | the types `Promise`, `Judge`, `Broken`: a guarantee, and a decision about an image |
 //! | `model` | the models as data |
@@ -32,6 +33,7 @@
 //! The atomic unit is the aligned word of 8 bytes. Nothing here depends on the simulated machine.
 
 pub mod agreement;
+pub mod cut;
 pub mod enumerator;
 pub mod happening;
 pub mod history;
