@@ -58,6 +58,11 @@ use graven_machine::controller::domain::recount;
 use graven_machine::controller::outside::{Outside, OutsideWords};
 use graven_machine::design::Guarantee;
 use graven_machine::sim::{Crash, Simulation, TransactionObserver};
+use graven_persistency::promise::Broken;
+
+mod order;
+
+pub use order::OrderChecker;
 
 /// A transaction and what it stored.
 #[derive(Clone, Debug, Hash)]
@@ -221,6 +226,9 @@ pub enum Verdict {
         /// The value after recovery.
         found: u64,
     },
+    /// Under an order of stores: they form no cut of it.
+    #[error("{0}")]
+    NoCut(Broken),
     /// Under commit order: the surviving transactions form a prefix of it that is too short.
     #[error(
         "{lost} acknowledged transactions are lost, the oldest of them transaction {number} of thread {thread}; the design promises to lose {lost_max} at most"
@@ -241,6 +249,7 @@ impl Verdict {
     /// A word that shows it, if one does.
     pub fn addr(&self) -> Option<Addr> {
         Some(match *self {
+            Verdict::NoCut(Broken { addr, .. }) => return addr,
             Verdict::Lost { addr, .. }
             | Verdict::NeverStored { addr, .. }
             | Verdict::Neither { addr, .. }
@@ -255,13 +264,25 @@ impl Verdict {
 /// Has a checker follow a simulation's transactions. Call it before running.
 pub fn attach(simulation: &mut Simulation) {
     let (spec, (start, end)) = (simulation.spec(), simulation.data_region());
-    let checker =
-        DurabilityChecker::new(spec.design.guarantee_in(&spec.config), spec.threads, start, end);
-    simulation.follow_transactions(Box::new(checker));
+    let guarantee = spec.design.guarantee_in(&spec.config);
+    let checker: Box<dyn TransactionObserver> = match guarantee.order() {
+        Some(order) => Box::new(OrderChecker::new(order, start, end)),
+        None => Box::new(DurabilityChecker::new(guarantee, spec.threads, start, end)),
+    };
+    simulation.follow_transactions(checker);
 }
 
-fn attached(simulation: &Simulation) -> &DurabilityChecker {
-    simulation.transaction_observer().expect("a checker is attached")
+/// The checker of a simulation.
+enum Attached<'a> {
+    Durability(&'a DurabilityChecker),
+    Order(&'a OrderChecker),
+}
+
+fn attached(simulation: &Simulation) -> Attached<'_> {
+    let order = simulation.transaction_observer().map(Attached::Order);
+    order
+        .or_else(|| simulation.transaction_observer().map(Attached::Durability))
+        .expect("a checker is attached")
 }
 
 /// By which store the program has broken its part of the contract, if it has.
@@ -269,7 +290,11 @@ fn attached(simulation: &Simulation) -> &DurabilityChecker {
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn race(simulation: &Simulation) -> Option<Race> {
-    attached(simulation).race
+    match attached(simulation) {
+        Attached::Durability(checker) => checker.race,
+        // Stores of several threads to a word are in an order, too.
+        Attached::Order(_) => None,
+    }
 }
 
 /// Checks the image that a power failure left, as it is now.
@@ -282,8 +307,11 @@ pub fn race(simulation: &Simulation) -> Option<Race> {
 pub fn check(crash: &Crash<'_>) -> Result<(), Verdict> {
     let machine = crash.simulation().machine();
     let outside = machine.outside().expect("what is durable is followed");
-    let (now, checker) = (machine.architectural(), attached(crash.simulation()));
-    checker.check(&crash.image, crash.different_words(), now, outside)
+    let (now, different) = (machine.architectural(), crash.different_words());
+    match attached(crash.simulation()) {
+        Attached::Durability(checker) => checker.check(&crash.image, different, now, outside),
+        Attached::Order(checker) => checker.check(&crash.image, different, now),
+    }
 }
 
 /// Words that the program has stored to outside transactions so far: they were not held to anything until a transaction
@@ -292,7 +320,10 @@ pub fn check(crash: &Crash<'_>) -> Result<(), Verdict> {
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn words_stored_outside(simulation: &Simulation) -> u64 {
-    attached(simulation).ever_outside.len() as u64
+    match attached(simulation) {
+        Attached::Durability(checker) => checker.ever_outside.len() as u64,
+        Attached::Order(_) => 0,
+    }
 }
 
 /// Digest of all but the bytes of PM on which recovery and the verdict depend: the registers, and what the program has
@@ -302,11 +333,14 @@ pub fn words_stored_outside(simulation: &Simulation) -> u64 {
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn digest(crash: &Crash<'_>) -> u64 {
-    let checker = attached(crash.simulation());
     let mut hasher = DefaultHasher::new();
     let machine = crash.simulation().machine();
     let (_, architectural) = machine.digests();
-    (&checker.open, &checker.ended, &crash.registers, architectural).hash(&mut hasher);
+    match attached(crash.simulation()) {
+        Attached::Durability(checker) => (&checker.open, &checker.ended).hash(&mut hasher),
+        Attached::Order(checker) => checker.hash(&mut hasher),
+    }
+    (&crash.registers, architectural).hash(&mut hasher);
     machine.outside().map(OutsideWords::digest).hash(&mut hasher);
     hasher.finish()
 }
@@ -475,7 +509,7 @@ impl TransactionObserver for DurabilityChecker {
     }
 
     /// A transaction stores a word.
-    fn store(&mut self, tx: Tx, addr: Addr, old: u64, outside: Option<Outside>) {
+    fn store(&mut self, tx: Tx, addr: Addr, old: u64, _new: u64, outside: Option<Outside>) {
         let open = self.open[tx.thread as usize].as_mut();
         let open = open.expect("a store belongs to an open transaction");
         assert!(open.tx == tx, "a thread has one open transaction");
@@ -489,7 +523,7 @@ impl TransactionObserver for DurabilityChecker {
     }
 
     /// A thread stores a word outside transactions.
-    fn store_outside(&mut self, thread: ThreadId, addr: Addr) {
+    fn store_outside(&mut self, thread: ThreadId, addr: Addr, _old: u64, _new: u64) {
         self.ever_outside.insert(addr);
         self.look_for_race(Storer::Outside(thread), addr);
     }
@@ -622,9 +656,9 @@ mod tests {
     fn case(ending: bool, recovered: [u64; 3]) -> Result<(), Verdict> {
         let mut checker = checker(Guarantee::Durable);
         checker.begin(TX);
-        checker.store(TX, Addr(8), 2, None);
-        checker.store(TX, Addr(0), 1, None);
-        checker.store(TX, Addr(8), 5, None);
+        checker.store(TX, Addr(8), 2, 0, None);
+        checker.store(TX, Addr(0), 1, 0, None);
+        checker.store(TX, Addr(8), 5, 0, None);
         if ending {
             checker.ending(TX);
         }
@@ -667,7 +701,7 @@ mod tests {
             second(&mut checker, other);
             checker.race
         };
-        let store: Act = |checker, tx| checker.store(tx, Addr(8), 2, None);
+        let store: Act = |checker, tx| checker.store(tx, Addr(8), 2, 0, None);
         let put_off: Act = |checker, tx| checker.put_off_store(tx, Addr(8));
         let elsewhere: Act = |checker, tx| checker.put_off_store(tx, Addr(16));
         let ended: Act = |checker, tx| {
@@ -687,9 +721,9 @@ mod tests {
     fn deferred(recovered: [u64; 3]) -> Result<(), Verdict> {
         let mut checker = checker(Guarantee::Durable);
         checker.begin(TX);
-        checker.store(TX, Addr(8), 2, None);
+        checker.store(TX, Addr(8), 2, 0, None);
         let now = image(&[1, 12, 7]);
-        checker.store(TX, Addr(0), 1, None);
+        checker.store(TX, Addr(0), 1, 0, None);
         checker.defer(TX, &[(Addr(0), 11), (Addr(8), 12)]);
         checker.ending(TX);
         verdict(&checker, &now, &recovered)
@@ -712,12 +746,12 @@ mod tests {
         for guarantee in [Guarantee::Durable, PREFIX] {
             let mut checker = checker(guarantee);
             checker.begin(TX);
-            checker.store(TX, Addr(8), 2, None);
+            checker.store(TX, Addr(8), 2, 0, None);
             checker.begin(other);
-            checker.store(other, Addr(0), 1, None);
+            checker.store(other, Addr(0), 1, 0, None);
             assert_eq!(checker.race, None);
-            checker.store(other, Addr(8), 3, None);
-            checker.store(TX, Addr(0), 3, None);
+            checker.store(other, Addr(8), 3, 0, None);
+            checker.store(TX, Addr(0), 3, 0, None);
             let first = Race { addr: Addr(8), of: TX, by: Storer::Transaction(other) };
             assert_eq!(checker.race, Some(first));
             assert!(
@@ -733,7 +767,7 @@ mod tests {
         let mut checker = checker(Guarantee::Durable);
         let now = image(&[9]);
         checker.begin(TX);
-        checker.store(TX, Addr(0), 0, None);
+        checker.store(TX, Addr(0), 0, 0, None);
         checker.ending(TX);
         assert_eq!(verdict(&checker, &now, &[0]), Ok(()));
         checker.acknowledged(TX);
@@ -749,13 +783,13 @@ mod tests {
         for (number, words) in stores.iter().enumerate() {
             let tx = Tx { thread: 0, number: number as u64 };
             checker.begin(tx);
-            words.iter().for_each(|&(addr, old)| checker.store(tx, Addr(addr), old, None));
+            words.iter().for_each(|&(addr, old)| checker.store(tx, Addr(addr), old, 0, None));
             checker.ending(tx);
             checker.acknowledged(tx);
         }
         let open = Tx { thread: 1, number: 0 };
         checker.begin(open);
-        checker.store(open, Addr(24), 3, None);
+        checker.store(open, Addr(24), 3, 0, None);
         verdict(&checker, &image(&[2, 5, 6, 4]), &recovered)
     }
 
@@ -779,7 +813,7 @@ mod tests {
                 checker.begin(tx);
                 // The second stores nothing: whether it is lost means nothing.
                 if number != 1 {
-                    checker.store(tx, Addr(number * 4), 0, None);
+                    checker.store(tx, Addr(number * 4), 0, 0, None);
                 }
                 checker.ending(tx);
                 checker.acknowledged(tx);
@@ -799,7 +833,7 @@ mod tests {
         for number in 0..2 {
             let tx = Tx { thread: number, number: 0 };
             checker.begin(tx);
-            checker.store(tx, Addr(u64::from(number) * 8), 0, None);
+            checker.store(tx, Addr(u64::from(number) * 8), 0, 0, None);
             checker.ending(tx);
             if number == 0 {
                 checker.acknowledged(tx);
@@ -818,7 +852,7 @@ mod tests {
         let [first, second] = [0, 1].map(|thread| Tx { thread, number: 0 });
         for tx in [first, second] {
             checker.begin(tx);
-            checker.store(tx, Addr(u64::from(tx.thread) * 8), 0, None);
+            checker.store(tx, Addr(u64::from(tx.thread) * 8), 0, 0, None);
         }
         checker.ending(first);
         checker.put_off(first);

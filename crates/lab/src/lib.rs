@@ -7,6 +7,7 @@
 //! | `litmus` | directed tests as text: the program, its syntax, its variables in memory |
 //! | `explorer` | every crash point of a run, in all its modes |
 //! | `case` | a litmus program on a design |
+//! | `ordered` | programs for designs that promise an order instead of transactions |
 //! | `recording` | a workload's run as a litmus program |
 //! | `adversary` | seeded programs, machines and schedules |
 //! | `faults` | what becomes of a design when its machine does not work as it should |
@@ -27,6 +28,7 @@ pub mod faults;
 pub mod litmus;
 pub mod minimise;
 pub mod mutants;
+mod ordered;
 pub mod persistency;
 mod recording;
 pub mod timeline;

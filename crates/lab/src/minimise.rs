@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::case::Case;
 use crate::litmus::isolation::is_isolated;
-use crate::litmus::{self, CrashAt, FailureMode, Litmus, Placement, Step, Word};
+use crate::litmus::{self, CrashAt, FailureMode, Litmus, Persist, Placement, Step, Word};
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;
 
@@ -415,7 +415,8 @@ fn words_of(step: &Step) -> impl Iterator<Item = &Word> {
         | Step::StoreNonTemporal(word, _)
         | Step::Load(word)
         | Step::Evict(word, _)
-        | Step::WriteBack(word) => Some(word),
+        | Step::WriteBack(word)
+        | Step::Persist(Persist::WriteBack(word)) => Some(word),
         _ => None,
     };
     tested.into_iter().chain(touched)

@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::litmus::{Life, Litmus, MACHINE, Placement, Step, Variable, Word};
+use crate::litmus::{Life, Litmus, MACHINE, Persist, Placement, Step, Variable, Word};
 use graven_base::memory::{Addr, Image};
-use graven_machine::program::{Op, Program};
+use graven_machine::program::{self, Op, Program};
 use graven_machine::registry::Registry;
 use graven_machine::sim::Spec;
 use graven_machine::workload::{BrokenInvariant, Extent, Workload};
@@ -167,13 +167,33 @@ fn steps_of(ops: &[Op], volatile_from: Addr, touched: &mut BTreeSet<Addr>) -> Ve
                 held.retain(|&l| l != lock);
                 steps.push(Step::Unlock(format!("m{lock}")));
             }
-            Op::Persist(_) | Op::Ending | Op::Disturb(_) | Op::Done => {}
+            Op::Persist(what) => steps.extend(persisted(what, volatile_from, touched)),
+            Op::Ending | Op::Disturb(_) | Op::Done => {}
         }
     }
     // The run stopped somewhere; what follows only completes the text.
     steps.extend(open.then_some(Step::Commit));
     steps.extend(held.iter().rev().map(|lock| Step::Unlock(format!("m{lock}"))));
     steps
+}
+
+/// An instruction for persistence or order as a step, if programs have it.
+fn persisted(
+    what: program::Persist,
+    volatile_from: Addr,
+    touched: &mut BTreeSet<Addr>,
+) -> Option<Step> {
+    let what = match what {
+        program::Persist::WriteBack(line) if line.addr() >= volatile_from => return None,
+        program::Persist::WriteBack(line) => {
+            touched.insert(line.addr());
+            Persist::WriteBack(word(line.addr()))
+        }
+        program::Persist::Fence => Persist::Fence,
+        program::Persist::Order(operation) => Persist::Order(operation),
+        program::Persist::StoreUncached { .. } => return None,
+    };
+    Some(Step::Persist(what))
 }
 
 /// A store, in a transaction or outside.

@@ -91,6 +91,7 @@ impl Relevant {
                 TraceEvent::Begin { tx: t, .. }
                 | TraceEvent::Ending(t)
                 | TraceEvent::Acknowledged(t) => tx(t),
+                TraceEvent::Executed { .. } => true,
                 TraceEvent::Store { addr, .. } | TraceEvent::StoreOutside { addr, .. } => {
                     self.lines.contains(&addr.line())
                 }
@@ -142,6 +143,9 @@ impl Writer<'_> {
             TraceEvent::StoreOutside { thread, addr, old, new } => {
                 let word = self.word(*addr);
                 (format!("thread {thread}"), format!("{word}: {old:#x} -> {new:#x}, outside"))
+            }
+            TraceEvent::Executed { thread, operation } => {
+                (format!("thread {thread}"), format!("has executed {operation}"))
             }
             TraceEvent::Ending(tx) => (thread(tx), format!("ends transaction {}", tx.number)),
             TraceEvent::Acknowledged(tx) => {

@@ -19,6 +19,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use crate::request::WriteClass;
 use graven_base::host;
 use graven_base::memory::{Addr, Image, LineAddr, WORD_BYTES};
+use graven_persistency::cut::Operation;
 
 /// A program's number for one of its locks, starting at 0.
 pub type LockId = u32;
@@ -103,7 +104,8 @@ pub enum Op {
         /// The lock.
         lock: LockId,
     },
-    /// One of x86's persistence instructions. Programs have none: the code of designs that are software does.
+    /// An instruction for persistence or order: of a program that says by itself what must be durable when, or of the code of a
+    /// design that is software.
     Persist(Persist),
     /// Not an instruction, and no program has it: the running transaction may be durable when what comes after it in
     /// the store queue takes effect.
@@ -114,7 +116,7 @@ pub enum Op {
     Done,
 }
 
-/// x86's persistence instructions. They retire into the thread's store queue and take effect in program order
+/// Instructions for persistence or order. They retire into the thread's store queue and take effect in program order
 /// there; loads and what touches no memory go past them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persist {
@@ -133,6 +135,9 @@ pub enum Persist {
         /// Class of the writes.
         class: WriteClass,
     },
+    /// An operation that no processor of today has and a design brings along
+    /// ([`PersistDesign`](crate::design::PersistDesign)).
+    Order(Operation),
 }
 
 /// Intervention of a directed test at some point of a thread, when everything that the thread did

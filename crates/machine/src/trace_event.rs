@@ -2,6 +2,7 @@
 
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, LineAddr, LineData, WordMask};
+use graven_persistency::cut::Operation;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,13 @@ pub enum TraceEvent {
         old: u64,
         /// New content of the word.
         new: u64,
+    },
+    /// An instruction for order was executed.
+    Executed {
+        /// By whom.
+        thread: ThreadId,
+        /// The operation.
+        operation: Operation,
     },
     /// A transaction reached its end.
     Ending(Tx),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Each crate and those that it may depend on.
 const LAYERS: [(&str, &[&str]); 12] = [
     ("base", &[]),
-    ("machine", &["base"]),
+    ("machine", &["base", "persistency"]),
     ("designs", &["base", "machine"]),
     ("workloads", &["base", "machine"]),
     ("persistency", &["base"]),

@@ -10,9 +10,10 @@ use std::ops::RangeInclusive;
 use super::draws::Draws;
 use super::subject::Subject;
 use crate::litmus::{Choices, Level, Life, Litmus, Placement, Step, Variable, Word};
+use crate::ordered::{Choose, order_without_transactions, without_transactions};
 use graven_base::config::Config;
 use graven_base::memory::{LINE_BYTES, spread};
-use graven_machine::design::DesignInfo;
+use graven_machine::design::{DesignInfo, Order};
 
 /// Values of the machine under stress; what is not drawn is the cramped machine's.
 const MACHINE: &[(&str, &[&str])] = &[
@@ -117,6 +118,8 @@ pub(super) struct Drawn {
     pub generator: Generator,
     /// The number of words that do, if any do.
     pub signals: Option<u64>,
+    /// The order that the program is for, without transactions.
+    order: Option<&'static Order>,
 }
 
 impl Drawn {
@@ -137,7 +140,9 @@ impl Drawn {
         generator.add_situations(&mut litmus, &mut variables, subject, seed);
         generator.random = Pcg64::seed_from_u64(spread(seed, 0x7369));
         let signals = generator.signals();
-        let mut drawn = Drawn { litmus, variables, generator, signals };
+        let guarantee = subject.design.guarantee_in(subject.machine);
+        let order = order_without_transactions(guarantee);
+        let mut drawn = Drawn { litmus, variables, generator, signals, order };
         drawn.set_cores(seed);
         drawn.fit(subject, seed);
         drawn
@@ -150,6 +155,12 @@ impl Drawn {
             let mut generator = self.generator.clone();
             generator.random = Pcg64::seed_from_u64(seed);
             generator.hand_over_by_signals(&mut litmus, &self.variables);
+        }
+        if let Some(order) = self.order {
+            let mut generator = self.generator.clone();
+            generator.random = Pcg64::seed_from_u64(spread(generator.fresh, 0x6f72));
+            let keeps_locks = generator.one_in(2);
+            without_transactions(&mut litmus, order, keeps_locks, &mut generator);
         }
         litmus
     }
@@ -243,6 +254,12 @@ pub(super) struct Owned {
 pub(super) enum Owner {
     Thread(usize),
     Lock(usize),
+}
+
+impl Choose for Generator {
+    fn one_of(&mut self, count: u32) -> u32 {
+        self.random.random_range(0..count)
+    }
 }
 
 impl Generator {

@@ -188,6 +188,7 @@ pub fn guarantee_text(guarantee: Guarantee) -> &'static str {
         Guarantee::None => "none",
         Guarantee::Prefix { .. } => "prefix",
         Guarantee::Durable => "durable",
+        Guarantee::Order(order) => order.name,
     }
 }
 

@@ -39,7 +39,7 @@ impl Bench {
     }
 
     fn store(mut self, tx: Tx, addr: Addr, value: u64) -> Bench {
-        self.checker.store(tx, addr, self.now.load(addr), self.outside.remove(addr));
+        self.checker.store(tx, addr, self.now.load(addr), 0, self.outside.remove(addr));
         self.now.store(addr, value);
         self
     }
@@ -64,7 +64,7 @@ impl Bench {
     }
 
     fn outside_by(mut self, thread: u32, addr: Addr, value: u64) -> Bench {
-        self.checker.store_outside(thread, addr);
+        self.checker.store_outside(thread, addr, 0, 0);
         self.outside.store(addr, self.now.load(addr), value);
         self.now.store(addr, value);
         self
@@ -184,7 +184,7 @@ fn a_silent_store_of_a_transaction_promises_what_was_stored_outside() {
 fn stores_that_are_deferred_find_what_the_word_might_hold() {
     let bench = Bench::durable().outside(A, 10).begin(first(0)).store(first(0), B, 22);
     let mut bench = bench;
-    bench.checker.store(first(0), A, 10, bench.outside.remove(A));
+    bench.checker.store(first(0), A, 10, 0, bench.outside.remove(A));
     bench.checker.defer(first(0), &[(A, 20), (B, 22)]);
     let bench = bench.ending(first(0));
     bench.accepts(&[[1, 2, 3], [10, 2, 3], [20, 22, 3]]);

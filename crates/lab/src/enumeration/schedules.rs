@@ -17,6 +17,7 @@ use crate::campaign::Finding;
 use crate::case::{Case, LitmusError, SetBy};
 use crate::explorer::{Known, Outcome, Tally, Thoroughness, add_counts};
 use crate::litmus::{Choices, Departure, Litmus};
+use crate::ordered::{Choose, order_without_transactions, without_transactions};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;
@@ -25,6 +26,16 @@ use graven_machine::sim::SimError;
 
 /// The machine on which programs are enumerated.
 pub const MACHINE: &str = "miniature";
+
+/// Takes one operation after the other.
+struct Alternately(u32);
+
+impl Choose for Alternately {
+    fn one_of(&mut self, count: u32) -> u32 {
+        self.0 += 1;
+        (self.0 - 1) % count
+    }
+}
 
 /// The size of a design's structures, logs and fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,6 +210,10 @@ impl<'r> Enumeration<'r> {
         litmus.machine = Some(MACHINE.into());
         litmus.settings.clone_from(&self.settings);
         litmus.mutant.clone_from(&self.mutant);
+        let guarantee = self.registry.machine(MACHINE).map(|m| self.design.guarantee_in(&m));
+        if let Some(order) = guarantee.ok().and_then(order_without_transactions) {
+            without_transactions(&mut litmus, order, false, &mut Alternately(0));
+        }
         litmus
     }
 

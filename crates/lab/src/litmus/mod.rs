@@ -69,10 +69,13 @@
 //! | `signal NAME`, `await NAME` | what comes after the one waits for what came before the other; not to hand over what a transaction has stored before it has ended |
 //! | `evict WORD [from l1 \| l2 \| llc]` | its line leaves this cache and those before it; `llc` if not said |
 //! | `writeback WORD` | its line is written back and stays |
+//! | `clwb WORD`, `sfence` | x86's instructions: the line is written back; what follows waits until lines written back are durable |
+//! | `ofence`, `dfence` | stores before it are durable before those after it; what follows waits until stores before it are durable: for designs that have them |
+//! | `strand`, `join` | what follows is in no order with what was before, up to the last join; what follows comes after all strands |
 //! | `maintenance` | the design's periodic work begins |
 //! | `settle` | waits until memory and the design's work for finished transactions are idle |
 //! | `crash NAME` | power fails here, and then the run continues as if it had not |
-//! | `if WORD = VALUE: STEP` | the word is loaded; the step, which is one of those that touch a line, or `compute` or `maintenance`, is done if it holds the value |
+//! | `if WORD = VALUE: STEP` | the word is loaded; the step, which is one of those that touch a line, an instruction for persistence or order, or `compute` or `maintenance`, is done if it holds the value |
 //! | `repeat COUNT: STEP, STEP` | the steps so often, one after the other; read, and printed from eight times on, as if they were all there |
 //!
 //! Words that begin a statement or a step name no variable. `everywhere`, `marked`, `point` and `end` name
@@ -128,6 +131,7 @@ mod tests;
 pub(crate) mod tokens;
 
 pub use graven_machine::controller::adversary::{Choices, Departure};
+use graven_machine::design::Operation;
 pub use parse::{ParseError, parse, parse_placed};
 pub use program::{Layout, LayoutError, LitmusWorkload, WORKLOAD, crash_steps};
 pub use standstill::{Circle, Places, waits_with_a_lock};
@@ -238,6 +242,8 @@ pub enum Step {
     Evict(Word, Level),
     /// `writeback A`: the line is written back and stays (clwb).
     WriteBack(Word),
+    /// An instruction for persistence or order.
+    Persist(Persist),
     /// `maintenance`: the design's periodic work (a scan, a collection) begins now.
     Maintenance,
     /// `settle`: waits until memory and the design's work for finished transactions are idle.
@@ -269,6 +275,17 @@ impl Step {
     pub fn is_transactional_store(&self) -> bool {
         !self.is_outside() && matches!(self.action(), Step::Store(..) | Step::StoreNonTemporal(..))
     }
+}
+
+/// An instruction for persistence or order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Persist {
+    /// `clwb A`: the line is written back when the stores before it have been performed.
+    WriteBack(Word),
+    /// `sfence`: what follows waits until the lines written back are durable.
+    Fence,
+    /// `ofence`, `dfence`, `strand` or `join`: an operation of designs that have it.
+    Order(Operation),
 }
 
 /// A level of the hierarchy.

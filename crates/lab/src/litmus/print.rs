@@ -6,8 +6,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{
-    Choices, CrashAt, Expectation, Failure, FailureMode, Level, Litmus, Placement, Step, VERSION,
-    Variable, When, Word,
+    Choices, CrashAt, Expectation, Failure, FailureMode, Level, Litmus, Persist, Placement, Step,
+    VERSION, Variable, When, Word,
 };
 
 /// Steps that come at least so often in a row are written once, with how often.
@@ -176,6 +176,9 @@ impl Display for Step {
             Step::Evict(word, Level::L1) => write!(f, "evict {word} from l1"),
             Step::Evict(word, Level::L2) => write!(f, "evict {word} from l2"),
             Step::WriteBack(word) => write!(f, "writeback {word}"),
+            Step::Persist(Persist::WriteBack(word)) => write!(f, "clwb {word}"),
+            Step::Persist(Persist::Fence) => write!(f, "sfence"),
+            Step::Persist(Persist::Order(operation)) => write!(f, "{operation}"),
             Step::Maintenance => write!(f, "maintenance"),
             Step::Settle => write!(f, "settle"),
             Step::Crash(name) => write!(f, "crash {name}"),

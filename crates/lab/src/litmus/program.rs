@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::{Level, Litmus, Placement, Step, Word};
+use super::{Level, Litmus, Persist, Placement, Step, Word};
 use graven_base::memory::{Addr, Image, LINE_BYTES, LineAddr, WORD_BYTES};
-use graven_machine::program::{Disturbance, Op, Program, Ptr};
+use graven_machine::program::{self, Disturbance, Op, Program, Ptr};
 use graven_machine::workload;
 use graven_machine::workload::{BrokenInvariant, Workload};
 
@@ -228,6 +228,13 @@ impl Names {
                 Op::Disturb(Disturbance::Evict(line(word), level))
             }
             Step::WriteBack(word) => Op::Disturb(Disturbance::WriteBack(line(word))),
+            Step::Persist(Persist::WriteBack(word)) => {
+                Op::Persist(program::Persist::WriteBack(line(word)))
+            }
+            Step::Persist(Persist::Fence) => Op::Persist(program::Persist::Fence),
+            Step::Persist(Persist::Order(operation)) => {
+                Op::Persist(program::Persist::Order(*operation))
+            }
             Step::Maintenance => Op::Disturb(Disturbance::Maintenance),
             Step::Settle => Op::Disturb(Disturbance::Settle),
             Step::Crash(_) => {

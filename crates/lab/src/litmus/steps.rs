@@ -2,10 +2,11 @@
 
 use super::check::Variables;
 use super::tokens::{Kind, Line, ParseError, Token};
-use super::{Level, Step, Word};
+use super::{Level, Persist, Step, Word};
+use graven_machine::design::Operation;
 
 /// The beginnings of steps, but for stores.
-pub const STEPS: [&str; 17] = [
+pub const STEPS: [&str; 23] = [
     "begin",
     "commit",
     "movnt",
@@ -18,6 +19,12 @@ pub const STEPS: [&str; 17] = [
     "await",
     "evict",
     "writeback",
+    "clwb",
+    "sfence",
+    "ofence",
+    "dfence",
+    "strand",
+    "join",
     "maintenance",
     "settle",
     "crash",
@@ -65,6 +72,12 @@ pub fn step(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseErr
         "await" => Ok(Step::Await(name(line, "the name of a signal")?)),
         "evict" => evict(line, variables),
         "writeback" => Ok(Step::WriteBack(word(line, variables)?)),
+        "clwb" => Ok(Step::Persist(Persist::WriteBack(word(line, variables)?))),
+        "sfence" => Ok(Step::Persist(Persist::Fence)),
+        "ofence" => Ok(ordering(Operation::OrderingFence)),
+        "dfence" => Ok(ordering(Operation::DurabilityFence)),
+        "strand" => Ok(ordering(Operation::NewStrand)),
+        "join" => Ok(ordering(Operation::JoinStrands)),
         "maintenance" => Ok(Step::Maintenance),
         "settle" => Ok(Step::Settle),
         "crash" => crash(line),
@@ -77,6 +90,10 @@ pub fn step(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseErr
             Err(first.refused_as("a step", &allowed))
         }
     }
+}
+
+fn ordering(operation: Operation) -> Step {
+    Step::Persist(Persist::Order(operation))
 }
 
 /// A store outside transactions.
@@ -105,9 +122,10 @@ fn conditional(line: &mut Line<'_>, variables: &Variables) -> Result<Step, Parse
         | Step::Compute(_)
         | Step::Evict(..)
         | Step::WriteBack(_)
+        | Step::Persist(_)
         | Step::Maintenance => Ok(Step::If(tested, value, Box::new(then))),
         _ => Err(first.instead_of(
-            "a store, load, movnt, outside, compute, evict, writeback or maintenance, which alone may depend on a word",
+            "a store, load, movnt, outside, compute, evict, writeback, clwb, fence or maintenance, which alone may depend on a word",
         )),
     }
 }

@@ -6,6 +6,7 @@ use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::stats::{Declaration, Derived};
 use graven_base::surviving::SurvivingImage;
+use graven_persistency::cut::Order;
 
 use super::operators::{self, Operator};
 use super::{Acknowledgement, Capacity, MutantSet, Mutants, PluggedDesign};
@@ -105,7 +106,7 @@ pub struct RecoveryReport {
     pub words_undone: u64,
 }
 
-/// Guarantee of a design for acknowledged transactions. All guarantee that no other leaves a trace.
+/// Guarantee of a design: for acknowledged transactions, where all guarantee that no other leaves a trace; or an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
     /// Nothing: an unsafe reference. It is checked as if it guaranteed durability.
@@ -117,12 +118,22 @@ pub enum Guarantee {
     },
     /// Every one survives.
     Durable,
+    /// Stores survive in an order: of programs that say by themselves what must be durable when, in transactions or without.
+    Order(&'static Order),
 }
 
 impl Guarantee {
     /// Returns true if acknowledged transactions may be lost, from the newest on.
     pub fn is_of_order(self) -> bool {
         matches!(self, Guarantee::Prefix { .. })
+    }
+
+    /// The order in which stores survive, if that is what it is.
+    pub fn order(self) -> Option<&'static Order> {
+        match self {
+            Guarantee::Order(order) => Some(order),
+            _ => None,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 
 use super::{Code, DesignEvent, Port};
-use crate::program::Op;
+use crate::program::{Op, Persist};
 use crate::request::WriteOrder;
 
 /// A transactional store to PM, about to be performed in the L1.
@@ -16,6 +16,21 @@ use crate::request::WriteOrder;
 pub struct Store {
     /// The transaction.
     pub tx: Tx,
+    /// The core whose L1 performs it.
+    pub core: u32,
+    /// Address of the word.
+    pub addr: Addr,
+    /// Content of the word.
+    pub old: u64,
+    /// New content of the word.
+    pub new: u64,
+}
+
+/// A store to PM outside transactions, about to be performed in the L1.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainStore {
+    /// The thread.
+    pub thread: ThreadId,
     /// The core whose L1 performs it.
     pub core: u32,
     /// Address of the word.
@@ -218,6 +233,37 @@ pub trait Design: Sized + 'static {
 pub trait L1EvictionDesign: Design {
     /// A PM line has left a core's L1 (evicted or invalidated). Its content is the architectural one.
     fn on_l1_eviction(&mut self, port: &mut Port<'_, Self>, core: u32, line: LineAddr, dirty: bool);
+}
+
+/// A design that sees stores to PM outside transactions
+/// ([`Plugged::with_plain_stores`](super::Plugged::with_plain_stores)).
+pub trait PlainStoreDesign: Design {
+    /// A store outside transactions reaches the L1. Architectural memory changes right after this returns
+    /// (unless it returns [`Stall::Retry`]).
+    fn on_plain_store(&mut self, port: &mut Port<'_, Self>, store: &PlainStore) -> Stall;
+}
+
+/// A design that executes instructions for persistence and order itself
+/// ([`Plugged::with_persists`](super::Plugged::with_persists)).
+pub trait PersistDesign: Design {
+    /// An instruction is the oldest in the thread's store queue: all stores before it have been performed, and those after it wait.
+    /// None: the machine executes it, as it does under any other design; [`Persist::Order`] it has no way to execute, and the
+    /// program is refused. With [`Stall::UntilReleased`] the instruction has been executed when the thread is released, with
+    /// [`Stall::Retry`] this is called again then. [`Persist::StoreUncached`] does not come here.
+    fn on_persist(
+        &mut self,
+        port: &mut Port<'_, Self>,
+        thread: ThreadId,
+        core: u32,
+        what: Persist,
+    ) -> Option<Stall>;
+}
+
+/// A design that sees loads of PM ([`Plugged::with_loads`](super::Plugged::with_loads)).
+pub trait LoadDesign: Design {
+    /// A load reads a word from the caches, or from the line that has just come. A load that is answered by the thread's own store
+    /// queue is not seen. The thread is not delayed.
+    fn on_load(&mut self, port: &mut Port<'_, Self>, thread: ThreadId, core: u32, addr: Addr);
 }
 
 /// A design that may keep dirty lines from memory ([`Plugged::absorbing`](super::Plugged::absorbing)). It has no

@@ -33,6 +33,7 @@ mod plug;
 mod port;
 
 pub use graven_base::ids::{ThreadId, Tx};
+pub use graven_persistency::cut::{Operation, Order};
 
 pub use crate::controller::settled::{Settlement, Stores};
 pub use acknowledgement::{Acknowledgement, Prices, Step};
@@ -44,8 +45,9 @@ pub use info::{
     Battery, DesignContext, DesignInfo, Guarantee, Leaves, Named, RecoveryReport, Reopening, Rounds,
 };
 pub use interface::{
-    AbsorbingDesign, Design, Fill, L1EvictionDesign, NonTemporalDesign, OpAction, Place,
-    SoftwareDesign, Stall, Store, Unused, Writeback, WritebackAction,
+    AbsorbingDesign, Design, Fill, L1EvictionDesign, LoadDesign, NonTemporalDesign, OpAction,
+    PersistDesign, Place, PlainStore, PlainStoreDesign, SoftwareDesign, Stall, Store, Unused,
+    Writeback, WritebackAction,
 };
 pub use mutants::{MutantSet, Mutants};
 pub(crate) use plug::{Plug, RawAction};

@@ -1,7 +1,7 @@
 //! A design as the simulation sees it: object-safe, with requests and timers as numbers.
 
 use graven_base::ids::{ThreadId, Tx};
-use graven_base::memory::{LineAddr, LineData};
+use graven_base::memory::{Addr, LineAddr, LineData};
 use graven_base::stats::{CounterSet, Counts};
 use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
@@ -9,11 +9,12 @@ use graven_base::time::Cycle;
 use super::operators::{Hook, Interference, variant};
 use super::port::Pending;
 use super::{
-    AbsorbingDesign, Code, Design, Fill, L1EvictionDesign, NonTemporalDesign, OpAction, Place,
-    Port, SoftwareDesign, Stall, Store, Writeback, WritebackAction,
+    AbsorbingDesign, Code, Design, Fill, L1EvictionDesign, LoadDesign, NonTemporalDesign, OpAction,
+    PersistDesign, Place, PlainStore, PlainStoreDesign, Port, SoftwareDesign, Stall, Store,
+    Writeback, WritebackAction,
 };
 use crate::machine::Machine;
-use crate::program::Op;
+use crate::program::{Op, Persist};
 use crate::request::Token;
 
 /// Treatment of a dirty line that leaves the LLC.
@@ -61,6 +62,18 @@ pub(crate) trait Plug {
     // Hooks of designs with rare abilities: called only if the design has them.
     fn accepts_non_temporal(&mut self, m: &mut Machine, tx: Tx, line: LineAddr) -> bool;
     fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Stall;
+    fn takes_plain_stores(&self) -> bool;
+    fn store_plain(&mut self, m: &mut Machine, store: &PlainStore) -> Stall;
+    fn takes_persists(&self) -> bool;
+    fn persist(
+        &mut self,
+        m: &mut Machine,
+        thread: ThreadId,
+        core: u32,
+        what: Persist,
+    ) -> Option<Stall>;
+    fn wants_loads(&self) -> bool;
+    fn load(&mut self, m: &mut Machine, thread: ThreadId, core: u32, addr: Addr);
     fn wants_l1_evictions(&self) -> bool;
     fn l1_evict(&mut self, m: &mut Machine, core: u32, line: LineAddr, dirty: bool);
     fn has_software(&self) -> bool;
@@ -78,6 +91,9 @@ type EvictionHook<D> =
 type L1Hook<D> = fn(&mut D, &mut Port<'_, D>, u32, LineAddr, bool);
 type AcceptHook<D> = fn(&mut D, &mut Port<'_, D>, Tx, LineAddr) -> bool;
 type StoreHook<D> = fn(&mut D, &mut Port<'_, D>, &Store) -> Stall;
+type PlainHook<D> = fn(&mut D, &mut Port<'_, D>, &PlainStore) -> Stall;
+type PersistHook<D> = fn(&mut D, &mut Port<'_, D>, ThreadId, u32, Persist) -> Option<Stall>;
+type LoadHook<D> = fn(&mut D, &mut Port<'_, D>, ThreadId, u32, Addr);
 
 /// A design with what it has under way.
 pub struct Plugged<D: Design> {
@@ -87,6 +103,9 @@ pub struct Plugged<D: Design> {
     eviction: EvictionHook<D>,
     l1_eviction: Option<L1Hook<D>>,
     non_temporal: Option<(AcceptHook<D>, StoreHook<D>)>,
+    plain_store: Option<PlainHook<D>>,
+    persist: Option<PersistHook<D>>,
+    load: Option<LoadHook<D>>,
     has_dirty_words: bool,
     drops_lines: bool,
 }
@@ -102,6 +121,9 @@ pub fn plug<D: Design>(design: D) -> Plugged<D> {
         },
         l1_eviction: None,
         non_temporal: None,
+        plain_store: None,
+        persist: None,
+        load: None,
         has_dirty_words: false,
         drops_lines: false,
     }
@@ -147,6 +169,36 @@ impl<D: Design> Plugged<D> {
         D: NonTemporalDesign,
     {
         self.non_temporal = Some((D::accepts_non_temporal, D::on_non_temporal_store));
+        self
+    }
+
+    /// Has it notified of stores to PM outside transactions.
+    #[must_use]
+    pub fn with_plain_stores(mut self) -> Self
+    where
+        D: PlainStoreDesign,
+    {
+        self.plain_store = Some(D::on_plain_store);
+        self
+    }
+
+    /// Lets it execute instructions for persistence and order.
+    #[must_use]
+    pub fn with_persists(mut self) -> Self
+    where
+        D: PersistDesign,
+    {
+        self.persist = Some(D::on_persist);
+        self
+    }
+
+    /// Has it notified of loads of PM. Simulations take longer with it.
+    #[must_use]
+    pub fn with_loads(mut self) -> Self
+    where
+        D: LoadDesign,
+    {
+        self.load = Some(D::on_load);
         self
     }
 
@@ -254,6 +306,43 @@ impl<D: Design> Plug for Plugged<D> {
     fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let (_, hook) = self.non_temporal.expect("only a design that takes them gets them");
         self.tell(m, store, hook)
+    }
+
+    fn takes_plain_stores(&self) -> bool {
+        self.plain_store.is_some()
+    }
+
+    fn store_plain(&mut self, m: &mut Machine, store: &PlainStore) -> Stall {
+        let hook = self.plain_store.expect("only a design that sees them is told");
+        let (design, mut port) = self.parts(m);
+        hook(design, &mut port, store)
+    }
+
+    fn takes_persists(&self) -> bool {
+        self.persist.is_some()
+    }
+
+    fn persist(
+        &mut self,
+        m: &mut Machine,
+        thread: ThreadId,
+        core: u32,
+        what: Persist,
+    ) -> Option<Stall> {
+        let hook = self.persist?;
+        let (design, mut port) = self.parts(m);
+        hook(design, &mut port, thread, core, what)
+    }
+
+    fn wants_loads(&self) -> bool {
+        self.load.is_some()
+    }
+
+    fn load(&mut self, m: &mut Machine, thread: ThreadId, core: u32, addr: Addr) {
+        if let Some(hook) = self.load {
+            let (design, mut port) = self.parts(m);
+            hook(design, &mut port, thread, core, addr);
+        }
     }
 
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {

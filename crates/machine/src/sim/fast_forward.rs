@@ -147,7 +147,9 @@ impl Simulation {
                         self.machine.bring_home(line);
                     }
                 }
-                Op::Compute { .. } | Op::Persist(Persist::Fence) | Op::Ending => {}
+                Op::Compute { .. }
+                | Op::Persist(Persist::Fence | Persist::Order(_))
+                | Op::Ending => {}
                 Op::TxBegin => t.transactions += 1,
                 Op::TxEnd => return Turn::Transaction,
                 Op::Lock { lock } => {

@@ -230,6 +230,7 @@ impl Simulation {
                 Waiter::InOrderLoad(thread, addr) => {
                     let t = &mut self.threads[thread as usize];
                     t.value = self.machine.load(addr);
+                    self.tell_of_load(thread as usize, addr);
                     self.wake(thread as usize, now);
                     self.threads[thread as usize].pipeline.load_issued(now);
                 }

@@ -18,7 +18,7 @@ impl Simulation {
     /// whether it is time to look at what else there is; if not, an operation of another kind is due.
     pub(super) fn run_of_hits(&mut self, turn: &mut Turn) -> bool {
         let t = &self.threads[turn.thread];
-        if t.op.is_some() || self.intervenes || self.interferes {
+        if t.op.is_some() || self.intervenes || self.interferes || self.tells_loads {
             return false;
         }
         if t.software.is_some() || t.pipeline.is_out_of_order() {

@@ -4,6 +4,7 @@ use std::any::Any;
 
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::Addr;
+use graven_persistency::cut::Operation;
 
 use super::run::Simulation;
 use crate::controller::outside::Outside;
@@ -37,12 +38,28 @@ pub trait TransactionObserver: Any {
     /// A transaction begins.
     fn begin(&mut self, tx: Tx);
 
-    /// A transaction stores a word that held `old`. `outside`: what the word might hold in PM until
+    /// A transaction stores `new` to a word that held `old`. `outside`: what the word might hold in PM until
     /// now, if it was stored to outside transactions since one stored to it.
-    fn store(&mut self, tx: Tx, addr: Addr, old: u64, outside: Option<Outside>);
+    fn store(&mut self, tx: Tx, addr: Addr, old: u64, new: u64, outside: Option<Outside>);
 
-    /// A thread stores a word outside transactions.
-    fn store_outside(&mut self, thread: ThreadId, addr: Addr);
+    /// A thread stores `new` to a word that held `old`, outside transactions.
+    fn store_outside(&mut self, thread: ThreadId, addr: Addr, old: u64, new: u64);
+
+    /// Returns true if stores outside transactions promise nothing, so that what their words may hold has to be kept.
+    fn forgives_outside(&self) -> bool {
+        true
+    }
+
+    /// Returns true if it is told of loads.
+    fn wants_loads(&self) -> bool {
+        false
+    }
+
+    /// A thread has loaded a word of PM from the caches.
+    fn load(&mut self, _thread: ThreadId, _addr: Addr, _value: u64) {}
+
+    /// A thread's instruction for order has been executed.
+    fn executed(&mut self, _thread: ThreadId, _operation: Operation) {}
 
     /// A transaction's program stores to a word, and the design's code puts that off: it is told of
     /// again by [`TransactionObserver::defer`].

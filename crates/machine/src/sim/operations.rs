@@ -139,6 +139,7 @@ impl Simulation {
                 let t = &mut self.threads[thread];
                 t.pipeline.load_issued(start + latency);
                 t.value = self.machine.load(addr);
+                self.tell_of_load(thread, addr);
             }
             Access::Miss(latency) => {
                 let delay = start.saturating_sub(self.machine.now()) + latency;
@@ -159,10 +160,24 @@ impl Simulation {
         if self.threads[thread].pipeline.is_out_of_order() {
             let load = self.threads[thread].pipeline.load_issued(NEVER);
             self.threads[thread].value = self.machine.load(addr);
+            self.tell_of_load(thread, addr);
             self.start_fill(core, addr.line(), Waiter::WindowLoad(id, load), delay, counted);
         } else {
             self.start_fill(core, addr.line(), Waiter::InOrderLoad(id, addr), delay, counted);
             self.block(thread, Cause::Load, None);
+        }
+    }
+
+    /// A load has read a word of memory: whoever wants to know is told.
+    #[inline]
+    pub(super) fn tell_of_load(&mut self, thread: usize, addr: Addr) {
+        if !self.tells_loads || !self.machine.memory.is_pm(addr) {
+            return;
+        }
+        let (id, core) = (self.threads[thread].id, self.threads[thread].core);
+        self.design.load(&mut self.machine, id, core, addr);
+        if let Some(observer) = &mut self.observer {
+            observer.load(id, addr, self.machine.load(addr));
         }
     }
 

@@ -6,11 +6,12 @@ use super::threads::{Cause, Head, Kind, State};
 use crate::clock::Event;
 use crate::cores::write_combining;
 use crate::cores::write_combining::Combined;
-use crate::design::RawAction;
+use crate::design::{RawAction, Stall};
 use crate::program::{Op, Persist};
 use crate::request::WriteClass;
 use crate::stats::Counters;
 use crate::trace_event::TraceEvent;
+use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LineAddr};
 use graven_base::thread_set::{ThreadSet, threads_in};
 
@@ -38,6 +39,7 @@ impl Simulation {
                 c.uncached_stores += 1;
                 (Kind::Uncached(class), addr, value)
             }
+            Persist::Order(operation) => (Kind::Order(operation), Addr(0), 0),
         };
         self.enqueue(thread, kind, addr, value);
     }
@@ -74,9 +76,58 @@ impl Simulation {
         self.go_on_with_stores(thread);
     }
 
+    /// An instruction for persistence or order is the oldest, and the design executes it. Any other design leaves it to the machine,
+    /// which has none but x86's.
+    pub(super) fn execute(&mut self, thread: usize, what: Persist) {
+        let (id, core) = (self.threads[thread].id, self.threads[thread].core);
+        let under_way = std::mem::take(&mut self.threads[thread].head_under_way);
+        let stall = match under_way {
+            true => Some(Stall::None),
+            false => self.design.persist(&mut self.machine, id, core, what),
+        };
+        match (stall, what) {
+            (Some(Stall::Retry), _) => self.threads[thread].head = Head::HeldBefore,
+            (Some(Stall::UntilReleased), _) => {
+                (self.threads[thread].head, self.threads[thread].head_under_way) =
+                    (Head::HeldBefore, true);
+            }
+            (Some(stall), _) => {
+                self.executed(id, what);
+                self.took_effect(thread, stall);
+            }
+            (None, Persist::WriteBack(line)) => self.write_back(thread, line),
+            (None, Persist::Fence) => self.wait_for_writes(thread),
+            (None, Persist::StoreUncached { .. }) => unreachable!("designs are not asked"),
+            (None, Persist::Order(operation)) => {
+                let design = self.spec.design.name;
+                self.machine.fail(format!(
+                    "the program of thread {id} has `{operation}`, which {design} has no way to execute"
+                ));
+                self.took_effect(thread, Stall::None);
+            }
+        }
+    }
+
+    /// Whoever follows the program is told of an instruction that has been executed.
+    fn executed(&mut self, thread: ThreadId, what: Persist) {
+        let Persist::Order(operation) = what else { return };
+        if let Some(observer) = &mut self.observer {
+            observer.executed(thread, operation);
+            self.machine.emit(|| TraceEvent::Executed { thread, operation });
+        }
+    }
+
+    /// A line is to be written back.
+    pub(super) fn perform_write_back(&mut self, thread: usize, line: LineAddr) {
+        if self.design.takes_persists() {
+            return self.execute(thread, Persist::WriteBack(line));
+        }
+        self.write_back(thread, line);
+    }
+
     /// A dirty line is written back, in the order that the design asks for, as if it were evicted. Of one that is
     /// clean a write may be on its way: the thread's fences wait for it.
-    pub(super) fn perform_write_back(&mut self, thread: usize, line: LineAddr) {
+    fn write_back(&mut self, thread: usize, line: LineAddr) {
         let id = self.threads[thread].id;
         assert!(self.machine.memory.is_pm(line.addr()), "{} is not PM", line.addr());
         let sent = self.machine.caches.is_dirty(line);
@@ -85,7 +136,11 @@ impl Simulation {
             let RawAction::Send { after, token } =
                 self.design.llc_evict(&mut self.machine, line, &content)
             else {
-                unreachable!("a design that keeps lines executes no clwb");
+                let design = self.spec.design.name;
+                self.machine.fail(format!(
+                    "the program of thread {id} has `clwb`, which {design} has no way to execute: it keeps lines from memory"
+                ));
+                return self.took_effect(thread, Stall::None);
             };
             self.machine.write_back(line, |write| {
                 (write.fences, write.after, write.token) = (1 << id, after, token);
@@ -98,8 +153,16 @@ impl Simulation {
         self.go_on_with_stores(thread);
     }
 
-    /// A fence is the oldest: the write-combining buffer is emptied, and it waits for what is not durable.
+    /// A fence is the oldest.
     pub(super) fn try_fence(&mut self, thread: usize) {
+        if self.design.takes_persists() {
+            return self.execute(thread, Persist::Fence);
+        }
+        self.wait_for_writes(thread);
+    }
+
+    /// The write-combining buffer is emptied, and the fence waits for what is not durable.
+    fn wait_for_writes(&mut self, thread: usize) {
         let core = self.threads[thread].core;
         self.empty_write_combining(core, |c| &mut c.write_combining_flushes_fence);
         let (now, t) = (self.machine.now(), &mut self.threads[thread]);
@@ -139,9 +202,9 @@ impl Simulation {
         if self.observer.is_some() {
             let software = t.software.as_ref().expect("only code of a design has it");
             let deferred = software.deferred().to_vec();
-            for &(addr, _) in &deferred {
+            for &(addr, value) in &deferred {
                 let (old, outside) = (self.machine.load(addr), self.take_outside(addr));
-                self.observed(|observer| observer.store(tx, addr, old, outside));
+                self.observed(|observer| observer.store(tx, addr, old, value, outside));
             }
             self.observed(|observer| {
                 observer.defer(tx, &deferred);

@@ -100,6 +100,10 @@ pub struct Simulation {
     pub(super) intervenes: bool,
     /// Something stands between design and machine.
     pub(super) interferes: bool,
+    /// The design, or who follows the program, is told of loads.
+    pub(super) tells_loads: bool,
+    /// Stores outside transactions promise something, so that what their words may hold besides is not kept.
+    pub(super) orders_outside: bool,
     /// Cycle up to which no observer looks on or makes choices: what comes next can be done without
     /// a look around.
     pub(super) alone_until: Cycle,
@@ -228,6 +232,8 @@ impl Simulation {
             woken: false,
             intervenes,
             interferes: spec.crash_options.operator.is_some(),
+            tells_loads: false,
+            orders_outside: false,
             alone_until: 0,
             draining: None,
             fruitless_timers: 0,
@@ -237,6 +243,7 @@ impl Simulation {
         if simulation.design.has_software() {
             simulation.threads.iter_mut().for_each(|t| t.software = Some(Box::default()));
         }
+        simulation.tells_loads = simulation.design.wants_loads();
         simulation.design.start(&mut simulation.machine);
         Ok(simulation)
     }
@@ -255,6 +262,8 @@ impl Simulation {
     /// can be checked. Call it before running.
     pub fn follow_transactions(&mut self, observer: Box<dyn TransactionObserver>) {
         let (start, end) = self.data_region();
+        self.tells_loads |= observer.wants_loads();
+        self.orders_outside = !observer.forgives_outside();
         self.observer = Some(observer);
         self.machine.follow_domain(start, end);
     }
@@ -678,6 +687,7 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload, l1_sets: usize) ->
         instructions_before: 0,
         head_accessed: false,
         head_granted: false,
+        head_under_way: false,
         software: None,
     }
 }

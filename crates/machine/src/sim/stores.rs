@@ -10,8 +10,8 @@ use crate::caches::hierarchy::Access;
 use crate::caches::tags::Slot;
 use crate::clock::Event;
 use crate::controller::outside::Outside;
-use crate::design::{Stall, Store};
-use crate::program::{Op, Ptr};
+use crate::design::{PlainStore, Stall, Store};
+use crate::program::{Op, Persist, Ptr};
 use crate::trace_event::TraceEvent;
 use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LineAddr};
@@ -172,6 +172,7 @@ impl Simulation {
             }
             Kind::WriteBack => return self.perform_write_back(thread, line),
             Kind::Fence => return self.try_fence(thread),
+            Kind::Order(operation) => return self.execute(thread, Persist::Order(operation)),
             Kind::Ending => return self.perform_ending(thread),
         }
         if let Some(slot) = self.machine.caches.writable_slot(core, line) {
@@ -269,7 +270,6 @@ impl Simulation {
     /// The line is there and exclusive, in a slot of the L1, or not needed: architectural memory changes now, if the
     /// design agrees.
     fn perform(&mut self, thread: usize, store: &QueuedStore, slot: Option<Slot>) {
-        let now = self.machine.now();
         let core = self.threads[thread].core;
         let mut stall = Stall::None;
         let is_pm = self.machine.memory.is_pm(store.addr);
@@ -296,13 +296,23 @@ impl Simulation {
                 self.tell_of_store(&of_design, was_outside);
             }
         } else if is_pm {
-            self.perform_outside(thread, store);
+            stall = self.perform_outside(thread, store);
+            if stall == Stall::Retry {
+                self.threads[thread].head = Head::HeldBefore;
+                return;
+            }
         }
         match slot {
             Some(slot) => self.machine.caches.mark_slot_dirty(core, store.addr.line(), slot),
             None => self.machine.count().non_temporal_stores += 1,
         }
         self.machine.perform_store(store.addr, store.value);
+        self.took_effect(thread, stall);
+    }
+
+    /// The oldest in the queue has taken effect, and the design has answered how long what follows waits.
+    pub(super) fn took_effect(&mut self, thread: usize, stall: Stall) {
+        let now = self.machine.now();
         let t = &mut self.threads[thread];
         t.take_head(now);
         match stall {
@@ -312,7 +322,7 @@ impl Simulation {
                 t.store_port_free_at = now + self.machine.answered_after(cycles).max(1);
             }
             Stall::UntilReleased => t.head = Head::HeldAfter,
-            Stall::Retry => unreachable!("handled above"),
+            Stall::Retry => unreachable!("it has not taken effect"),
         }
         self.go_on_with_stores(thread);
     }
@@ -323,23 +333,35 @@ impl Simulation {
         let Store { tx, addr, old, new, .. } = *store;
         let outside = if was_outside { self.machine.take_outside(addr) } else { None };
         if let Some(observer) = &mut self.observer {
-            observer.store(tx, addr, old, outside);
+            observer.store(tx, addr, old, new, outside);
             self.machine.emit(|| TraceEvent::Store { tx, addr, old, new });
         }
     }
 
-    /// A store to PM outside transactions is about to be performed, of which the design is not told.
-    fn perform_outside(&mut self, thread: usize, store: &QueuedStore) {
+    /// A store to PM outside transactions is about to be performed, if the design that is told of it agrees.
+    fn perform_outside(&mut self, thread: usize, store: &QueuedStore) -> Stall {
         let QueuedStore { addr, value: new, .. } = *store;
-        let thread = self.threads[thread].id;
-        self.outside.insert(addr);
-        self.refuse_outside();
-        self.machine.store_outside(addr, new);
-        if let Some(observer) = &mut self.observer {
-            observer.store_outside(thread, addr);
+        let (thread, core) = (self.threads[thread].id, self.threads[thread].core);
+        let mut stall = Stall::None;
+        if self.design.takes_plain_stores() {
             let old = self.machine.load(addr);
+            let store = PlainStore { thread, core, addr, old, new };
+            stall = self.design.store_plain(&mut self.machine, &store);
+            if stall == Stall::Retry {
+                return stall;
+            }
+        }
+        if !self.orders_outside {
+            self.outside.insert(addr);
+            self.refuse_outside();
+            self.machine.store_outside(addr, new);
+        }
+        if let Some(observer) = &mut self.observer {
+            let old = self.machine.load(addr);
+            observer.store_outside(thread, addr, old, new);
             self.machine.emit(|| TraceEvent::StoreOutside { thread, addr, old, new });
         }
+        stall
     }
 
     /// A transaction stores to a word: what that might hold in PM until now, if it was stored to outside transactions.
@@ -349,7 +371,7 @@ impl Simulation {
 
     /// Ends the run if the program has stored outside transactions, and the design cannot take that.
     pub(super) fn refuse_outside(&mut self) {
-        if !self.design.drops_lines() {
+        if !self.design.drops_lines() || self.design.takes_plain_stores() {
             return;
         }
         let Some(addr) = self.outside.first() else { return };

@@ -9,6 +9,7 @@ use crate::request::WriteClass;
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, LineAddr};
 use graven_base::time::Cycle;
+use graven_persistency::cut::Operation;
 
 /// Causes of a thread's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub enum Kind {
     WriteBack,
     /// Holds back later entries until earlier stores are durable.
     Fence,
+    /// An operation of the design's for order.
+    Order(Operation),
     /// The running transaction may be durable from here on.
     Ending,
 }
@@ -191,6 +194,8 @@ pub struct Thread {
     pub head_accessed: bool,
     /// The oldest store had its line, exclusively, and has been waiting out the access since.
     pub head_granted: bool,
+    /// The design is at the oldest instruction, which has been executed when it releases the thread.
+    pub head_under_way: bool,
     /// The design's software, if it has any.
     pub software: Option<Box<Software>>,
 }

@@ -1,5 +1,7 @@
 //! The promises as data, and the events that their judge is told of.
 
+use std::fmt;
+
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::Addr;
 
@@ -90,6 +92,17 @@ pub enum Operation {
     NewStrand,
     /// The strands end: what follows comes after all of them.
     JoinStrands,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Operation::OrderingFence => "ofence",
+            Operation::DurabilityFence => "dfence",
+            Operation::NewStrand => "strand",
+            Operation::JoinStrands => "join",
+        })
+    }
 }
 
 /// An event of a run.

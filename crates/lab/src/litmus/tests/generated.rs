@@ -112,7 +112,15 @@ impl Maker<'_> {
             12 if pick % 2 == 0 && !*in_transaction => {
                 Step::Outside(Box::new(Step::Store(word, value)))
             }
-            12 => Step::WriteBack(word),
+            12 if pick % 3 == 0 => Step::WriteBack(word),
+            12 => Step::Persist(match pick % 6 {
+                0 | 1 => Persist::WriteBack(word),
+                2 => Persist::Fence,
+                3 => Persist::Order(Operation::OrderingFence),
+                4 => Persist::Order(Operation::DurabilityFence),
+                5 if *in_transaction => Persist::Order(Operation::NewStrand),
+                _ => Persist::Order(Operation::JoinStrands),
+            }),
             13 => Step::Maintenance,
             14 if pick % 2 == 0 => {
                 let then = if *in_transaction {
