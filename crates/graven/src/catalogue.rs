@@ -13,6 +13,7 @@ use graven_machine::design::{self, DesignInfo};
 use graven_machine::registry::{Alias, PARTS, Preset, Registry};
 use graven_machine::stats;
 use graven_machine::workload::WorkloadInfo;
+use graven_persistency::cut::{self, ORDERS};
 use graven_persistency::model::{MODELS, Model};
 
 /// Everything that can be named. What several have in common is described once, and they name it or are named with it.
@@ -30,6 +31,15 @@ pub struct Catalogue {
     states: Vec<Named>,
     draws: Vec<Draw>,
     models: Vec<PersistencyModel>,
+    /// Orders of stores that designs may promise.
+    orders: Vec<Order>,
+}
+
+#[derive(Serialize)]
+struct Order {
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
 }
 
 #[derive(Serialize)]
@@ -189,6 +199,10 @@ impl Catalogue {
             states: named(STATES),
             draws: DRAW_RANGES.iter().map(Draw::of).collect(),
             models: MODELS.iter().map(PersistencyModel::of).collect(),
+            orders: ORDERS
+                .iter()
+                .map(|&cut::Order { name, summary, source, .. }| Order { name, summary, source })
+                .collect(),
         }
     }
 }

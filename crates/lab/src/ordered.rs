@@ -14,7 +14,7 @@ pub fn order_without_transactions(guarantee: Guarantee) -> Option<&'static Order
     guarantee.order().filter(|order| order.wholes != Wholes::Transactions)
 }
 
-/// Something that has to be chosen: one of so many.
+/// Something that has to be chosen: a number.
 pub trait Choose {
     /// A number below `count`.
     fn one_of(&mut self, count: u32) -> u32;

@@ -191,7 +191,7 @@ fn persisted(
         }
         program::Persist::Fence => Persist::Fence,
         program::Persist::Order(operation) => Persist::Order(operation),
-        program::Persist::StoreUncached { .. } => return None,
+        program::Persist::StoreUncached { .. } | program::Persist::StoreOwn { .. } => return None,
     };
     Some(Step::Persist(what))
 }

@@ -137,6 +137,14 @@ impl Machine {
         }
     }
 
+    /// Before time begins: programs find in a region of PM what PM holds.
+    pub(crate) fn know_log_region(&mut self, start: Addr, end: Addr) {
+        for line in start.line().0..end.line().0 {
+            let content = self.memory.shared.media.load_line(LineAddr(line));
+            self.arch.store_line(LineAddr(line), &content);
+        }
+    }
+
     /// Images that hold what memory holds: the architectural one, and PM's.
     pub(crate) fn share_images(&mut self) -> (Image, Image) {
         (self.arch.share(), self.memory.shared.media.share())

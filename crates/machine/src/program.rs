@@ -135,6 +135,13 @@ pub enum Persist {
         /// Class of the writes.
         class: WriteClass,
     },
+    /// A store of a design's code to a word of the log region, through the caches. The program has none.
+    StoreOwn {
+        /// Address.
+        addr: Addr,
+        /// The new word.
+        value: u64,
+    },
     /// An operation that no processor of today has and a design brings along
     /// ([`PersistDesign`](crate::design::PersistDesign)).
     Order(Operation),

@@ -32,6 +32,7 @@ Examples:
   graven list draws                   bounds of what `graven adversary` draws
   graven list litmus                  litmus programs that come with Graven
   graven list models --verbose        persistency models of processors, with their rules
+  graven list orders --verbose        orders of stores that designs may promise, with their sources
   graven list stats --format json     for a script
 """
 
@@ -50,9 +51,9 @@ def _designs(console: Console, *, verbose: bool) -> None:
     if verbose:
         for design in known.designs:
             heading = Text(design.name, style="bold")
-            console.print(
-                heading + Text(f" guarantees: {_GUARANTEES[design.guarantee]}", "not bold")
-            )
+            orders = {order.name: f"{order.name}: {order.summary}" for order in known.orders}
+            guarantee = (_GUARANTEES | orders)[design.guarantee]
+            console.print(heading + Text(f" guarantees: {guarantee}", "not bold"))
             if design.settings:
                 console.print(Text(f"Stands for {', '.join(design.settings)}"))
             _names(console, f"Mutants of {design.name}", design.mutants)
@@ -225,6 +226,13 @@ def _litmus(console: Console, **_: bool) -> None:
     console.print(grouped_table(("program", "what it asks"), groups))
 
 
+def _orders(console: Console, *, verbose: bool) -> None:
+    table = plain_table(whole("order"), "what survives", *(["source"] if verbose else []))
+    for order in catalogue().orders:
+        table.add_row(order.name, order.summary, *([Text(order.source)] if verbose else []))
+    console.print(table)
+
+
 _LISTS: dict[str, Callable[..., None]] = {
     "designs": _designs,
     "workloads": _workloads,
@@ -236,6 +244,7 @@ _LISTS: dict[str, Callable[..., None]] = {
     "draws": _draws,
     "litmus": _litmus,
     "models": _models,
+    "orders": _orders,
 }
 
 

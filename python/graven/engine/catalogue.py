@@ -93,6 +93,21 @@ class PersistencyModel:
 
 
 @dataclass(frozen=True)
+class Order:
+    """An order of stores that a design may promise, in place of durable transactions.
+
+    Attributes:
+        name: Name of the order, which is the guarantee of designs that promise it.
+        summary: The promise in a sentence.
+        source: Publications.
+    """
+
+    name: str
+    summary: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Design:
     """A persistence design.
 
@@ -103,7 +118,7 @@ class Design:
         safe: True if it keeps what it guarantees, as far as is known.
         default: True if comparisons include it by default.
         guarantee: Guarantee for acknowledged transactions: `none`, `prefix` (the first N survive)
-            or `durable` (all do).
+            or `durable` (all do); or the name of an order of stores (`Catalogue.orders`).
         settings: The parameter set that its name stands for, as `--set` takes it.
         mutants: Single-point changes for the worse that it knows.
         cover_points: States of this design that are worth reaching in a campaign.
@@ -333,6 +348,8 @@ class Catalogue:
         ['threads', 'locks']
         >>> [model.name for model in catalogue.models]
         ['x86-adr', 'x86-adr-amd', 'x86-eadr', 'arm-pop', 'arm-podp']
+        >>> [order.name for order in catalogue.orders][:4]
+        ['strict', 'buffered-strict', 'epoch', 'epoch-dependence']
         >>> catalogue.models[0].rules[1].sentence
         'Stores become visible in program order.'
         >>> sorted(catalogue.raw)[:3]
@@ -407,6 +424,11 @@ class Catalogue:
     def states(self) -> tuple[Named, ...]:
         """States of any design that are worth reaching when it is crashed."""
         return _named(self.raw["states"])
+
+    @cached_property
+    def orders(self) -> tuple[Order, ...]:
+        """Orders of stores that designs may promise."""
+        return tuple(_made(Order, item) for item in self.raw["orders"])
 
     @cached_property
     def draws(self) -> tuple[Draw, ...]:

@@ -10,6 +10,7 @@ use super::report::{
 use crate::explorer::{CrashRun, LivesAfter, Thoroughness, Violation};
 use crate::litmus::CrashAt;
 use crate::minimise::{RUNS, minimise_observed};
+use crate::ordered::order_without_transactions;
 use crate::recording::to_litmus;
 use crate::timeline::{ROWS_MAX, Timeline, timeline_of};
 use graven_base::config::ConfigError;
@@ -30,6 +31,11 @@ pub struct RunCampaign<'r> {
     disregards: Box<dyn Fn() -> bool>,
 }
 
+/// Returns true if a run's design promises an order of stores, and the workload's transactions mean nothing to it.
+fn is_without_transactions(spec: &Spec) -> bool {
+    order_without_transactions(spec.design.guarantee_in(&spec.config)).is_some()
+}
+
 impl<'r> RunCampaign<'r> {
     /// Checks everything; nothing runs.
     ///
@@ -38,19 +44,24 @@ impl<'r> RunCampaign<'r> {
     pub fn new(
         registry: &'r Registry,
         spec: Spec,
-        how: Thoroughness,
+        mut how: Thoroughness,
     ) -> Result<RunCampaign<'r>, ConfigError> {
+        if is_without_transactions(&spec) {
+            how.structures_every = 0;
+        }
         let run = CrashRun::new(&spec, None, how.clone())?;
         let (specs, disregards) = (vec![spec], Box::new(|| false));
         Ok(RunCampaign { registry, specs, how, run, minimising_runs: RUNS, disregards })
     }
 
     /// The same; after some recoveries the workload begins again on what is there, so many times at most, unless it cannot
-    /// ([`Workload::begins_again`](graven_machine::workload::Workload::begins_again)).
+    /// ([`Workload::begins_again`](graven_machine::workload::Workload::begins_again)), or the design promises no transactions: then its
+    /// structures may be torn.
     ///
     /// # Errors
     /// Parameters that design or workload cannot work with.
     pub fn going_on(self, lives: u32) -> Result<RunCampaign<'r>, ConfigError> {
+        let lives = if is_without_transactions(&self.specs[0]) { 0 } else { lives };
         let specs = specs_of(&self.specs[0], lives)?;
         let lives_after = if lives == 0 { LivesAfter::None } else { LivesAfter::Some };
         let how = Thoroughness { lives_after, ..self.how };

@@ -1,6 +1,7 @@
 //! Code that a design which is partly software has a thread execute: loads, stores, persistence
 //! instructions, and instructions that touch no memory.
 
+use super::Operation;
 use crate::program::Persist;
 use crate::request::WriteClass;
 use graven_base::memory::{Addr, LineAddr};
@@ -83,6 +84,17 @@ impl Code {
     /// Stores a word of PM through the core's write-combining buffer, past the caches.
     pub fn store_uncached(&mut self, addr: Addr, value: u64, class: WriteClass) {
         self.persist(Persist::StoreUncached { addr, value, class });
+    }
+
+    /// Stores a word of the log region through the caches: a store of the design's own, of which its hooks are told as of a store
+    /// outside transactions ([`super::PlainStoreDesign`]).
+    pub fn store_own(&mut self, addr: Addr, value: u64) {
+        self.persist(Persist::StoreOwn { addr, value });
+    }
+
+    /// An operation for order that the hardware of the design executes ([`super::PersistDesign`]).
+    pub fn order(&mut self, operation: Operation) {
+        self.persist(Persist::Order(operation));
     }
 
     fn persist(&mut self, what: Persist) {

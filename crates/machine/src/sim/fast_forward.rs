@@ -138,7 +138,9 @@ impl Simulation {
                     *operations += 1;
                     self.store_without_time(caches, core, at.addr, value);
                 }
-                Op::Persist(Persist::StoreUncached { addr, value, .. }) => {
+                Op::Persist(
+                    Persist::StoreUncached { addr, value, .. } | Persist::StoreOwn { addr, value },
+                ) => {
                     *operations += 1;
                     self.store_without_time(caches, core, addr, value);
                 }

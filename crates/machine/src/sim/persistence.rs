@@ -39,6 +39,10 @@ impl Simulation {
                 c.uncached_stores += 1;
                 (Kind::Uncached(class), addr, value)
             }
+            Persist::StoreOwn { addr, value } => {
+                c.stores += 1;
+                (Kind::Own, addr, value)
+            }
             Persist::Order(operation) => (Kind::Order(operation), Addr(0), 0),
         };
         self.enqueue(thread, kind, addr, value);
@@ -97,7 +101,9 @@ impl Simulation {
             }
             (None, Persist::WriteBack(line)) => self.write_back(thread, line),
             (None, Persist::Fence) => self.wait_for_writes(thread),
-            (None, Persist::StoreUncached { .. }) => unreachable!("designs are not asked"),
+            (None, Persist::StoreUncached { .. } | Persist::StoreOwn { .. }) => {
+                unreachable!("designs are not asked")
+            }
             (None, Persist::Order(operation)) => {
                 let design = self.spec.design.name;
                 self.machine.fail(format!(

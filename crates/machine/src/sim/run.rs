@@ -185,6 +185,10 @@ impl Simulation {
         let mut machine = Machine::new(&spec.config, populated.image);
         if let (Some(seed), None) = (spec.crash_options.garbage, again) {
             super::crash::fill_with_garbage(&mut machine, &context, spec.design.format, seed);
+            if design.takes_plain_stores() {
+                // Its code may load and store the region's words through the caches.
+                machine.know_log_region(context.log_start, context.log_end);
+            }
         }
         machine.memory.shared.adversary = spec.crash_options.adversary.clone().map(Adversary::new);
         let adversary = machine.memory.shared.adversary.as_ref();

@@ -54,7 +54,8 @@ impl Simulation {
     pub(super) fn enqueue(&mut self, thread: usize, kind: Kind, addr: Addr, value: u64) {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
-        let (in_transaction, after_load) = (t.running.is_some(), t.pipeline.last_load());
+        let in_transaction = t.running.is_some() && kind != Kind::Own;
+        let after_load = t.pipeline.last_load();
         let (line_at, fills, counted) = (0, None, false);
         let store =
             QueuedStore { kind, addr, value, in_transaction, after_load, line_at, fills, counted };
@@ -85,7 +86,7 @@ impl Simulation {
         {
             let mut asked = Asked::NOTHING;
             let line = store.addr.line();
-            if store.kind == Kind::Cached {
+            if matches!(store.kind, Kind::Cached | Kind::Own) {
                 let core = self.threads[thread].core;
                 if self.is_crowded(thread, line) {
                     return;
@@ -161,7 +162,7 @@ impl Simulation {
             return self.schedule_store(thread, wait);
         }
         match store.kind {
-            Kind::Cached => {}
+            Kind::Cached | Kind::Own => {}
             Kind::NonTemporal => {
                 if store.in_transaction && self.try_beside_caches(thread, store) {
                     return;
@@ -350,6 +351,9 @@ impl Simulation {
             if stall == Stall::Retry {
                 return stall;
             }
+        }
+        if store.kind == Kind::Own {
+            return stall;
         }
         if !self.orders_outside {
             self.outside.insert(addr);

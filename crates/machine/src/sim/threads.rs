@@ -64,6 +64,8 @@ pub enum State {
 pub enum Kind {
     /// A store through the caches.
     Cached,
+    /// A store of the design's code to its log, through the caches.
+    Own,
     /// A store that need not go through the caches.
     NonTemporal,
     /// A store that no cache sees.
@@ -80,7 +82,7 @@ pub enum Kind {
 
 impl Kind {
     fn is_store(self) -> bool {
-        matches!(self, Kind::Cached | Kind::NonTemporal | Kind::Uncached(_))
+        matches!(self, Kind::Cached | Kind::Own | Kind::NonTemporal | Kind::Uncached(_))
     }
 }
 

@@ -18,7 +18,7 @@ type Place = u32;
 #[derive(Clone, Debug, Hash)]
 struct Node {
     what: What,
-    /// What comes before it, and is not durable.
+    /// Nodes that come before it and are not durable.
     before: Vec<Place>,
     state: State,
 }
@@ -33,11 +33,11 @@ enum What {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum State {
-    /// It must not be there.
+    /// Present in no image.
     Forbidden,
-    /// It may be there.
+    /// Present or missing.
     Allowed,
-    /// It must be there.
+    /// Present in every image.
     Durable,
 }
 
@@ -60,7 +60,7 @@ struct Word {
     /// The store that made it so, and the event since which it must be there.
     settled: Option<(Seq, Seq)>,
     later: VecDeque<Version>,
-    /// What was before loads of its newest version.
+    /// Nodes before the loads of its newest version.
     read_after: Vec<Place>,
 }
 
@@ -83,18 +83,18 @@ impl Word {
     }
 }
 
-/// Where a thread is in its order.
+/// The place of a thread in its order.
 #[derive(Clone, Debug, Default, Hash)]
 struct Thread {
-    /// What comes before all that follows.
+    /// The point before all that follows.
     fence: Option<Place>,
-    /// What was accessed since.
+    /// Versions stored or read since.
     since: Vec<Place>,
-    /// What its loads have read, where a program's order is that of its stores and of its loads.
+    /// The point after all its loads, where the program orders them.
     read: Option<Place>,
     /// Stores, or transactions, that no durability fence has followed.
     not_durable: Vec<Place>,
-    /// What the last join of strands has before it.
+    /// The point of the last join of strands.
     joined: Option<Place>,
     /// Ends of strands since.
     strands: Vec<Place>,
@@ -112,7 +112,7 @@ pub struct Cuts {
     threads: Vec<Thread>,
     words: Vec<Word>,
     numbers: FxHashMap<Addr, u32>,
-    /// What is stored after the last snapshot, and the snapshots before that need not be durable.
+    /// Stores after the last snapshot, and the snapshots before that need not be durable.
     current: Option<Place>,
     snapshots: VecDeque<Place>,
 }
@@ -360,7 +360,7 @@ impl Cuts {
         }
     }
 
-    /// It must be there from now on, with all that comes before it.
+    /// Makes a node durable, with all that comes before it.
     fn settle(&mut self, place: Place) {
         let mut stack = vec![place];
         while let Some(place) = stack.pop() {
@@ -380,7 +380,7 @@ impl Cuts {
         }
     }
 
-    /// Decides if power may fail now and leave these words. Words that nobody has stored to are not looked at.
+    /// Decides if power may fail now and leave these words. Words without a store are not looked at.
     ///
     /// # Errors
     /// A word that contradicts the promise, with the two stores whose order shows it.

@@ -12,7 +12,7 @@
 //! | `epoch` | a cut of epochs: an ordering fence divides a thread, conflicting accesses order threads |
 //! | `epoch-dependence` | the same, where reading or overwriting another thread's store orders, and overwriting what was read does not |
 //! | `strand` | the same within strands, which a thread begins and joins |
-//! | `transactions` | whole transactions, each with those whose words it read or overwrote; acknowledged ones are there |
+//! | `transactions` | whole transactions, each with those whose words it read or overwrote; acknowledged ones survive |
 //! | `transactions-buffered` | the same, and acknowledged ones may be missing |
 //! | `snapshots` | all that was stored before a snapshot, and nothing else |
 //!

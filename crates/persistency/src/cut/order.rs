@@ -14,13 +14,13 @@ pub struct Order {
     pub summary: &'static str,
     /// Publications.
     pub source: &'static str,
-    /// What puts the accesses of one thread in order.
+    /// The order of one thread's accesses.
     pub within: Within,
-    /// What puts the accesses of several threads in order.
+    /// The order of accesses of several threads.
     pub across: Across,
     /// From when on stores must be durable.
     pub durable: Durable,
-    /// What survives as a whole or not at all.
+    /// The unit that survives as a whole or not at all.
     pub wholes: Wholes,
 }
 
@@ -31,7 +31,7 @@ impl Order {
     }
 }
 
-/// What puts the accesses of one thread in order.
+/// The order of one thread's accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Within {
     /// Nothing.
@@ -45,7 +45,7 @@ pub enum Within {
     Strands,
 }
 
-/// What puts the accesses of several threads in order, beside stores to one word.
+/// The order of accesses of several threads, beside stores to one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Across {
     /// Nothing.
@@ -70,7 +70,7 @@ pub enum Durable {
     SnapshotsLater(u64),
 }
 
-/// What survives as a whole or not at all.
+/// The unit that survives as a whole or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wholes {
     /// Stores of a word.
@@ -139,11 +139,11 @@ pub enum Event {
     Begin(Tx),
     /// A transaction has reached its end, and may be there.
     Ending(Tx),
-    /// Its end did not take effect, and will be reached anew.
+    /// The end did not take effect, and will be reached anew.
     PutOff(Tx),
-    /// Its commit is acknowledged.
+    /// The commit is acknowledged.
     Acknowledged(Tx),
-    /// What all threads have stored so far is a snapshot.
+    /// A snapshot: all that all threads have stored so far.
     Snapshot,
 }
 
@@ -198,7 +198,7 @@ pub static ORDERS: [Order; 8] = [
     },
     Order {
         name: "transactions",
-        summary: "whole transactions, each with those whose words it read or overwrote; acknowledged ones are there",
+        summary: "whole transactions, each with those whose words it read or overwrote; acknowledged ones survive",
         source: "isolation and durability of transactions whose commits are in no one order",
         within: Within::Nothing,
         across: Across::Reads,

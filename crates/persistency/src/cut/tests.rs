@@ -9,7 +9,7 @@ use crate::promise::Words;
 
 const WORDS: usize = 2;
 
-/// What is found.
+/// Words of an image.
 struct Found([u64; WORDS]);
 
 impl Words for Found {
@@ -64,6 +64,16 @@ fn judged(order: &'static Order, history: &History) -> Cuts {
         });
     }
     cuts
+}
+
+/// Makes a relation transitive.
+fn close(before: &mut [Vec<bool>]) {
+    for middle in 0..before.len() {
+        let of_middle = before[middle].clone();
+        for row in before.iter_mut().filter(|row| row[middle]) {
+            row.iter_mut().zip(&of_middle).for_each(|(one, other)| *one |= other);
+        }
+    }
 }
 
 /// The definition.
@@ -139,15 +149,7 @@ impl Defined<'_> {
                 before[second][first] = self.is_before(first, second);
             }
         }
-        for middle in 0..n {
-            for second in 0..n {
-                if before[second][middle] {
-                    for first in 0..n {
-                        before[second][first] |= before[middle][first];
-                    }
-                }
-            }
-        }
+        close(&mut before);
         before
     }
 
@@ -183,7 +185,7 @@ impl Defined<'_> {
     }
 }
 
-/// All histories of so many steps of two threads; the first is by thread 0, since threads have no names.
+/// All histories of `length` steps of two threads; the first is by thread 0, since threads have no names.
 fn histories(steps: &[Step], length: usize, then: &mut dyn FnMut(&History)) {
     fn extend(
         history: &mut History,
@@ -205,7 +207,7 @@ fn histories(steps: &[Step], length: usize, then: &mut dyn FnMut(&History)) {
     extend(&mut History::new(), steps, length, then);
 }
 
-/// Images in which words that nobody has touched are as they were: others are not looked at.
+/// Images in which words without an access are as they were: others are not looked at.
 fn images_for(cuts: &Cuts) -> impl Iterator<Item = [u64; WORDS]> {
     let touched: Vec<bool> =
         (0..WORDS as u64).map(|word| cuts.words().any(|addr| addr == Addr(word * 8))).collect();
@@ -310,13 +312,7 @@ fn images_of_transactions(order: &Order, history: &History) -> Vec<[u64; WORDS]>
             before[b][a] |= a != b && (depends || in_thread);
         }
     }
-    for middle in 0..n {
-        for b in 0..n {
-            for a in 0..n {
-                before[b][a] |= before[b][middle] && before[middle][a];
-            }
-        }
-    }
+    close(&mut before);
     let step_of = |tx: usize, which: Step| {
         (0..history.len()).any(|at| history[at].1 == which && of(at) == Some(tx))
     };
@@ -338,8 +334,8 @@ fn images_of_transactions(order: &Order, history: &History) -> Vec<[u64; WORDS]>
         });
         if is_legal {
             let mut image = [0; WORDS];
-            for at in 0..history.len() {
-                if let Step::Store(word) = history[at].1
+            for (at, &(_, step)) in history.iter().enumerate() {
+                if let Step::Store(word) = step
                     && of(at).is_some_and(has)
                 {
                     image[word] = value(at);
