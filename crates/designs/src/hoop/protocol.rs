@@ -188,7 +188,8 @@ impl Design for Hoop {
         self.end(port, tx.thread as usize)
     }
 
-    fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, delay: Cycle) -> Fill {
+    fn on_llc_miss(&mut self, port: &mut Port<'_>, miss: &design::Miss) -> Fill {
+        let design::Miss { line, delay, .. } = *miss;
         self.miss(port, line, delay)
     }
 

@@ -8,7 +8,8 @@ use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, Writeback, WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Miss, Stall, Store, Writeback,
+    WritebackAction,
 };
 use graven_machine::media::overlay;
 
@@ -159,7 +160,8 @@ impl<L: UndoLog> Design for Lad<L> {
     }
 
     /// Misses on lines in the pool, and on the way into it, are served from there.
-    fn on_llc_miss(&mut self, _port: &mut Port<'_, L>, line: LineAddr, _delay: Cycle) -> Fill {
+    fn on_llc_miss(&mut self, _port: &mut Port<'_, L>, miss: &Miss) -> Fill {
+        let line = miss.line;
         let coming = self.coming.get(line).map(|c| c.data);
         match coming.or_else(|| self.gathered.get(line).map(|g| g.data)) {
             Some(data) => Fill::Buffer(data, self.config.pool_read_cycles.into()),

@@ -253,7 +253,7 @@ pub const INFO: DesignInfo = DesignInfo {
 
 fn build(context: &DesignContext) -> Result<PluggedDesign, ConfigError> {
     let morlog = plug(Morlog::new(context)?);
-    Ok(morlog.absorbing().with_l1_evictions().with_non_temporal_stores().into())
+    Ok(morlog.absorbing().with_departures().with_non_temporal_stores().into())
 }
 
 /// Parameters under stress where a parameter set says the rest.

@@ -9,8 +9,8 @@ use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WordMask}
 use graven_base::time::{Cycle, NEVER};
 use graven_machine::config::{CoreConfig, L1Config, traversal_cycles};
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, L1EvictionDesign, NonTemporalDesign, Stall,
-    Store, Unused, Writeback, WritebackAction,
+    self, AbsorbingDesign, Cause, Departure, DepartureDesign, Design, DesignContext, Fill, Miss,
+    NonTemporalDesign, Stall, Store, Unused, Writeback, WritebackAction,
 };
 use graven_machine::request::{self, WriteClass, WriteOrder};
 
@@ -251,7 +251,8 @@ impl Design for Morlog {
     }
 
     /// A line of which words are parked in DRAM comes with these.
-    fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, _delay: Cycle) -> Fill {
+    fn on_llc_miss(&mut self, port: &mut Port<'_>, miss: &Miss) -> Fill {
+        let line = miss.line;
         match self.read_parked(port, line) {
             Some((content, latency)) => Fill::Buffer(content, latency),
             None => Fill::Home,
@@ -302,9 +303,12 @@ impl Design for Morlog {
     }
 }
 
-impl L1EvictionDesign for Morlog {
-    fn on_l1_eviction(&mut self, port: &mut Port<'_>, core: u32, line: LineAddr, _dirty: bool) {
-        self.line_leaves_l1(port, core, line);
+impl DepartureDesign for Morlog {
+    fn on_departure(&mut self, port: &mut Port<'_>, departure: &Departure) {
+        // A line that is downgraded stays, with its states.
+        if !matches!(departure.cause, Cause::Downgraded { .. }) {
+            self.line_leaves_l1(port, departure.core, departure.line);
+        }
     }
 }
 

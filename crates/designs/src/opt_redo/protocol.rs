@@ -9,7 +9,8 @@ use graven_base::memory::{LineAddr, LineData};
 use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, Writeback, WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Miss, Stall, Store, Writeback,
+    WritebackAction,
 };
 
 use super::back_end::Batch;
@@ -210,7 +211,8 @@ impl Design for OptRedo {
         Stall::UntilReleased
     }
 
-    fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, _delay: Cycle) -> Fill {
+    fn on_llc_miss(&mut self, port: &mut Port<'_>, miss: &Miss) -> Fill {
+        let line = miss.line;
         self.victims.fill(port, line, self.config.victim_read_cycles)
     }
 

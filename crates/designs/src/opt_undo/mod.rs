@@ -143,7 +143,7 @@ pub const INFO: DesignInfo = DesignInfo {
             vec![line_behind_header, Step::Write, Step::Message, Step::Message, Step::Message]
         },
     },
-    build: |context| Ok(plug(OptUndo::new(context)?).with_l1_evictions().into()),
+    build: |context| Ok(plug(OptUndo::new(context)?).with_departures().into()),
     format,
     recover,
     // For each thread, the number of the transaction that has not committed.

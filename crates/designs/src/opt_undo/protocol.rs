@@ -5,7 +5,7 @@ use graven_base::ids::Tx;
 use graven_base::memory::{LineAddr, LineData};
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    self, Design, DesignContext, L1EvictionDesign, Stall, Store, Unused, Writeback,
+    self, Cause, Departure, DepartureDesign, Design, DesignContext, Stall, Store, Unused, Writeback,
 };
 use graven_machine::request::WriteOrder;
 
@@ -172,9 +172,13 @@ impl Design for OptUndo {
     }
 }
 
-impl L1EvictionDesign for OptUndo {
-    /// The L1 forgets what it remembers of a line.
-    fn on_l1_eviction(&mut self, _port: &mut Port<'_>, core: u32, line: LineAddr, _dirty: bool) {
+impl DepartureDesign for OptUndo {
+    /// The L1 forgets what it remembers of a line that leaves it.
+    fn on_departure(&mut self, _port: &mut Port<'_>, departure: &Departure) {
+        let &Departure { core, line, cause, .. } = departure;
+        if matches!(cause, Cause::Downgraded { .. }) {
+            return;
+        }
         for thread in self.threads.iter_mut().filter(|t| t.core == core) {
             thread.lines.forget(line);
         }

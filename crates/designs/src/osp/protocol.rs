@@ -8,7 +8,7 @@ use graven_base::memory::{LineAddr, LineData};
 use graven_base::time::Cycle;
 use graven_machine::config::CoreConfig;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Miss, Stall, Store, WritebackAction,
 };
 use slab::Slab;
 
@@ -200,7 +200,8 @@ impl Design for Osp {
         Stall::UntilReleased
     }
 
-    fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, delay: Cycle) -> Fill {
+    fn on_llc_miss(&mut self, port: &mut Port<'_>, miss: &Miss) -> Fill {
+        let Miss { line, delay, .. } = *miss;
         self.miss(port, line, delay)
     }
 

@@ -8,10 +8,9 @@ use graven_base::ids::Tx;
 use graven_base::memory::{LineAddr, LineData};
 use graven_base::surviving::SurvivingImage;
 use graven_base::thread_set::ThreadSet;
-use graven_base::time::Cycle;
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
-    self, AbsorbingDesign, Design, DesignContext, Fill, Stall, Store, Unused, Writeback,
+    self, AbsorbingDesign, Design, DesignContext, Fill, Miss, Stall, Store, Unused, Writeback,
     WritebackAction,
 };
 
@@ -236,7 +235,8 @@ impl Design for Redu {
         Stall::UntilReleased
     }
 
-    fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, _delay: Cycle) -> Fill {
+    fn on_llc_miss(&mut self, port: &mut Port<'_>, miss: &Miss) -> Fill {
+        let line = miss.line;
         self.victims.fill(port, line, self.config.victim_read_cycles)
     }
 

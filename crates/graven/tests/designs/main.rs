@@ -10,6 +10,7 @@ mod cost;
 mod fwb;
 mod fwb_claims;
 mod fwb_variants;
+mod hooks;
 mod hoop;
 mod interface;
 mod lad;

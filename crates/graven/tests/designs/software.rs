@@ -11,13 +11,12 @@ use crate::common::script::{cycles_of, load, load_after, run, script_with, store
 use crate::common::{finished, programs, spec_of, test_workload, tiny_config};
 use graven::config::Config;
 use graven::design::{
-    Code, Design, DesignInfo, Fill, NoEvent, OpAction, Port, SoftwareDesign, Unused, plug,
+    Code, Design, DesignInfo, Fill, Miss, NoEvent, OpAction, Port, SoftwareDesign, Unused, plug,
 };
 use graven::ids::ThreadId;
 use graven::memory::{Addr, LineAddr, LineData};
 use graven::program::{Load, Memory, Op, Ptr, spawn};
 use graven::sim::{SimError, Simulation};
-use graven::time::Cycle;
 use graven::workload::WorkloadInfo;
 
 /// A step of the code.
@@ -261,8 +260,8 @@ impl Design for Wrong {
     type Timer = Unused;
     type Event = NoEvent;
 
-    fn on_llc_miss(&mut self, port: &mut Port<'_, Wrong>, line: LineAddr, delay: Cycle) -> Fill {
-        port.read(line, (), delay);
+    fn on_llc_miss(&mut self, port: &mut Port<'_, Wrong>, miss: &Miss) -> Fill {
+        port.read(miss.line, (), miss.delay);
         Fill::Design
     }
 

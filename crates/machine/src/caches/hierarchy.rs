@@ -42,10 +42,29 @@ pub struct TagPortUse {
     pub grain: Cycle,
 }
 
+/// Why a line leaves a core's L1, or loses the right to be written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Another line takes its place, in the L1 or the L2.
+    Replaced,
+    /// The LLC, which includes the L1s, needs its place.
+    Inclusion,
+    /// Another core takes it, to store to it.
+    Invalidated {
+        /// Core that takes it.
+        by: u32,
+    },
+    /// Another core reads it. The line stays, clean and no longer writable; its changes are in the LLC.
+    Downgraded {
+        /// Core that reads it.
+        by: u32,
+    },
+}
+
 /// A line that left a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eviction {
-    /// Out of a core's L1: evicted, or invalidated by another core or an outer level.
+    /// Out of a core's L1, or downgraded there.
     L1 {
         /// Whose.
         core: u32,
@@ -53,6 +72,8 @@ pub enum Eviction {
         line: LineAddr,
         /// True if the L1 held changes.
         dirty: bool,
+        /// Reason.
+        cause: Cause,
     },
     /// Out of the LLC, hence out of all caches.
     Llc {
@@ -426,7 +447,7 @@ impl Hierarchy {
             let sharers = self.sharers(slot);
             let mut dirty = victim.state & DIRTY != 0;
             for sharer in ones(sharers) {
-                dirty |= self.drop_private(sharer, victim.line) & DIRTY != 0;
+                dirty |= self.drop_private(sharer, victim.line, Cause::Inclusion) & DIRTY != 0;
             }
             assert!(victim.line != line, "a line does not displace itself");
             self.evictions.push(Eviction::Llc { line: victim.line, dirty });
@@ -504,7 +525,7 @@ impl Hierarchy {
             let owner = others.trailing_zeros();
             counters.snoops += 1;
             snoop = self.l1_latency + self.l2_latency;
-            let state = self.downgrade(owner, line);
+            let state = self.downgrade(owner, line, core);
             let llc = self.llc.state_mut(slot);
             *llc = (*llc & !WRITABLE) | (state & (DIRTY | DESIGN_BITS));
         }
@@ -514,9 +535,16 @@ impl Hierarchy {
     }
 
     /// An owner keeps its copy but may no longer write it; returns what it had changed.
-    fn downgrade(&mut self, core: u32, line: LineAddr) -> u8 {
+    fn downgrade(&mut self, core: u32, line: LineAddr, by: u32) -> u8 {
         let private = &mut self.cores[core as usize];
         let mut had = 0;
+        if self.report_l1
+            && let Some(slot) = private.l1.find(line)
+        {
+            let dirty = private.l1.state(slot) & DIRTY != 0;
+            let cause = Cause::Downgraded { by };
+            self.evictions.push(Eviction::L1 { core, line, dirty, cause });
+        }
         for cache in std::iter::once(&mut private.l1).chain(private.l2.as_mut()) {
             if let Some(slot) = cache.find(line) {
                 let state = cache.state_mut(slot);
@@ -542,7 +570,7 @@ impl Hierarchy {
         }
         for other in ones(others) {
             counters.snoops += 1;
-            let state = self.drop_private(other, line);
+            let state = self.drop_private(other, line, Cause::Invalidated { by: core });
             *self.llc.state_mut(slot) |= state & (DIRTY | DESIGN_BITS);
         }
         self.set_sharers(slot, sharers & 1 << core);
@@ -550,13 +578,14 @@ impl Hierarchy {
     }
 
     /// Takes a line out of a core's private caches and returns the state bits it had there.
-    fn drop_private(&mut self, core: u32, line: LineAddr) -> u8 {
+    fn drop_private(&mut self, core: u32, line: LineAddr, cause: Cause) -> u8 {
         let private = &mut self.cores[core as usize];
         let (mut had, mut was_there) = (0, false);
         if let Some(state) = private.l1.remove(line) {
             (had, was_there) = (state, true);
             if self.report_l1 {
-                self.evictions.push(Eviction::L1 { core, line, dirty: state & DIRTY != 0 });
+                let dirty = state & DIRTY != 0;
+                self.evictions.push(Eviction::L1 { core, line, dirty, cause });
             }
         }
         if let Some(l2) = &mut private.l2 {
@@ -580,8 +609,9 @@ impl Hierarchy {
             if let Some(l1_state) = private.l1.remove(victim.line) {
                 had |= l1_state;
                 if self.report_l1 {
-                    let dirty = l1_state & DIRTY != 0;
-                    self.evictions.push(Eviction::L1 { core, line: victim.line, dirty });
+                    let (line, dirty) = (victim.line, l1_state & DIRTY != 0);
+                    let cause = Cause::Replaced;
+                    self.evictions.push(Eviction::L1 { core, line, dirty, cause });
                 }
             }
             let in_llc = self.llc.slot_in(victim.line, victim.below);
@@ -595,8 +625,8 @@ impl Hierarchy {
         let private = &mut self.cores[core as usize];
         let (_, Some(victim)) = private.l1.insert(line, state, way) else { return };
         if self.report_l1 {
-            let dirty = victim.state & DIRTY != 0;
-            self.evictions.push(Eviction::L1 { core, line: victim.line, dirty });
+            let (line, dirty) = (victim.line, victim.state & DIRTY != 0);
+            self.evictions.push(Eviction::L1 { core, line, dirty, cause: Cause::Replaced });
         }
         match &mut private.l2 {
             Some(l2) => {
@@ -632,7 +662,7 @@ impl Hierarchy {
         let mut state = 0;
         for core in ones(self.sharers(slot)) {
             if level > 1 || self.cores[core as usize].l2.is_none() {
-                let had = self.drop_private(core, line);
+                let had = self.drop_private(core, line, Cause::Replaced);
                 self.leave_core(core, line, had, slot);
                 continue;
             }
@@ -642,7 +672,8 @@ impl Hierarchy {
             let at = l2.find(line).expect("the L2 includes the L1");
             *l2.state_mut(at) |= had & (DIRTY | DESIGN_BITS);
             if self.report_l1 {
-                self.evictions.push(Eviction::L1 { core, line, dirty: had & DIRTY != 0 });
+                let dirty = had & DIRTY != 0;
+                self.evictions.push(Eviction::L1 { core, line, dirty, cause: Cause::Replaced });
             }
         }
         if level > 2 {
@@ -867,7 +898,15 @@ mod tests {
         while let Some(eviction) = caches.take_eviction() {
             left.push(eviction);
         }
-        assert!(left.contains(&Eviction::L1 { core: 0, line: LINE, dirty: true }), "{left:?}");
+        assert!(
+            left.contains(&Eviction::L1 {
+                core: 0,
+                line: LINE,
+                dirty: true,
+                cause: Cause::Replaced
+            }),
+            "{left:?}"
+        );
         assert!(left.contains(&Eviction::Llc { line: LINE, dirty: true }), "{left:?}");
         assert!(!caches.contains(LINE));
     }

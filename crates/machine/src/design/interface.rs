@@ -7,7 +7,7 @@ use graven_base::memory::{Addr, LineAddr, LineData};
 use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 
-use super::{Code, DesignEvent, Port};
+use super::{Cause, Code, DesignEvent, Port};
 use crate::program::{Op, Persist};
 use crate::request::WriteOrder;
 
@@ -177,8 +177,8 @@ pub trait Design: Sized + 'static {
         Writeback::FREE
     }
 
-    /// A PM line is about to be read into the caches; the request reaches the controller after `delay`.
-    fn on_llc_miss(&mut self, _port: &mut Port<'_, Self>, _line: LineAddr, _delay: Cycle) -> Fill {
+    /// A PM line is about to be read into the caches.
+    fn on_llc_miss(&mut self, _port: &mut Port<'_, Self>, _miss: &Miss) -> Fill {
         Fill::Home
     }
 
@@ -229,10 +229,37 @@ pub trait Design: Sized + 'static {
     }
 }
 
-/// A design that sees lines leave the L1 caches ([`Plugged::with_l1_evictions`](super::Plugged::with_l1_evictions)).
-pub trait L1EvictionDesign: Design {
-    /// A PM line has left a core's L1 (evicted or invalidated). Its content is the architectural one.
-    fn on_l1_eviction(&mut self, port: &mut Port<'_, Self>, core: u32, line: LineAddr, dirty: bool);
+/// A PM line that has left a core's L1, or may no longer be written there. Its content is the architectural one
+/// ([`Port::cached_line`](super::Port::cached_line)).
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// The core.
+    pub core: u32,
+    /// The line.
+    pub line: LineAddr,
+    /// True if the L1 held changes.
+    pub dirty: bool,
+    /// Reason, and the core that takes or reads the line.
+    pub cause: Cause,
+}
+
+/// A PM line that no cache has, and that memory is about to be asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Miss {
+    /// The line.
+    pub line: LineAddr,
+    /// The core whose access misses.
+    pub core: u32,
+    /// True if a store needs the line, at its turn or ahead of it.
+    pub writes: bool,
+    /// Cycles after which the request reaches the controller.
+    pub delay: Cycle,
+}
+
+/// A design that sees lines leave the L1 caches ([`Plugged::with_departures`](super::Plugged::with_departures)).
+pub trait DepartureDesign: Design {
+    /// A line has left an L1 or was downgraded; nothing can be done about it.
+    fn on_departure(&mut self, port: &mut Port<'_, Self>, departure: &Departure);
 }
 
 /// A design that sees stores to PM outside transactions

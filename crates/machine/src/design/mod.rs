@@ -35,6 +35,7 @@ mod port;
 pub use graven_base::ids::{ThreadId, Tx};
 pub use graven_persistency::cut::{Operation, Order};
 
+pub use crate::caches::hierarchy::Cause;
 pub use crate::controller::settled::{Settlement, Stores};
 pub use acknowledgement::{Acknowledgement, Prices, Step};
 pub use capacity::{Capacity, Room, TakenBy};
@@ -45,9 +46,9 @@ pub use info::{
     Battery, DesignContext, DesignInfo, Guarantee, Leaves, Named, RecoveryReport, Reopening, Rounds,
 };
 pub use interface::{
-    AbsorbingDesign, Design, Fill, L1EvictionDesign, LoadDesign, NonTemporalDesign, OpAction,
-    PersistDesign, Place, PlainStore, PlainStoreDesign, SoftwareDesign, Stall, Store, Unused,
-    Writeback, WritebackAction,
+    AbsorbingDesign, Departure, DepartureDesign, Design, Fill, LoadDesign, Miss, NonTemporalDesign,
+    OpAction, PersistDesign, Place, PlainStore, PlainStoreDesign, SoftwareDesign, Stall, Store,
+    Unused, Writeback, WritebackAction,
 };
 pub use mutants::{MutantSet, Mutants};
 pub(crate) use plug::{Plug, RawAction};

@@ -4,14 +4,13 @@ use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, LineAddr, LineData};
 use graven_base::stats::{CounterSet, Counts};
 use graven_base::surviving::SurvivingImage;
-use graven_base::time::Cycle;
 
 use super::operators::{Hook, Interference, variant};
 use super::port::Pending;
 use super::{
-    AbsorbingDesign, Code, Design, Fill, L1EvictionDesign, LoadDesign, NonTemporalDesign, OpAction,
-    PersistDesign, Place, PlainStore, PlainStoreDesign, Port, SoftwareDesign, Stall, Store,
-    Writeback, WritebackAction,
+    AbsorbingDesign, Code, Departure, DepartureDesign, Design, Fill, LoadDesign, Miss,
+    NonTemporalDesign, OpAction, PersistDesign, Place, PlainStore, PlainStoreDesign, Port,
+    SoftwareDesign, Stall, Store, Writeback, WritebackAction,
 };
 use crate::machine::Machine;
 use crate::program::{Op, Persist};
@@ -48,7 +47,7 @@ pub(crate) trait Plug {
     fn store(&mut self, m: &mut Machine, store: &Store) -> Stall;
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall;
     fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction;
-    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill;
+    fn llc_fill(&mut self, m: &mut Machine, miss: &Miss) -> Fill;
     fn on_durable(&mut self, m: &mut Machine, token: Token);
     fn read_done(&mut self, m: &mut Machine, token: Token, line: LineAddr, content: &LineData);
     fn start_maintenance(&mut self, m: &mut Machine);
@@ -74,8 +73,8 @@ pub(crate) trait Plug {
     ) -> Option<Stall>;
     fn wants_loads(&self) -> bool;
     fn load(&mut self, m: &mut Machine, thread: ThreadId, core: u32, addr: Addr);
-    fn wants_l1_evictions(&self) -> bool;
-    fn l1_evict(&mut self, m: &mut Machine, core: u32, line: LineAddr, dirty: bool);
+    fn wants_departures(&self) -> bool;
+    fn departs(&mut self, m: &mut Machine, departure: &Departure);
     fn has_software(&self) -> bool;
     fn software(&mut self, m: &mut Machine, thread: ThreadId, op: &Op, code: &mut Code)
     -> OpAction;
@@ -88,7 +87,7 @@ pub(crate) trait Plug {
 type SoftwareHook<D> = fn(&mut D, &mut Port<'_, D>, ThreadId, &Op, &mut Code) -> OpAction;
 type EvictionHook<D> =
     fn(&mut D, &mut Port<'_, D>, LineAddr, &LineData) -> WritebackAction<<D as Design>::Write>;
-type L1Hook<D> = fn(&mut D, &mut Port<'_, D>, u32, LineAddr, bool);
+type DepartureHook<D> = fn(&mut D, &mut Port<'_, D>, &Departure);
 type AcceptHook<D> = fn(&mut D, &mut Port<'_, D>, Tx, LineAddr) -> bool;
 type StoreHook<D> = fn(&mut D, &mut Port<'_, D>, &Store) -> Stall;
 type PlainHook<D> = fn(&mut D, &mut Port<'_, D>, &PlainStore) -> Stall;
@@ -101,7 +100,7 @@ pub struct Plugged<D: Design> {
     pending: Pending<D>,
     software: Option<SoftwareHook<D>>,
     eviction: EvictionHook<D>,
-    l1_eviction: Option<L1Hook<D>>,
+    departure: Option<DepartureHook<D>>,
     non_temporal: Option<(AcceptHook<D>, StoreHook<D>)>,
     plain_store: Option<PlainHook<D>>,
     persist: Option<PersistHook<D>>,
@@ -119,7 +118,7 @@ pub fn plug<D: Design>(design: D) -> Plugged<D> {
         eviction: |design, port, line, content| {
             WritebackAction::Send(design.on_llc_eviction(port, line, content))
         },
-        l1_eviction: None,
+        departure: None,
         non_temporal: None,
         plain_store: None,
         persist: None,
@@ -132,11 +131,11 @@ pub fn plug<D: Design>(design: D) -> Plugged<D> {
 impl<D: Design> Plugged<D> {
     /// Has it notified of lines that leave the L1 caches.
     #[must_use]
-    pub fn with_l1_evictions(mut self) -> Self
+    pub fn with_departures(mut self) -> Self
     where
-        D: L1EvictionDesign,
+        D: DepartureDesign,
     {
-        self.l1_eviction = Some(D::on_l1_eviction);
+        self.departure = Some(D::on_departure);
         self
     }
 
@@ -352,14 +351,14 @@ impl<D: Design> Plug for Plugged<D> {
         self.answer(Hook::End, tx, stall)
     }
 
-    fn wants_l1_evictions(&self) -> bool {
-        self.l1_eviction.is_some()
+    fn wants_departures(&self) -> bool {
+        self.departure.is_some()
     }
 
-    fn l1_evict(&mut self, m: &mut Machine, core: u32, line: LineAddr, dirty: bool) {
-        let hook = self.l1_eviction.expect("only a design that asked for them is notified");
+    fn departs(&mut self, m: &mut Machine, departure: &Departure) {
+        let hook = self.departure.expect("only a design that asked for them is notified");
         let (design, mut port) = self.parts(m);
-        hook(design, &mut port, core, line, dirty);
+        hook(design, &mut port, departure);
     }
 
     fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
@@ -379,9 +378,9 @@ impl<D: Design> Plug for Plugged<D> {
         }
     }
 
-    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
+    fn llc_fill(&mut self, m: &mut Machine, miss: &Miss) -> Fill {
         let (design, mut port) = self.parts(m);
-        design.on_llc_miss(&mut port, line, delay)
+        design.on_llc_miss(&mut port, miss)
     }
 
     fn has_software(&self) -> bool {

@@ -120,7 +120,7 @@ impl Simulation {
             place.lead(thread);
         }
         self.machine.begin_with(aged.arch, aged.home, aged.caches);
-        self.machine.caches.report_l1_evictions(self.design.wants_l1_evictions());
+        self.machine.caches.report_l1_evictions(self.design.wants_departures());
         self.locks = aged.locks;
         aged.transactions
     }

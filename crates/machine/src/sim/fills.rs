@@ -151,7 +151,9 @@ impl Simulation {
         self.machine.expect_fill(core, line);
         if self.machine.memory.is_pm(line.addr()) {
             self.machine.count().fills += 1;
-            match self.design.llc_fill(&mut self.machine, line, delay) {
+            let writes = matches!(waiter, None | Some(Waiter::StoreHead(_)));
+            let miss = design::Miss { line, core, writes, delay };
+            match self.design.llc_fill(&mut self.machine, &miss) {
                 design::Fill::Buffer(content, latency) => {
                     self.machine.count().fills_from_buffer += 1;
                     let at = self.machine.now() + delay + latency;

@@ -26,7 +26,7 @@ use crate::controller::shared::Notice;
 use crate::cores::pipeline::Pipeline;
 use crate::cores::write_combining::WriteCombining;
 use crate::design::operators::{Interference, Profile};
-use crate::design::{Battery, DesignContext, Plug, RawAction};
+use crate::design::{Battery, Departure, DesignContext, Plug, RawAction};
 use crate::machine::Machine;
 use crate::request::{ReadPurpose, Write, WriteClass};
 use crate::stats::region::RegionConfig;
@@ -196,7 +196,7 @@ impl Simulation {
         if let Some(operator) = &spec.crash_options.operator {
             design.interfere(Interference::of(operator.clone()));
         }
-        machine.caches.report_l1_evictions(design.wants_l1_evictions());
+        machine.caches.report_l1_evictions(design.wants_departures());
         let core = spec.config.get::<CoreConfig>();
         let dram = machine.memory.dram_start();
         let sets = machine.caches.l1_sets();
@@ -561,9 +561,10 @@ impl Simulation {
     pub(super) fn handle_evictions(&mut self) {
         while let Some(eviction) = self.machine.caches.take_eviction() {
             match eviction {
-                Eviction::L1 { core, line, dirty } => {
+                Eviction::L1 { core, line, dirty, cause } => {
                     if self.machine.memory.is_pm(line.addr()) {
-                        self.design.l1_evict(&mut self.machine, core, line, dirty);
+                        let departure = Departure { core, line, dirty, cause };
+                        self.design.departs(&mut self.machine, &departure);
                     }
                 }
                 Eviction::Llc { dirty: false, .. } => {}

@@ -2,7 +2,7 @@
 
 use graven::config::ConfigError;
 use graven::design::{
-    self, AbsorbingDesign, Code, Design, DesignContext, Fill, LoadDesign, Mutants, OpAction,
+    self, AbsorbingDesign, Code, Design, DesignContext, Fill, LoadDesign, Miss, Mutants, OpAction,
     Operation, PersistDesign, PlainStore, PlainStoreDesign, SoftwareDesign, Stall, Store,
     Writeback, WritebackAction,
 };
@@ -10,7 +10,6 @@ use graven::ids::ThreadId;
 use graven::memory::{Addr, LineAddr, LineData};
 use graven::program::{Op, Persist};
 use graven::request::{self, WriteClass};
-use graven::time::Cycle;
 
 use super::event::Event;
 use super::persist_buffer::{Epoch, PersistBuffer};
@@ -278,7 +277,8 @@ impl Design for Hops {
         self.store(port, store.tx.thread, store.addr, store.new)
     }
 
-    fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, _delay: Cycle) -> Fill {
+    fn on_llc_miss(&mut self, port: &mut Port<'_>, miss: &Miss) -> Fill {
+        let line = miss.line;
         if !self.is_held(line) || self.mutants.has(Mutant::MissesReadHome) {
             return Fill::Home;
         }

@@ -11,8 +11,8 @@ use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData};
 use graven_base::time::{Cycle, cycles};
 use graven_machine::config::{CoreConfig, DramConfig};
 use graven_machine::design::{
-    self, AbsorbingDesign, Code, Design, DesignContext, Fill, OpAction, SoftwareDesign, Stall,
-    Store, WritebackAction,
+    self, AbsorbingDesign, Code, Design, DesignContext, Fill, Miss, OpAction, SoftwareDesign,
+    Stall, Store, WritebackAction,
 };
 use graven_machine::program::Op;
 
@@ -213,7 +213,8 @@ impl Design for Lsm {
         self.end(port, tx)
     }
 
-    fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, delay: Cycle) -> Fill {
+    fn on_llc_miss(&mut self, port: &mut Port<'_>, miss: &Miss) -> Fill {
+        let Miss { line, delay, .. } = *miss;
         self.fill(port, line, delay)
     }
 

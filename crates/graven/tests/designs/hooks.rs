@@ -1,0 +1,170 @@
+//! What designs are told that ask for it: stores outside transactions, loads, instructions for persistence and order, departures from
+//! L1 caches, misses.
+//!
+//! Bug class: a hook is called for something else, by another core, or not at all, and an ordering design loses a dependence.
+
+use std::cell::RefCell;
+
+use graven::Registry;
+use graven::design::{
+    Departure, DepartureDesign, Design, DesignInfo, Fill, Guarantee, LoadDesign, Miss, NoEvent,
+    PersistDesign, PlainStore, PlainStoreDesign, Port, Stall, ThreadId, Unused, plug,
+};
+use graven::lab::case::Case;
+use graven::lab::litmus::parse;
+use graven::memory::Addr;
+use graven::persistency::cut::named;
+use graven::program::Persist;
+
+thread_local! {
+    static SEEN: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+fn saw(what: String) {
+    SEEN.with_borrow_mut(|seen| seen.push(what));
+}
+
+struct Witness;
+
+impl Design for Witness {
+    type Write = Unused;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = NoEvent;
+
+    fn on_llc_miss(&mut self, _port: &mut Port<'_, Self>, miss: &Miss) -> Fill {
+        saw(format!("core {} misses, writes: {}", miss.core, miss.writes));
+        Fill::Home
+    }
+}
+
+impl PlainStoreDesign for Witness {
+    fn on_plain_store(&mut self, port: &mut Port<'_, Self>, store: &PlainStore) -> Stall {
+        let PlainStore { thread, core, addr, old, new } = *store;
+        assert_eq!(port.cached_word(addr), old);
+        saw(format!("thread {thread} on core {core} stores {old} -> {new}"));
+        Stall::None
+    }
+}
+
+impl LoadDesign for Witness {
+    fn on_load(&mut self, port: &mut Port<'_, Self>, thread: ThreadId, _core: u32, addr: Addr) {
+        saw(format!("thread {thread} loads {}", port.cached_word(addr)));
+    }
+}
+
+impl PersistDesign for Witness {
+    fn on_persist(
+        &mut self,
+        port: &mut Port<'_, Self>,
+        thread: ThreadId,
+        _core: u32,
+        what: Persist,
+    ) -> Option<Stall> {
+        let Persist::Order(operation) = what else { return None };
+        saw(format!("thread {thread} at {operation}"));
+        // It has been executed when a message is there.
+        port.release(thread);
+        Some(Stall::UntilReleased)
+    }
+}
+
+impl DepartureDesign for Witness {
+    fn on_departure(&mut self, _port: &mut Port<'_, Self>, departure: &Departure) {
+        let Departure { core, dirty, cause, .. } = *departure;
+        saw(format!("core {core}: {cause:?}, dirty: {dirty}"));
+    }
+}
+
+static WITNESS: DesignInfo = DesignInfo {
+    name: "witness",
+    summary: "notes what it is told",
+    guarantee: |_| Guarantee::Order(named("epoch").expect("it is there")),
+    build: |_| {
+        let witness = plug(Witness).with_plain_stores().with_loads().with_persists();
+        Ok(witness.with_departures().into())
+    },
+    ..DesignInfo::DEFAULT
+};
+
+fn registry() -> Registry {
+    let mut registry = graven::standard();
+    registry.design(&WITNESS);
+    registry
+}
+
+/// A program's run under a design: what was seen, or why it was refused.
+fn run(design: &str, threads: &str) -> Result<Vec<String>, String> {
+    let registry = registry();
+    let text =
+        format!("graven litmus 1\ntitle \"t\"\nset core.model = in-order\nA = 0\nB = 0\n{threads}");
+    let litmus = parse(&text).unwrap_or_else(|e| panic!("{e}"));
+    let design = registry.find_design(design).expect("it is registered");
+    let case = Case::new(&registry, &litmus, design).unwrap_or_else(|e| panic!("{e}"));
+    SEEN.take();
+    case.simulation().run().map_err(|e| e.to_string())?;
+    Ok(SEEN.take())
+}
+
+#[test]
+fn stores_loads_and_departures_are_told_in_the_order_in_which_they_happen() {
+    let seen = run(
+        "witness",
+        "thread\n  outside A = 1\n  signal a\n\
+         thread\n  await a\n  load A\n  outside A = 2\n  evict A\n",
+    );
+    let expected = [
+        "core 0 misses, writes: true",
+        "thread 0 on core 0 stores 0 -> 1",
+        "core 0: Downgraded { by: 1 }, dirty: true",
+        "thread 1 loads 1",
+        "core 0: Invalidated { by: 1 }, dirty: false",
+        "thread 1 on core 1 stores 1 -> 2",
+        "core 1: Replaced, dirty: true",
+    ];
+    assert_eq!(seen, Ok(expected.map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn an_instruction_for_order_comes_after_the_stores_before_it_and_holds_those_after_it() {
+    let seen =
+        run("witness", "thread\n  load B\n  outside A = 1\n  ofence\n  outside A = 2\n  dfence\n");
+    let expected = [
+        "core 0 misses, writes: false",
+        "thread 0 loads 0",
+        "core 0 misses, writes: true",
+        "thread 0 on core 0 stores 0 -> 1",
+        "thread 0 at ofence",
+        "thread 0 on core 0 stores 1 -> 2",
+        "thread 0 at dfence",
+    ];
+    assert_eq!(seen, Ok(expected.map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn a_program_with_an_operation_that_a_design_cannot_execute_is_refused() {
+    let thread = |step: &str| format!("thread\n  begin\n  A = 1\n  commit\n  {step}\n");
+    for (design, step) in [("base", "ofence"), ("undo-clwb", "strand"), ("lad", "dfence")] {
+        let refusal = run(design, &thread(step)).expect_err("it has no way to execute that");
+        let expected = format!("`{step}`, which {design} has no way to execute");
+        assert!(refusal.contains(&expected), "{refusal}");
+    }
+    let kept = run("base", &thread("clwb A\n  sfence"));
+    assert_eq!(kept, Ok(Vec::new()));
+}
+
+/// Nothing keeps B behind A under this design.
+#[test]
+fn a_design_that_does_not_keep_its_order_is_violated_by_two_stores() {
+    let registry = registry();
+    let text = "graven litmus 1\ntitle \"t\"\nA = 0\nB = 0\n\
+        thread\n  outside A = 1\n  ofence\n  outside B = 1\n  evict B\n  compute 3000\n";
+    let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let case = Case::new(&registry, &litmus, &WITNESS).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+    let what = &outcome.violations.first().expect("B is durable before A").what;
+    assert!(
+        what.contains("`epoch` puts thread 0's store of 0x1") && what.contains("missing"),
+        "{what}"
+    );
+}
