@@ -290,6 +290,12 @@ impl Order {
     pub fn reached(&self, seq: OrderSeq) -> bool {
         self.prefix >= seq
     }
+
+    /// The places up to `seq` whose writes are not durable.
+    pub fn missing(&self, seq: OrderSeq) -> impl Iterator<Item = OrderSeq> {
+        let beyond = (self.prefix + 1..=seq).zip(&self.beyond);
+        beyond.filter(|(_, is_durable)| !**is_durable).map(|(place, _)| place)
+    }
 }
 
 #[cfg(test)]
@@ -301,10 +307,16 @@ mod tests {
         let mut order = Order::default();
         let (a, b, c) = (order.allot(), order.allot(), order.allot());
         assert_eq!((a, b, c), (1, 2, 3));
+        let missing = |order: &Order, seq| order.missing(seq).collect::<Vec<_>>();
         assert!(!order.durable(b));
         assert!(!order.reached(a) && order.reached(0));
+        assert_eq!(
+            [0, a, b, c].map(|seq| missing(&order, seq)),
+            [vec![], vec![a], vec![a], vec![a, c]]
+        );
         assert!(order.durable(a));
         assert!(order.reached(b) && !order.reached(c));
+        assert_eq!([b, c].map(|seq| missing(&order, seq)), [vec![], vec![c]]);
     }
 
     #[test]

@@ -491,6 +491,38 @@ impl MemorySystem {
         self.under_way().len() as u32
     }
 
+    /// The sets of writes with which [`MemorySystem::land`] returns anything, in the order of their
+    /// numbers, among those of the first `most` writes on their way. The empty one is left out.
+    ///
+    /// # Panics
+    /// Sets of more than 16 writes are asked for.
+    pub fn sets_that_may_land(&self, most: u32) -> Vec<u64> {
+        assert!(most <= 16, "there are too many sets of {most} writes");
+        let mut all = self.under_way();
+        all.truncate(most as usize);
+        let order = &self.shared.durability.order;
+        // The writes that must have landed before each; none if one of these is not among them.
+        let before = |(at, write): (usize, &&Write)| -> Option<u64> {
+            let older = (0..at).filter(|&older| all[older].line == write.line);
+            let of_line = older.fold(0, |set, older| set | 1 << older);
+            order.missing(write.after).try_fold(of_line, |set, place| {
+                let awaited = all.iter().position(|other| other.order == place)?;
+                Some(set | 1 << awaited)
+            })
+        };
+        let before: Vec<Option<u64>> = all.iter().enumerate().map(before).collect();
+        let mut may_land = vec![true; 1 << all.len()];
+        for set in 1..may_land.len() {
+            let is_last = |(at, before): (usize, &Option<u64>)| {
+                let others = set as u64 & !(1 << at);
+                let follows = before.is_some_and(|before| before & !others == 0);
+                set & 1 << at != 0 && follows && may_land[others as usize]
+            };
+            may_land[set] = before.iter().enumerate().any(is_last);
+        }
+        (1..may_land.len()).filter(|&set| may_land[set]).map(|set| set as u64).collect()
+    }
+
     /// Content that a power failure finds if, of the writes that were sent and are not durable,
     /// exactly these have landed, by their places in the order of their arrival. `None`: the order
     /// of writes does not allow it.
@@ -591,6 +623,8 @@ pub(super) fn watermark(queue: u32, percent: u32) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+
     use super::*;
     use crate::request::WriteClass;
 
@@ -615,5 +649,45 @@ mod tests {
         assert_eq!(memory.writes_waiting(), 1, "still");
         memory.write(&line(6).ordered(order), 0);
         assert_eq!(memory.writes_waiting(), 0, "its turn has come");
+    }
+
+    #[test]
+    fn the_sets_that_may_land_are_those_that_land() {
+        let mut config = crate::registry::Registry::new().defaults();
+        config.set("controller.adr", "false").expect("a valid setting");
+        let mut seen = [0, 0];
+        for seed in 0..40 {
+            let mut random = Pcg64::seed_from_u64(seed);
+            let mut memory = MemorySystem::new(&config);
+            let mut places = vec![WriteOrder::from_number(0)];
+            for n in 0..random.random_range(1..10u64) {
+                let line = LineAddr(random.random_range(0..4));
+                let mut write = Write::line(WriteClass::Data, line, [n; 8]);
+                // Some wait for a place that nobody has been sent with yet.
+                if random.random() {
+                    write = write.after(places[random.random_range(0..places.len())]);
+                }
+                if random.random() {
+                    let order = memory.order();
+                    places.push(order);
+                    if random.random_range(0..4) == 0 {
+                        continue;
+                    }
+                    write = write.ordered(order);
+                }
+                memory.write(&write, 0);
+            }
+            let under_way = memory.under_way_count();
+            let most = under_way.min(random.random_range(1..9));
+            let land = |&set: &u64| memory.land(set).is_some();
+            let landing: Vec<u64> = (1..1 << most).filter(land).collect();
+            assert_eq!(memory.sets_that_may_land(most), landing, "{seed}");
+            seen[0] += landing.len();
+            seen[1] += (1 << most) - 1 - landing.len();
+        }
+        assert!(
+            seen.iter().all(|&sets| sets > 100),
+            "sets that may land and that may not: {seen:?}"
+        );
     }
 }
