@@ -26,6 +26,9 @@ impl Written {
     #[inline]
     pub fn redigested(&self, digest: u64) -> u64 {
         let Written { addr, old, new } = *self;
+        if old == new {
+            return digest;
+        }
         digest.wrapping_sub(word_digest(addr, old)).wrapping_add(word_digest(addr, new))
     }
 }
@@ -417,7 +420,8 @@ impl SurvivingImage {
             return None;
         }
         self.words_read += places * words as u64;
-        let (mut marked, mut at) = (Vec::new(), start);
+        // Room for the marks of a few records, so that a small log takes one allocation.
+        let (mut marked, mut at) = (Vec::with_capacity(64), start);
         let chunks = self.image.parts(usize::MAX);
         let mut find = |place: Addr, held: &[u64]| {
             let of_place = held.iter().enumerate().filter(|(_, word)| *word & bits != 0);

@@ -18,7 +18,7 @@ use super::coverage::State;
 use super::points::{CrashExplorer, parts};
 use crate::checker;
 use crate::litmus::{Failure, FailureMode};
-use graven_base::memory::{LineAddr, WORDS_PER_LINE, WordMask, spread, words_in};
+use graven_base::memory::{LineAddr, WORDS_PER_LINE, WordMask, spread};
 use graven_base::surviving::Written;
 use graven_base::time::Cycle;
 use graven_machine::controller::domain::Change;
@@ -62,7 +62,7 @@ impl Known {
 }
 
 /// The states that a power failure finds, as digests.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Found {
     /// The bytes of PM.
     bytes: u64,
@@ -75,10 +75,9 @@ impl Found {
         Found { bytes: crash.digest(), rest: checker::digest(crash) }
     }
 
-    /// The same, with some words of a write there that is not.
-    fn with(self, words: &[u64; WORDS_PER_LINE], part: WordMask) -> Found {
-        let bytes = words_in(part).fold(self.bytes, |sum, word| sum.wrapping_add(words[word]));
-        Found { bytes, ..self }
+    /// The same, with words of a write there that is not, which change the digest of the bytes by so much.
+    fn with(self, change: u64) -> Found {
+        Found { bytes: self.bytes.wrapping_add(change), ..self }
     }
 
     fn state(self) -> u64 {
@@ -94,6 +93,22 @@ fn words_of(change: &Change) -> [u64; WORDS_PER_LINE] {
     })
 }
 
+/// The same of each part of a write: of its last word, and of the part without that.
+fn sums_of_parts(words: &[u64; WORDS_PER_LINE]) -> [u64; 1 << WORDS_PER_LINE] {
+    let mut sums = [0; 1 << WORDS_PER_LINE];
+    for part in 1..sums.len() {
+        let word = part.ilog2() as usize;
+        sums[part] = words[word].wrapping_add(sums[part & !(1 << word)]);
+    }
+    sums
+}
+
+/// Tells whether writes are those of a journal, but for those that change nothing.
+fn change_the_same(writes: &[Written], journal: &[(Written, u64)]) -> bool {
+    let changes = |w: &&Written| w.old != w.new;
+    writes.iter().filter(changes).eq(journal.iter().map(|(written, _)| written).filter(changes))
+}
+
 /// The state that a power failure finds now, unless batteries read something or write to this line.
 fn without(simulation: &mut Simulation, line: LineAddr) -> Option<Found> {
     let crash = simulation.crash();
@@ -105,15 +120,16 @@ fn without(simulation: &mut Simulation, line: LineAddr) -> Option<Found> {
 impl CrashExplorer<'_> {
     /// Power fails at a crash point, in every mode but that of a torn write.
     pub(super) fn every_failure(&mut self, simulation: &mut Simulation, last: bool) {
-        self.fails(simulation, FailureMode::Plain);
+        self.fails(simulation, FailureMode::Plain, None);
         let under_way = simulation.machine().memory.under_way_count();
         if !last || under_way == 0 {
             return;
         }
         let known = self.known.as_mut().expect("the caller has seen it");
         known.crowded += u64::from(under_way > LANDED_MAX);
-        for set in 1..1 << under_way.min(LANDED_MAX) {
-            self.fails(simulation, FailureMode::Landed(set));
+        // Most sets break the order of writes; none of those is tried.
+        for set in simulation.machine().memory.sets_that_may_land(LANDED_MAX) {
+            self.fails(simulation, FailureMode::Landed(set), None);
         }
     }
 
@@ -128,23 +144,28 @@ impl CrashExplorer<'_> {
         wide: WordMask,
     ) {
         let none = if self.stops() { None } else { without(simulation, change.line) };
-        let words = words_of(change);
+        let sums = sums_of_parts(&words_of(change));
         for part in parts(wide) {
             if self.stops() {
                 return;
             }
-            if let Some(none) = none
-                && self.knows(none.with(&words, part))
-            {
+            let with = |none: Found| none.with(sums[usize::from(part)]);
+            let found = none.map(with);
+            if found.is_some_and(|found| self.knows(found)) {
                 self.tally.torn += 1;
                 self.tally.equal += 1;
                 self.coverage.count(State::Torn);
                 continue;
             }
             simulation.lay_words(change, part);
-            self.fails(simulation, FailureMode::Torn(part));
+            self.fails(simulation, FailureMode::Torn(part), found);
             simulation.lay_back(std::slice::from_ref(change));
         }
+    }
+
+    /// Tells whether what was examined is remembered.
+    fn remembers(&self) -> bool {
+        self.known.as_ref().expect("the caller has seen it").forgets_to_depth.is_none()
     }
 
     /// Tells whether what a failure finds has been examined.
@@ -153,8 +174,8 @@ impl CrashExplorer<'_> {
         known.states.contains(&found.state())
     }
 
-    /// Power fails in a mode, if the order of writes allows it.
-    pub(super) fn fails(&mut self, simulation: &mut Simulation, mode: FailureMode) {
+    /// Power fails in a mode, if the order of writes allows it. `found`: what it finds, if that is known.
+    fn fails(&mut self, simulation: &mut Simulation, mode: FailureMode, found: Option<Found>) {
         if self.stops() {
             return;
         }
@@ -175,17 +196,20 @@ impl CrashExplorer<'_> {
             FailureMode::Landed(_) => State::InFlight,
             _ => State::CrashOpen,
         });
-        let found = Found::of(&crash);
-        self.examine_state(&mut crash, found, &Failure::of(mode), cycle);
+        let found = found.unwrap_or_else(|| Found::of(&crash));
+        debug_assert_eq!(found, Found::of(&crash), "what a failure finds was foretold");
+        self.examine_state(&mut crash, found, (&Failure::of(mode), None), cycle);
         self.examining = None;
     }
 
-    /// Examines what a failure has found, unless that is known; the image is left as it was.
+    /// Examines what a failure has found, unless that is known; the image is left as it was. `ahead`: where in
+    /// [`CrashExplorer::journals`] that begins which a recovery was about to write that has just been cut off, and of which each
+    /// state is known; none if there is no such recovery.
     fn examine_state(
         &mut self,
         crash: &mut Crash<'_>,
         found: Found,
-        failure: &Failure,
+        (failure, ahead): (&Failure, Option<usize>),
         cycle: Cycle,
     ) {
         let known = self.known.as_mut().expect("the caller has seen it");
@@ -204,24 +228,45 @@ impl CrashExplorer<'_> {
             self.use_again(crash, failure, cycle);
         }
         let known = self.known.as_ref().expect("the caller has seen it");
-        if !known.cuts_again(failure.cuts.len()) {
-            crash.image.rewind(start);
-            return;
+        let writes = &crash.image.written()[start..];
+        let goes_on = |ahead: usize| change_the_same(writes, &self.journals[ahead..]);
+        if self.stops() || !known.cuts_again(failure.cuts.len()) {
+            // Nothing more is to be found here.
+        } else if self.remembers() && ahead.is_some_and(goes_on) {
+            // It goes on where the one before it was cut off, as most do: each state on the way is known.
+            self.tally.recovery += writes.len() as u64;
+            self.tally.equal += writes.len() as u64;
+        } else {
+            self.cut_off(crash, found, (failure, start), cycle);
         }
-        let journal = crash.image.written()[start..].to_vec();
+        crash.image.rewind(start);
+    }
+
+    /// Cuts a recovery off after each of the writes from `start` on, the last one first.
+    fn cut_off(
+        &mut self,
+        crash: &mut Crash<'_>,
+        found: Found,
+        (failure, start): (&Failure, usize),
+        cycle: Cycle,
+    ) {
+        let first = self.journals.len();
         let mut bytes = found.bytes;
-        let after = |written: &Written| {
+        self.journals.extend(crash.image.written()[start..].iter().map(|&written| {
             bytes = written.redigested(bytes);
-            bytes
-        };
-        let digests: Vec<u64> = journal.iter().map(after).collect();
-        for cut in (1..=journal.len()).rev() {
+            (written, bytes)
+        }));
+        let mut after = None;
+        for cut in (1..=self.journals.len() - first).rev() {
             if self.stops() {
                 break;
             }
             self.tally.recovery += 1;
-            let found = Found { bytes: digests[cut - 1], ..found };
-            if self.knows(found) {
+            let ahead = first + cut;
+            let found = Found { bytes: self.journals[ahead - 1].1, ..found };
+            // It takes no search to know what a write has left that changes nothing.
+            let is_as_after = after.replace(found.bytes) == Some(found.bytes);
+            if is_as_after && self.remembers() || self.knows(found) {
                 self.tally.equal += 1;
                 continue;
             }
@@ -229,15 +274,17 @@ impl CrashExplorer<'_> {
             crash.image.rewind(start + cut);
             let mut cuts = failure.cuts.clone();
             cuts.push(cut as u64);
-            self.examine_state(crash, found, &Failure { mode: failure.mode, cuts }, cycle);
+            let failure = Failure { mode: failure.mode, cuts };
+            self.examine_state(crash, found, (&failure, Some(ahead)), cycle);
         }
-        crash.image.rewind(start);
+        self.journals.truncate(first);
     }
 
     /// After a recovery, the system prepares for the next use, and that begins.
     fn use_again(&mut self, crash: &mut Crash<'_>, failure: &Failure, cycle: Cycle) {
+        let judged = crash.image.written().len();
         self.reopen(crash);
-        if let Err(verdict) = checker::check(crash) {
+        if let Err(verdict) = checker::check_again(crash, judged) {
             let what = format!("when the log region is prepared for the next use, {verdict}");
             self.add_violation(failure, cycle, (what, verdict.addr()), crash);
             return;

@@ -314,6 +314,9 @@ pub struct CrashExplorer<'a> {
     is_overfull: bool,
     /// The work that recoveries share.
     pub(super) shared: Shared,
+    /// The writes of the recoveries that are being cut off, each after the one within which it began, with the digest of the
+    /// bytes after each.
+    pub(super) journals: Vec<(Written, u64)>,
     /// Takes violations as they are found.
     pub(super) reports: Option<Reports>,
 }
@@ -402,6 +405,7 @@ impl<'a> CrashExplorer<'a> {
             is_structural: false,
             is_overfull: false,
             shared: Shared::default(),
+            journals: Vec::new(),
             reports: None,
         }
     }
