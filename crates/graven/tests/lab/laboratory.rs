@@ -16,12 +16,12 @@ use graven::design::{
 };
 
 use graven::lab::campaign::{Report, RunCampaign, Schedules};
-use graven::lab::explorer::{CrashRun, Tally, Thoroughness};
+use graven::lab::explorer::{CrashRun, NextLife, Outcome, Tally, Thoroughness};
 use graven::lab::litmus::{CrashAt, Litmus, Step, parse};
 use graven::lab::minimise::{End, RUNS, minimise};
 use graven::memory::{Addr, Field, Image, words_in};
 use graven::program::Program;
-use graven::sim::{Observer, Programs, SimError, Simulation, Spec};
+use graven::sim::{Observer, Programs, Recovered, SimError, Simulation, Spec};
 use graven::surviving::SurvivingImage;
 use graven::time::NEVER;
 use graven::workload::{BrokenInvariant, Workload};
@@ -714,4 +714,35 @@ fn an_assertion_that_fails_in_a_recovery_is_a_violation_with_a_program() {
         RecoveryReport::default()
     });
     assert!(always.steps().count() <= 3, "{always}");
+}
+
+/// Lives of which only the first says what it has reached: the others end as one does in which an assertion fails.
+struct OnlyTheFirstTells {
+    spec: Spec,
+    begun: u64,
+}
+
+impl NextLife for OnlyTheFirstTells {
+    fn context(&self) -> DesignContext {
+        self.spec.context()
+    }
+
+    fn begin(&mut self, _: Recovered, _: u64) -> Result<Outcome, SimError> {
+        self.begun += 1;
+        let cover_points = if self.begun == 1 { vec![1000; 3] } else { Vec::new() };
+        Ok(Outcome { cover_points, ..Outcome::default() })
+    }
+}
+
+/// What earlier lives have reached stays counted when a life ends that cannot say what it has reached.
+#[test]
+fn a_life_that_tells_of_no_cover_points_takes_none_from_those_before_it() {
+    let spec = spec(find("silo"), "hash", 20, &[("workload.footprint_bytes", "256 KB")]);
+    let run = || CrashRun::new(&spec, None, Thoroughness::SHORT).expect("parameters that fit");
+    let alone = run().run(None).expect("nothing cancels it").cover_points;
+    let mut lives = OnlyTheFirstTells { spec: spec.clone(), begun: 0 };
+    let followed = run().run_on(None, Some(&mut lives)).expect("nothing cancels it").cover_points;
+    assert!(lives.begun > 1, "one that tells, and others");
+    let of_lives: Vec<u64> = followed.iter().zip(&alone).map(|(all, own)| all - own).collect();
+    assert_eq!(of_lives[..3], [1000; 3]);
 }

@@ -19,7 +19,7 @@ use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 
 use super::complete::Known;
-use super::coverage::{Coverage, State};
+use super::coverage::{Coverage, State, add_counts};
 use super::run::{Deadlock, Outcome};
 use super::sharing::{Found, Shared, redone_ahead, stores_ahead};
 use crate::checker;
@@ -879,8 +879,7 @@ impl<'a> CrashExplorer<'a> {
         // Crash points are numbered within a life.
         self.tally.add(&Tally { crash_points: 0, ..outcome.tally });
         self.coverage.add(&outcome.coverage);
-        self.cover_points.resize(outcome.cover_points.len(), 0);
-        self.cover_points.iter_mut().zip(&outcome.cover_points).for_each(|(sum, n)| *sum += n);
+        add_counts(&mut self.cover_points, &outcome.cover_points);
         if let Some(why) = outcome.refused {
             self.refused.get_or_insert(why);
         }
