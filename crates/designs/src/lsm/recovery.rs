@@ -1,12 +1,14 @@
 //! Recovery, from the bytes of the log alone.
 
-use std::collections::BTreeMap;
-
 use super::Rules;
-use super::log::{Log, Logged};
-use graven_base::memory::Addr;
+use super::log::{Log, Logged, Sequence};
+use graven_base::memory::WordMap;
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
+
+/// Words, and pieces of memory that they lie in, for which memory is allocated at once.
+const WORDS_EXPECTED: usize = 1024;
+const PIECES_EXPECTED: usize = 64;
 
 /// Writes the newest version of each word home that committed transactions at or behind the head have written, and
 /// then moves the head past them. Until it has moved, all of this can be done again.
@@ -21,7 +23,19 @@ pub(super) fn recover(
         _ if !Rules::of(context).head_is_respected() => 0,
         head => head,
     };
-    let mut found: Vec<Logged> = Vec::new();
+    // The newest version of each word so far, with its sequence number. Words of one transaction come in their order.
+    let mut newest: WordMap<(Sequence, u64)> =
+        WordMap::with_capacity(WORDS_EXPECTED, PIECES_EXPECTED);
+    let (mut found, mut last) = (0, None);
+    let in_commit_order = Rules::of(context).recovery_in_commit_order();
+    let mut keep = |Logged { sequence, home, value }: Logged| {
+        found += 1;
+        last = last.max(Some(sequence));
+        newest.update(home, |known| match known {
+            Some(known) if in_commit_order && known.0 > sequence => known,
+            _ => (sequence, value),
+        });
+    };
     for segment in 0..log.segments {
         let read = |line, word| {
             // Where a commit record lies depends on the length of the one before.
@@ -32,22 +46,19 @@ pub(super) fn recover(
             }
             image.load(log.line(segment, line).word(word))
         };
-        let (transactions, _) = log.read_segment(head, read, |logged| found.push(logged));
+        let (transactions, _) = log.read_segment(head, read, &mut keep);
         image.work(Work::Record, 1 + transactions);
         report.records_scanned += 1 + transactions;
     }
-    let Some(last) = found.iter().map(|logged| logged.sequence).max() else { return report };
-    // The sort is stable: words of one transaction stay in their order.
-    if Rules::of(context).recovery_in_commit_order() {
-        image.work_of_sort(found.len());
-        found.sort_by_key(|logged| logged.sequence);
+    let Some(last) = last else { return report };
+    if in_commit_order {
+        image.work_of_sort(found);
     }
-    image.work(Work::Table, found.len() as u64);
-    let newest: BTreeMap<Addr, u64> = found.iter().map(|l| (l.home, l.value)).collect();
+    image.work(Work::Table, found as u64);
     if !Rules::of(context).recovery_moves_head_last() {
         image.store(log.head(), last + 1);
     }
-    for (home, value) in newest {
+    for (home, value) in newest.in_order(|(_, value)| value) {
         image.note(|| format!("{home} is written home: {value:#x}"));
         image.store(home, value);
         report.words_redone += 1;
@@ -62,7 +73,7 @@ mod tests {
     use super::super::log::CommitRecord;
     use super::*;
 
-    use graven_base::memory::Image;
+    use graven_base::memory::{Addr, Image};
 
     fn context() -> DesignContext {
         let mut config = crate::testing::defaults();
