@@ -78,6 +78,14 @@ impl Record {
         torn::mark([head, home, self.undo, self.redo], torn)
     }
 
+    /// The number of the record that these words are, if they were written whole, without the rest of it.
+    #[inline]
+    fn number_of(words: &[u64; RECORD_WORDS]) -> Option<u64> {
+        let [head, home, ..] = torn::whole(*words)?;
+        let is_record = matches!(KIND.get(head), 1 | 2);
+        is_record.then(|| NUMBER_LOW.get(head) | NUMBER_HIGH.get(home) << NUMBER_LOW.bits())
+    }
+
     /// The record, if it is one and was written whole.
     #[inline]
     fn parse(words: [u64; RECORD_WORDS]) -> Option<Record> {
@@ -122,13 +130,49 @@ impl Area {
     }
 
     /// All its slots.
-    pub fn all(&self) -> Slots {
+    fn all(&self) -> Slots {
         Slots::new(self.start, RECORD_BYTES, self.slots)
     }
 
     /// The torn bit of a record.
     pub fn torn(&self, number: u64) -> bool {
         torn::of_pass(number, self.slots) || !self.rules.torn_bit_turns()
+    }
+
+    /// The record with the highest number, of those in all slots. Each recovery reads them all: where nobody watches the loads,
+    /// they are looked through in place.
+    pub fn newest(&self, image: &mut SurvivingImage) -> Option<Record> {
+        let words = self.slots as usize * RECORD_WORDS;
+        let is_plain = self.rules.every_word_has_torn_bit() && self.rules.newest_by_number();
+        if let Some(held) = image.unwatched_words(self.start, words).filter(|_| is_plain) {
+            let (mut newest, mut used) = (None, 0);
+            for words in held.as_chunks().0 {
+                used += u64::from(KIND.get(words[0]) != 0);
+                if let Some(number) = Record::number_of(words)
+                    && newest.is_none_or(|(highest, _)| number >= highest)
+                {
+                    newest = Some((number, *words));
+                }
+            }
+            // The first word of each slot, and the others where that is of a record.
+            image.count_loads(self.slots + used * (RECORD_WORDS as u64 - 1));
+            return newest.and_then(|(_, words)| Record::parse(words));
+        }
+        self.newest_one_by_one(image)
+    }
+
+    /// The same, with loads that are watched.
+    fn newest_one_by_one(&self, image: &mut SurvivingImage) -> Option<Record> {
+        let by_place = !self.rules.newest_by_number();
+        let mut newest: Option<Record> = None;
+        let mut slots = self.all();
+        while let Some(slot) = slots.next_used(image) {
+            let Some(record) = self.read(image, slot) else { continue };
+            if by_place || newest.as_ref().is_none_or(|newest| record.number >= newest.number) {
+                newest = Some(record);
+            }
+        }
+        newest
     }
 
     /// The record in the slot of a number, if there is one.
@@ -152,6 +196,7 @@ impl Area {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use graven_base::memory::Image;
     use proptest::prelude::*;
 
     fn any_record() -> impl Strategy<Value = Record> {
@@ -192,6 +237,31 @@ mod tests {
         #[test]
         fn a_record_comes_back_from_its_bytes(record in any_record(), torn: bool) {
             prop_assert_eq!(Record::parse(record.words(torn)), Some(record));
+        }
+
+        #[test]
+        fn the_newest_record_is_the_one_that_would_be_found_one_by_one(
+            records in prop::collection::vec((0u64..8, any_record(), 1u8..16, any::<bool>()), 0..8),
+            numbers in prop::collection::vec(0u64..6, 8),
+        ) {
+            let mut config = crate::testing::defaults();
+            config.set("base.log_bytes_per_thread", "256").expect("a valid size");
+            let context = DesignContext::new(config, 1, Addr(1 << 20), Addr((1 << 20) + 4096));
+            let area = Area::of(&context, 0);
+            prop_assert_eq!(area.slots, 8);
+            let mut image = SurvivingImage::new(Image::of_bytes(2 << 20));
+            for ((slot, record, written, torn), number) in records.into_iter().zip(numbers) {
+                // Numbers that several have, and words that are not those of a record.
+                let words = Record { number, ..record }.words(torn);
+                for word in (0..RECORD_WORDS).filter(|word| written >> word & 1 != 0) {
+                    image.store(area.slot(slot).plus(word as u64 * WORD_BYTES), words[word]);
+                }
+            }
+            let before = image.words_read();
+            let found = area.newest(&mut image);
+            let read = image.words_read() - before;
+            prop_assert_eq!(found, area.newest_one_by_one(&mut image));
+            prop_assert_eq!(read, image.words_read() - before - read);
         }
 
         #[test]

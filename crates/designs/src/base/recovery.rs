@@ -48,15 +48,7 @@ pub fn recover(
 
 /// The records of a thread's last transaction, newest first, if none of them is its commit record.
 fn records_to_undo(area: &Area, rules: Rules, image: &mut SurvivingImage) -> Vec<Record> {
-    let by_place = !rules.newest_by_number();
-    let mut next: Option<Record> = None;
-    let mut slots = area.all();
-    while let Some(slot) = slots.next_used(image) {
-        let Some(record) = area.read(image, slot) else { continue };
-        if by_place || next.as_ref().is_none_or(|newest| record.number >= newest.number) {
-            next = Some(record);
-        }
-    }
+    let mut next = area.newest(image);
     let mut undo = Vec::new();
     while let Some(record) = next {
         if record.kind == Kind::Commit && rules.only_uncommitted_is_undone() {

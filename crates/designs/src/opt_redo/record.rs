@@ -122,7 +122,7 @@ impl Area {
     }
 
     /// All its slots, by the first words of their metadata.
-    pub(super) fn all(&self) -> Slots {
+    fn all(&self) -> Slots {
         Slots::new(self.metadata(0).addr(), SLOT_BYTES, self.slots)
     }
 
@@ -146,6 +146,38 @@ impl Area {
         Metadata::parse(words)
     }
 
+    /// Visits the metadata of all slots, in their order. Each recovery reads them all: where nobody watches the loads, they are
+    /// looked through in place.
+    pub(super) fn visit_all(&self, image: &mut SurvivingImage, mut visit: impl FnMut(Metadata)) {
+        const STRIDE: usize = (SLOT_BYTES / WORD_BYTES) as usize;
+        let words = (self.slots as usize).saturating_sub(1) * STRIDE + METADATA_WORDS;
+        let held = image.unwatched_words(self.metadata(0).addr(), words);
+        if let Some(held) = held.filter(|_| self.rules.torn_bits_are_checked()) {
+            let mut used = 0;
+            for slot in held.chunks(STRIDE) {
+                let words = *slot.first_chunk().expect("a slot has metadata");
+                used += u64::from(KIND.get(words[0]) != 0);
+                if let Some(metadata) = Metadata::parse(words) {
+                    visit(metadata);
+                }
+            }
+            // The first word of each slot, and the others where that is of a record.
+            image.count_loads(self.slots + used * (METADATA_WORDS as u64 - 1));
+            return;
+        }
+        self.visit_one_by_one(image, visit);
+    }
+
+    /// The same, with loads that are watched.
+    fn visit_one_by_one(&self, image: &mut SurvivingImage, mut visit: impl FnMut(Metadata)) {
+        let mut slots = self.all();
+        while let Some(slot) = slots.next_used(image) {
+            if let Some(metadata) = self.read(image, slot) {
+                visit(metadata);
+            }
+        }
+    }
+
     /// Makes an area of unknown content one without records, of which nothing is at home.
     pub(super) fn clear(&self, image: &mut SurvivingImage) {
         image.store(self.header(), 0);
@@ -161,6 +193,7 @@ impl Area {
 mod tests {
     use super::*;
     use crate::torn::LOW_63;
+    use graven_base::memory::Image;
     use proptest::prelude::*;
 
     fn any_metadata() -> impl Strategy<Value = Metadata> {
@@ -198,6 +231,24 @@ mod tests {
         #[test]
         fn metadata_comes_back_from_its_line(metadata in any_metadata(), torn: bool) {
             prop_assert_eq!(Metadata::of_line(&metadata.line(torn)), Some(metadata));
+        }
+
+        #[test]
+        fn metadata_of_all_slots_are_those_that_would_be_read_one_by_one(
+            records in prop::collection::vec((0u64..6, any_metadata(), any::<u8>(), any::<bool>()), 0..9),
+        ) {
+            let area = Area { start: Addr(4096), slots: 6, rules: Rules::default() };
+            let mut image = SurvivingImage::new(Image::of_bytes(1 << 16));
+            for (slot, metadata, written, torn) in records {
+                image.store_line(area.metadata(slot), written, &metadata.line(torn));
+            }
+            let before = image.words_read();
+            let (mut found, mut one_by_one) = (Vec::new(), Vec::new());
+            area.visit_all(&mut image, |metadata| found.push(metadata));
+            let read = image.words_read() - before;
+            area.visit_one_by_one(&mut image, |metadata| one_by_one.push(metadata));
+            prop_assert_eq!(found, one_by_one);
+            prop_assert_eq!(read, image.words_read() - before - read);
         }
 
         #[test]

@@ -61,15 +61,13 @@ fn find_commits(
     let whose = if Rules::of(context).truncated_together() { 0 } else { thread };
     let retired = surviving.load(Area::of(context, whose).header());
     let mut newest = None;
-    let mut slots = area.all();
-    while let Some(slot) = slots.next_used(surviving) {
-        let Some(Metadata { kind, number, .. }) = area.read(surviving, slot) else { continue };
-        let Kind::Commit { sequence, updates } = kind else { continue };
+    area.visit_all(surviving, |Metadata { kind, number, .. }| {
+        let Kind::Commit { sequence, updates } = kind else { return };
         newest = newest.max(Some(number));
         if sequence > retired {
             commits.push(Commit { sequence, thread, number, updates });
         }
-    }
+    });
     if !Rules::of(context).only_committed_is_replayed() {
         let first = newest.map_or(0, |newest| newest + 1);
         let open = (first..first + area.slots).take_while(|&number| {
