@@ -94,7 +94,8 @@ def _kills(folder: Path, row: Row) -> Row:
         )
         if done.returncode > 1:
             raise Failed(f"mutant {row['number']}: {done.stderr}")
-        violations = json.loads(done.stdout)["reports"][0]["violations"]
+        (report,) = json.loads(done.stdout)
+        violations = report["violations"]
         found[column] = str(violations[0]["seed"] - first + 1) if violations else ""
     return found
 

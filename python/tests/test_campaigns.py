@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +18,7 @@ from campaigns import (
     real_programs,
     runner,
     soaked,
+    unseen,
 )
 from campaigns.runner import Campaign, Done, Failed
 from campaigns.tables import ROOT, Table, page_with
@@ -185,6 +187,21 @@ def test_every_surviving_mutant_is_explained():
         of_design = [row for row in rows if row["design"] == design]
         assert len(of_design) >= 15, design
         assert len({row["mutant"] for row in of_design}) == len(of_design)
+
+
+def test_the_mutants_of_an_outsider_fit_the_designs():
+    """A change of a design that moves a fault's place has to move the fault."""
+    check = ["git", "apply", "--check", unseen.PATCH]
+    done = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_mutant_of_an_outsider_is_killed_by_the_first_schedule_that_violates(monkeypatch):
+    monkeypatch.setattr(unseen, "SCHEDULES", 5)
+    # No number of a mutant: the design itself is violated, or is sound.
+    found = {name: unseen._kills(ROOT, {"number": "0", "design": name}) for name in ("ideal", "silo")}
+    assert all(1 <= int(schedule) <= 5 for schedule in found["ideal"].values())
+    assert found["silo"] == {"schedules": "", "again": ""}
 
 
 def test_real_programs_are_explained_and_lose_silent_stores_alone():
