@@ -1,10 +1,12 @@
 """Rates at which a host simulates, beside those that are aimed at.
 
-Three kinds of rates, by their names:
+Four kinds of rates, by their names:
 
 - `simulation/DESIGN/MACHINE/WORKLOAD`: loads and stores of whole simulations, of every design on
   its paper's machine and of `fwb` on `silo`'s, in processor time of the threads' programs
   (measured as `campaigns.scale` does: of short runs, the shortest of three).
+- `failures/DESIGN`: power failures that `graven crash` judges, with all modes, in a run of `hash`,
+  in processor time, its start included; of every sound design (the shortest of three).
 - `benchmark/…`: what Criterion measures in `benches/`, with its own repetitions; its medians.
 - `champsim/PROGRAM/…`: instructions of the same trace, on ChampSim (a program that the user has
   built; without `--champsim` those rows stay as they are) and on Graven, in processor time. Reading
@@ -30,6 +32,7 @@ from pathlib import Path
 import numpy as np
 
 import graven
+from graven.api.options import sound_designs
 from graven.engine.catalogue import catalogue
 
 from .host_cost import threads_most
@@ -50,6 +53,8 @@ THREADS = 8
 """Threads of a machine that has as many; others run all that they have."""
 WORKLOADS = ("array", "btree", "hash", "queue", "rbtree")
 
+TRANSACTIONS_CRASHED = 1200
+"""Transactions of a run of `hash` that is crashed everywhere."""
 
 BENCHMARKS: dict[str, dict[str, float | None]] = {
     "simulation": {
@@ -174,6 +179,27 @@ def simulated(what: str) -> Iterator[Row]:
     yield row(f"simulation/{what}", "operations", *numbers)
 
 
+# ---- power failures ----------------------------------------------------------------------------
+
+
+def judged(design: str) -> Iterator[Row]:
+    """Crashes a run of a design everywhere, on one core; the shortest of several times."""
+    command = [
+        sys.executable, "-m", "graven", "crash", "--design", design, "--workload", "hash",
+        "--transactions", str(TRANSACTIONS_CRASHED), "--jobs", "1", "--no-store",
+        "--format", "json",
+    ]  # fmt: skip
+    printed = b""
+
+    def run() -> None:
+        nonlocal printed
+        printed = subprocess.run(command, capture_output=True, check=True).stdout
+
+    seconds = min(seconds_of(run, resource.RUSAGE_CHILDREN) for _ in range(TIMES))
+    (report,) = json.loads(printed)
+    yield row(f"failures/{design}", "power failures", report["recoveries"], seconds)
+
+
 # ---- Criterion ---------------------------------------------------------------------------------
 
 
@@ -262,9 +288,9 @@ def _millions(of: Row | None) -> str:
 
 
 def blocks(rows: Sequence[Row]) -> list[str]:
-    """Makes the parts of the page, in its order: simulations, parts, ChampSim."""
+    """Makes the parts of the page, in its order: simulations, power failures, parts, ChampSim."""
     by_name = {each["name"]: each for each in rows}
-    return [_simulations(by_name), _parts(by_name), _champsim(by_name)]
+    return [_simulations(by_name), _failures(by_name), _parts(by_name), _champsim(by_name)]
 
 
 def _simulations(by_name: dict[str, Row]) -> str:
@@ -282,6 +308,16 @@ def _simulations(by_name: dict[str, Row]) -> str:
         lines.append((f"`{design}`", machine, *in_a_second, *work))
     head = ("design", "machine", *WORKLOADS, "actions/operation", "ns/action")
     return table_of(head, lines, texts=2)
+
+
+def _failures(by_name: dict[str, Row]) -> str:
+    lines = []
+    for name, found in by_name.items():
+        kind, _, design = name.partition("/")
+        if kind == "failures":
+            judged_in_a_second = figure(rate(found) / 1e3)
+            lines.append((f"`{design}`", f"{int(found['amount']):,}", judged_in_a_second))
+    return table_of(("design", "power failures", "thousands in a second"), lines)
 
 
 def _parts(by_name: dict[str, Row]) -> str:
@@ -316,6 +352,7 @@ def _champsim(by_name: dict[str, Row]) -> str:
 def names() -> Iterator[str]:
     """Yields the names of all rates, in the order of the table."""
     yield from (f"simulation/{what}" for what in simulations())
+    yield from (f"failures/{design}" for design in sound_designs())
     yield from (f"benchmark/{name}" for aims in BENCHMARKS.values() for name in aims)
     yield from (f"champsim/{of.name}/{on}" for of in STREAMS for on in (CHAMPSIM, *CORES))
 
@@ -325,6 +362,8 @@ def run(name: str, given: Given) -> Rows:
     kind, _, what = name.partition("/")
     if kind == "simulation":
         return {TABLE: list(simulated(what))}
+    if kind == "failures":
+        return {TABLE: list(judged(what))}
     if kind == "benchmark":
         (bench,) = (bench for bench, aims in BENCHMARKS.items() if what in aims)
         return {TABLE: list(benchmarked(bench, what))}

@@ -199,7 +199,9 @@ def test_the_mutants_of_an_outsider_fit_the_designs():
 def test_a_mutant_of_an_outsider_is_killed_by_the_first_schedule_that_violates(monkeypatch):
     monkeypatch.setattr(unseen, "SCHEDULES", 5)
     # No number of a mutant: the design itself is violated, or is sound.
-    found = {name: unseen._kills(ROOT, {"number": "0", "design": name}) for name in ("ideal", "silo")}
+    found = {
+        name: unseen._kills(ROOT, {"number": "0", "design": name}) for name in ("ideal", "silo")
+    }
     assert all(1 <= int(schedule) <= 5 for schedule in found["ideal"].values())
     assert found["silo"] == {"schedules": "", "again": ""}
 

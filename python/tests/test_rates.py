@@ -22,7 +22,8 @@ def names():
 
 def test_every_rate_has_a_name_of_its_own(names):
     assert len(names) == len(set(names))
-    assert {name.split("/")[0] for name in names} == {"simulation", "benchmark", "champsim"}
+    kinds = {"simulation", "failures", "benchmark", "champsim"}
+    assert {name.split("/")[0] for name in names} == kinds
 
 
 def test_every_design_is_simulated_on_the_machine_of_its_paper(names):
@@ -37,6 +38,15 @@ def test_all_was_measured_but_designs_that_lose_data_as_printed(names):
     assert found == [name for name in names if name in found]
     missing = {name.split("/")[1] for name in set(names) - set(found)}
     assert all(design.endswith("-literal") for design in missing), missing
+
+
+def test_power_failures_are_counted_in_all_modes(monkeypatch):
+    monkeypatch.setattr(rates, "TRANSACTIONS_CRASHED", 20)
+    (found,) = rates.judged("silo")
+    assert (found["name"], found["unit"]) == ("failures/silo", "power failures")
+    # More than the stores of the transactions: they are crashed in several modes.
+    assert int(found["amount"]) > 500
+    assert float(found["seconds"]) > 0
 
 
 def test_benchmarks_are_those_that_criterion_has():

@@ -139,7 +139,7 @@ impl Area {
         torn::of_pass(number, self.slots) || !self.rules.torn_bit_turns()
     }
 
-    /// The record with the highest number, of those in all slots. Each recovery reads them all: where nobody watches the loads,
+    /// The record with the highest number, of those in all slots. Each recovery reads them all: where loads are not watched,
     /// they are looked through in place.
     pub fn newest(&self, image: &mut SurvivingImage) -> Option<Record> {
         let words = self.slots as usize * RECORD_WORDS;

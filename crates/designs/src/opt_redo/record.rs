@@ -146,7 +146,7 @@ impl Area {
         Metadata::parse(words)
     }
 
-    /// Visits the metadata of all slots, in their order. Each recovery reads them all: where nobody watches the loads, they are
+    /// Visits the metadata of all slots, in their order. Each recovery reads them all: where loads are not watched, they are
     /// looked through in place.
     pub(super) fn visit_all(&self, image: &mut SurvivingImage, mut visit: impl FnMut(Metadata)) {
         const STRIDE: usize = (SLOT_BYTES / WORD_BYTES) as usize;
