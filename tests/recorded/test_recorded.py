@@ -240,6 +240,16 @@ def main(tmp_path, monkeypatch):
 SHEET = {"design": "silo", "machine": None, "set": []}
 
 
+@pytest.mark.parametrize("group", ["adversary", "crashes"])
+def test_no_sound_design_is_recorded_with_a_violation(group):
+    """What is recorded counts as right from then on."""
+    documents = [each for each in store.read(group) if not each["spec"].get("mutant")]
+    reports = [(each["run"], each["result"]) for each in documents if "result" in each]
+    sound = [(run, report) for run, report in reports if report.get("sound")]
+    assert len(sound) > 10
+    assert [run for run, report in sound if report["violations"]] == []
+
+
 def test_a_check_passes_and_fails_when_a_number_is_another(main, capsys):
     performed = importlib.import_module("..kinds", __name__).perform("cost", SHEET)
     recorded = {"run": "costs/silo/own", "kind": "cost", "spec": SHEET, **performed}

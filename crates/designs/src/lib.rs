@@ -13,6 +13,7 @@ pub mod ideal;
 pub mod lad;
 pub mod lalea;
 pub mod lsm;
+pub mod mechanisms;
 pub mod morlog;
 pub mod opt_redo;
 pub mod opt_undo;
@@ -24,12 +25,8 @@ mod rules;
 mod settling;
 pub mod silo;
 pub mod software;
-mod stored_lines;
 #[cfg(test)]
 mod testing;
-mod torn;
-mod victims;
-mod word_filter;
 
 use graven_machine::design::DesignInfo;
 use graven_machine::registry::{Alias, Registry};

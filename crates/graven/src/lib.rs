@@ -20,6 +20,7 @@ pub use graven_base::{
     surviving, time,
 };
 pub use graven_designs as designs;
+pub use graven_designs::mechanisms;
 pub use graven_lab as lab;
 pub use graven_machine::registry::{Alias, PARTS, Preset, Registry};
 pub use graven_machine::{

@@ -4,7 +4,7 @@ use crate::config::{ControllerConfig, Interleave, PmConfig};
 use graven_base::codecs::Codings;
 use graven_base::config::Config;
 use graven_base::memory::{
-    Addr, LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WORDS_PER_LINE, WordMask,
+    Addr, LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, WordMask,
 };
 use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
@@ -134,10 +134,16 @@ impl Write {
     /// Consecutive words within one line, unordered and unreported.
     ///
     /// # Panics
-    /// If the words cross the end of the line.
+    /// If the address is not that of a word, or the words cross the end of the line.
     #[inline]
     pub fn words(class: WriteClass, addr: Addr, words: &[u64]) -> Write {
         let first = addr.word_in_line();
+        assert!(
+            addr.0.is_multiple_of(WORD_BYTES) && first + words.len() <= WORDS_PER_LINE,
+            "a write of {} words at {addr}: words have addresses that are multiples of {WORD_BYTES}, and a write ends with its \
+             line of {WORDS_PER_LINE} words",
+            words.len()
+        );
         let mut data = [0; WORDS_PER_LINE];
         data[first..first + words.len()].copy_from_slice(words);
         let mask = (((1u16 << words.len()) - 1) << first) as WordMask;

@@ -7,7 +7,7 @@ use graven_machine::design::{DesignContext, Store};
 
 use super::{BaseConfig, Rules};
 use crate::fields::{HOME, THREAD_BITS, TX_BITS};
-use crate::torn;
+use crate::mechanisms::torn;
 
 /// Bytes of a record.
 const RECORD_BYTES: u64 = 32;

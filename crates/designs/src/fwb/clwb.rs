@@ -20,7 +20,7 @@ use graven_machine::program::Op;
 use super::WriteBack;
 use super::event::Event;
 use super::protocol::{Fwb, Port};
-use crate::stored_lines::{Stored, StoredLines};
+use crate::mechanisms::stored_lines::{Stored, StoredLines};
 
 /// A line that an open transaction has written.
 #[derive(Clone, Debug)]

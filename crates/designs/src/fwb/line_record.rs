@@ -3,8 +3,8 @@
 
 use super::record::{COMMIT, ENTRY, KIND, THREAD, TX};
 use crate::fields::{HOME, WORDS};
+use crate::mechanisms::torn;
 use crate::packed_log::{Kind, Record};
-use crate::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, WORDS_PER_LINE, WordMask, words_in};
 

@@ -1,8 +1,8 @@
 //! The bits of a record in a slot of its own (the tables in [`super`]): of both values, or of one.
 
 use crate::fields::{HOME, THREAD_BITS, TX_BITS};
+use crate::mechanisms::torn;
 use crate::packed_log::{Kind, Record};
-use crate::torn;
 use graven_base::choice;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, WORD_BYTES};

@@ -9,9 +9,9 @@
 use super::line_record::{self, HEADER_WORDS, LINE_RECORD_WORDS_MAX};
 use super::record::{LogValues, RECORD_WORDS_MAX, RecordFormat};
 use super::{FwbConfig, Rules};
+use crate::mechanisms::torn;
+use crate::mechanisms::torn::TORN;
 use crate::packed_log::{Kind, Record};
-use crate::torn;
-use crate::torn::TORN;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::DesignContext;

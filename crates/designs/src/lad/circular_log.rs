@@ -20,7 +20,7 @@ use super::protocol::{self, Port};
 use super::undo_log::{Undo, UndoLog};
 use super::{LadConfig, Rules};
 use crate::fields::HOME;
-use crate::torn;
+use crate::mechanisms::torn;
 use graven_base::config::ConfigError;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};

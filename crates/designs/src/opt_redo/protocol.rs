@@ -18,7 +18,7 @@ use super::event::Event;
 use super::logging::LogEntry;
 use super::record::{Area, SEQUENCE};
 use super::{OptRedoConfig, Rules};
-use crate::victims::{Parked, Victim, VictimRules, Victims};
+use crate::mechanisms::victims::{Parked, Victim, VictimRules, Victims};
 
 pub(super) type Port<'a> = design::Port<'a, OptRedo>;
 

@@ -2,7 +2,7 @@
 
 use super::{OptRedoConfig, Rules};
 use crate::fields::{HOME, THREAD_BITS};
-use crate::torn;
+use crate::mechanisms::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
 use graven_base::surviving::{Slots, SurvivingImage, Work};
@@ -192,7 +192,7 @@ impl Area {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::torn::LOW_63;
+    use crate::mechanisms::torn::LOW_63;
     use graven_base::memory::Image;
     use proptest::prelude::*;
 

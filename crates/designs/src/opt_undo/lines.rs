@@ -1,6 +1,6 @@
 //! The lines that a transaction has stored to.
 
-use crate::stored_lines::{Stored, StoredLines};
+use crate::mechanisms::stored_lines::{Stored, StoredLines};
 use graven_base::memory::{LineAddr, WordMask};
 use graven_machine::request::WriteOrder;
 

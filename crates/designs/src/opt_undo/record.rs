@@ -2,7 +2,7 @@
 
 use super::{OptUndoConfig, Rules};
 use crate::fields::{HOME, WORDS};
-use crate::torn;
+use crate::mechanisms::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_machine::design::DesignContext;

@@ -2,7 +2,7 @@
 
 use super::Rules;
 use super::record::{Area, ENTRIES_MAX, Header};
-use crate::torn;
+use crate::mechanisms::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WORDS_PER_LINE, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};

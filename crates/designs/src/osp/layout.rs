@@ -1,7 +1,7 @@
 //! Places of header, journal, table and shadow pages in the log region, and their bits.
 
 use super::OspConfig;
-use crate::torn;
+use crate::mechanisms::torn;
 use graven_base::config::{ConfigError, Size};
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, WORD_BYTES};
 use graven_machine::design::DesignContext;

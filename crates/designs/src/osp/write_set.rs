@@ -1,7 +1,7 @@
 //! The lines that a transaction has stored to.
 
 use super::layout::Slot;
-use crate::stored_lines::{Stored, StoredLines};
+use crate::mechanisms::stored_lines::{Stored, StoredLines};
 use graven_base::memory::{LineAddr, WordMask};
 
 /// A line that an open transaction has stored to: a bit of the published *updated* bitmap, with the words.

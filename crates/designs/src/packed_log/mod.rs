@@ -65,8 +65,8 @@ pub use send::Packer;
 
 use std::ops::Range;
 
-use crate::torn;
-use crate::torn::TORN;
+use crate::mechanisms::torn;
+use crate::mechanisms::torn::TORN;
 use graven_base::config::Config;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::SurvivingImage;

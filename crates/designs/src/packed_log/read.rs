@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::record::Metadata;
 use super::slot;
 use super::{Format, Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN, WORDS_PER_BLOCK};
-use crate::torn;
+use crate::mechanisms::torn;
 use graven_base::codecs::slde::{pair_of_flag, redo_of_flag};
 use graven_base::codecs::{Coding, mask_of_bytes};
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};

@@ -2,7 +2,7 @@
 
 use super::record::{LATE, Metadata};
 use super::{METADATA_WORDS, Record};
-use crate::torn;
+use crate::mechanisms::torn;
 use graven_base::memory::{Field, WORD_BYTES};
 
 /// Words of a slot: metadata, the undo word, the redo word.

@@ -6,7 +6,7 @@ use graven_machine::cover_points;
 
 use super::protocol::Hold;
 use crate::events::events;
-use crate::victims;
+use crate::mechanisms::victims;
 
 counters! {
     /// Counters of the design.

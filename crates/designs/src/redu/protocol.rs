@@ -22,7 +22,7 @@ use super::record::{Area, SEQUENCE};
 use super::transaction::{LogEntry, Phase, Transactions, TxId};
 use super::{ReduConfig, Rules};
 use crate::lalea::{BankTable, LaleaConfig, Lr};
-use crate::victims::{Parked, Victim, VictimRules, Victims};
+use crate::mechanisms::victims::{Parked, Victim, VictimRules, Victims};
 
 pub(super) type Port<'a> = design::Port<'a, Redu>;
 

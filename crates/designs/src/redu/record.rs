@@ -3,7 +3,7 @@
 use super::{ReduConfig, Rules};
 use crate::fields::{HOME, WORDS};
 use crate::lalea::{ENTRIES, line_at};
-use crate::torn;
+use crate::mechanisms::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};

@@ -13,7 +13,7 @@ use graven_machine::request::{self, WriteClass};
 use super::event::Event;
 use super::log_area::{Area, RECORDS_PER_BATCH, Record, TUPLE, id_of, media_line};
 use super::{Rules, SiloConfig};
-use crate::word_filter::WordFilter;
+use crate::mechanisms::word_filter::WordFilter;
 
 type Port<'a> = design::Port<'a, Silo>;
 

@@ -1,7 +1,7 @@
 //! A thread's log: its bytes, and the code that writes it.
 
 use super::SoftwareLogConfig;
-use crate::torn;
+use crate::mechanisms::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::{SurvivingImage, Work};

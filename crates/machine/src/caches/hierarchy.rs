@@ -903,7 +903,7 @@ mod tests {
                 core: 0,
                 line: LINE,
                 dirty: true,
-                cause: Cause::Replaced
+                cause: Cause::Inclusion
             }),
             "{left:?}"
         );

@@ -486,6 +486,16 @@ impl MemorySystem {
         waiting.chain(transit.iter().map(|t| &t.write)).collect()
     }
 
+    /// The first place in the order of writes that was given out and that no write has, and the number of writes that wait for it;
+    /// none, if no write waits for such a place.
+    pub fn place_without_write(&self) -> Option<(OrderSeq, usize)> {
+        let (writes, order) = (self.under_way(), &self.shared.durability.order);
+        let mut places = order.missing(order.last());
+        let place = places.find(|&place| writes.iter().all(|write| write.order != place))?;
+        let waiting = writes.iter().filter(|write| write.after >= place).count();
+        (waiting > 0).then_some((place, waiting))
+    }
+
     /// Number of writes to PM that were sent and are not durable.
     pub fn under_way_count(&self) -> u32 {
         self.under_way().len() as u32

@@ -312,7 +312,7 @@ impl DesignInfo {
         section: None,
         settings: &[],
         pm_buffer_lines: |_| 0,
-        build: |_| unreachable!("an entry names how its design is built"),
+        build: |_| panic!("an entry of a design has no `build`; it wraps the design with `plug`"),
         format: |_, _| {},
         acknowledgement: Acknowledgement::AT_ONCE,
         recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },

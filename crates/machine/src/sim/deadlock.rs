@@ -205,8 +205,16 @@ impl Simulation {
     /// Describes the waits of each thread and of memory.
     pub fn waiting(&self) -> String {
         let threads = self.threads.iter().map(Thread::waiting);
-        let memory = if self.machine.memory.is_idle() { "idle" } else { "at work" };
-        threads.chain([format!("memory is {memory}")]).collect::<Vec<_>>().join("; ")
+        let memory = &self.machine.memory;
+        let memory = match memory.place_without_write() {
+            Some((place, waiting)) => format!(
+                "memory is at work: {waiting} writes wait for place {place} in the order of writes, which the design has asked for \
+                 (Port::order) and given to no write"
+            ),
+            None if memory.is_idle() => "memory is idle".into(),
+            None => "memory is at work".into(),
+        };
+        threads.chain([memory]).collect::<Vec<_>>().join("; ")
     }
 }
 

@@ -647,7 +647,11 @@ impl Simulation {
             self.acknowledge(thread);
         } else {
             let waits = matches!(t.state, State::Blocked(Cause::Log | Cause::Commit, _));
-            assert!(waits, "a design released thread {}, which does not wait for it", t.id);
+            let (design, id) = (self.spec.design.name, t.id);
+            assert!(
+                waits,
+                "{design} released thread {id}, which does not wait for it; the release takes effect in cycle {now}"
+            );
             self.wake(thread, now);
         }
     }

@@ -3,14 +3,16 @@
 use graven_base::memory::LineAddr;
 
 /// State that is kept of a line.
-pub(super) trait Stored {
+pub trait Stored {
+    /// The line.
     fn line(&self) -> LineAddr;
 }
 
 /// Lines by address; kept from one transaction to the next for its memory.
 #[derive(Clone, Debug)]
-pub(super) struct StoredLines<T> {
-    pub(super) lines: Vec<T>,
+pub struct StoredLines<T> {
+    /// State of each line, by address.
+    pub lines: Vec<T>,
     /// Index of the line stored to last.
     last: usize,
 }
@@ -22,11 +24,13 @@ impl<T> Default for StoredLines<T> {
 }
 
 impl<T: Stored> StoredLines<T> {
-    pub(super) fn find(&self, line: LineAddr) -> Option<&T> {
+    /// The state of a line, if the transaction has stored to it.
+    pub fn find(&self, line: LineAddr) -> Option<&T> {
         self.index(line).ok().map(|at| &self.lines[at])
     }
 
-    pub(super) fn find_mut(&mut self, line: LineAddr) -> Option<&mut T> {
+    /// The same, to be changed.
+    pub fn find_mut(&mut self, line: LineAddr) -> Option<&mut T> {
         self.index(line).ok().map(|at| &mut self.lines[at])
     }
 
@@ -40,7 +44,7 @@ impl<T: Stored> StoredLines<T> {
 
     /// The line that a store goes to, and whether it is the first to it.
     #[inline]
-    pub(super) fn of_store(&mut self, line: LineAddr, new: impl FnOnce() -> T) -> (&mut T, bool) {
+    pub fn of_store(&mut self, line: LineAddr, new: impl FnOnce() -> T) -> (&mut T, bool) {
         let found = self.index(line);
         self.last = found.unwrap_or_else(|at| {
             self.lines.insert(at, new());
@@ -49,7 +53,8 @@ impl<T: Stored> StoredLines<T> {
         (&mut self.lines[self.last], found.is_err())
     }
 
-    pub(super) fn clear(&mut self) {
+    /// The transaction is over.
+    pub fn clear(&mut self) {
         self.lines.clear();
     }
 }

@@ -14,12 +14,13 @@ use graven_machine::design::{Design, DesignEvent, Fill, Observation, Port};
 
 /// A parked line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Victim {
-    pub(super) data: LineData,
+pub struct Victim {
+    /// Content of the line.
+    pub data: LineData,
     /// Threads whose transactions it waits for that were open when it came and are still.
-    pub(super) open: ThreadSet,
+    pub open: ThreadSet,
     /// The newest committed transaction that it waits for.
-    pub(super) newest: u64,
+    pub newest: u64,
 }
 
 impl Victim {
@@ -31,7 +32,7 @@ impl Victim {
 
 /// Places of a parked line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parked {
+pub enum Parked {
     /// The line has an entry of its own.
     Here,
     /// The line took the entry of its older content.
@@ -42,13 +43,13 @@ pub(super) enum Parked {
 
 /// The rules of a design that are about its victim cache.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct VictimRules {
+pub struct VictimRules {
     /// A line that something waits for is kept until that is over.
-    pub(super) lines_are_kept: bool,
+    pub lines_are_kept: bool,
     /// Newer content of a line replaces its older one.
-    pub(super) newer_replaces: bool,
+    pub newer_replaces: bool,
     /// A line that finds no entry waits for one.
-    pub(super) overflow_waits: bool,
+    pub overflow_waits: bool,
 }
 
 counters! {
@@ -65,32 +66,40 @@ counters! {
 
 /// Events of lines outside the caches.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Event {
+pub enum Event {
     /// A line is to be parked for a transaction that is open.
     Uncommitted,
     /// A line was parked; `occupied` lines have entries now.
-    Parked { line: LineAddr, parked: Parked, occupied: usize },
+    Parked {
+        /// The line.
+        line: LineAddr,
+        /// Place of the line.
+        parked: Parked,
+        /// Lines that have entries.
+        occupied: usize,
+    },
     /// A miss was served from here.
     Served,
 }
 
 /// Name of a design's victim cache, and the cover points that it has for it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Described<C> {
-    pub(super) name: &'static str,
+pub struct Described<C> {
+    /// Name of the victim cache.
+    pub name: &'static str,
     /// See [`Event::Uncommitted`].
-    pub(super) uncommitted: C,
+    pub uncommitted: C,
     /// See [`Parked::Replaced`].
-    pub(super) replaced: C,
+    pub replaced: C,
     /// See [`Parked::Waits`].
-    pub(super) waits: C,
+    pub waits: C,
     /// See [`Event::Served`].
-    pub(super) served: C,
+    pub served: C,
 }
 
 impl Event {
     /// Counts it, says which cover points of a design it reaches, and explains it.
-    pub(super) fn observe<E>(self, to: &mut Observation<'_, E>, described: Described<E::Cover>)
+    pub fn observe<E>(self, to: &mut Observation<'_, E>, described: Described<E::Cover>)
     where
         E: DesignEvent,
         E::Counters: AsMut<Counters>,
@@ -115,7 +124,7 @@ impl Event {
 
 /// The victim cache, and lines that wait for a place in it.
 #[derive(Debug)]
-pub(super) struct Victims {
+pub struct Victims {
     lines: BTreeMap<LineAddr, Victim>,
     waiting: VecDeque<(LineAddr, Victim)>,
     /// Those of both that wait for a transaction that is open.
@@ -126,19 +135,25 @@ pub(super) struct Victims {
 }
 
 impl Victims {
-    pub(super) fn new(capacity: u32) -> Victims {
+    /// An empty one of `capacity` entries.
+    pub fn new(capacity: u32) -> Victims {
         let capacity = capacity as usize;
         let (lines, waiting) = (BTreeMap::new(), VecDeque::new());
         Victims { lines, waiting, open: Vec::new(), capacity, first: u64::MAX }
     }
 
-    /// Lines that have entries.
-    pub(super) fn len(&self) -> usize {
+    /// Number of lines that have entries.
+    pub fn len(&self) -> usize {
         self.lines.len()
     }
 
+    /// Returns true if no line has an entry.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// Returns true if lines wait for an entry.
-    pub(super) fn has_waiting(&self) -> bool {
+    pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
@@ -150,7 +165,7 @@ impl Victims {
 
     /// Takes in a line that has left the LLC, if it waits: for open transactions, or for one with a number above `retired`.
     /// Returns where it was put; `None`: it goes home, because it waits for nothing or against the rules.
-    pub(super) fn take_in<D: Design>(
+    pub fn take_in<D: Design>(
         &mut self,
         port: &mut Port<'_, D>,
         line: LineAddr,
@@ -183,12 +198,7 @@ impl Victims {
     }
 
     /// Serves a miss, if the line is here; reading it takes `cycles`.
-    pub(super) fn fill<D: Design>(
-        &self,
-        port: &mut Port<'_, D>,
-        line: LineAddr,
-        cycles: u32,
-    ) -> Fill
+    pub fn fill<D: Design>(&self, port: &mut Port<'_, D>, line: LineAddr, cycles: u32) -> Fill
     where
         D::Event: From<Event>,
     {
@@ -236,7 +246,7 @@ impl Victims {
     }
 
     /// The open transaction of a thread has committed.
-    pub(super) fn committed(&mut self, thread: ThreadId, sequence: u64) {
+    pub fn committed(&mut self, thread: ThreadId, sequence: u64) {
         let bit = 1 << thread;
         let Victims { lines, waiting, open, first, .. } = self;
         open.retain(|&line| {
@@ -252,7 +262,7 @@ impl Victims {
 
     /// Every transaction up to this one is at home: lines that waited for no other are dropped, and others
     /// take their places.
-    pub(super) fn retired(&mut self, sequence: u64) {
+    pub fn retired(&mut self, sequence: u64) {
         if sequence < self.first {
             return;
         }
