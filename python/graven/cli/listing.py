@@ -22,17 +22,21 @@ from graven.results.formats import json_text
 HELP = """List designs, workloads, machines, statistics, parameters, and so on.
 
 \b
+LIST is designs, workloads, machines, stats, parameters, mutants, states,
+draws, litmus, models or orders.
+
+\b
 Examples:
   graven list designs                 what can be compared, and from which paper
   graven list designs --verbose       with guarantee, mutants, cover_points and parameters of each
   graven list machines --verbose      every value, with its source or the reason it was assumed
-  graven list parameters --verbose    every key that --set and machine files take, with its range
-  graven list mutants               what `graven crash --mutant` takes
+  graven list parameters --verbose    every key that --set and machine files take, and its range
+  graven list mutants                 what `graven crash --mutant` takes
   graven list states                  what a campaign of `graven crash` should reach
   graven list draws                   bounds of what `graven adversary` draws
   graven list litmus                  litmus programs that come with Graven
   graven list models --verbose        persistency models of processors, with their rules
-  graven list orders --verbose        orders of stores that designs may promise, with their sources
+  graven list orders --verbose        orders of stores that designs promise, with sources
   graven list stats --format json     for a script
 """
 
@@ -275,7 +279,7 @@ def _of_designs(key: str) -> list[dict[str, Any]]:
 
 
 @click.command("list", help=HELP)
-@click.argument("what", type=click.Choice(list(_LISTS)))
+@click.argument("what", metavar="LIST", type=click.Choice(list(_LISTS)))
 @click.option("--verbose", "-v", is_flag=True, help="With parameters, sources and assumptions.")
 @options.form("table", "json")
 def list_(what: str, verbose: bool, form: str) -> int:
