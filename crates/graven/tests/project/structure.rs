@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// Each crate and those that it may depend on.
 const LAYERS: [(&str, &[&str]); 12] = [
     ("base", &[]),
+    ("persistency", &["base"]),
     ("machine", &["base", "persistency"]),
     ("designs", &["base", "machine"]),
     ("workloads", &["base", "machine"]),
-    ("persistency", &["base"]),
     ("lab", &["base", "machine", "persistency"]),
     ("capture", &[]),
     ("qemu-plugin", &["capture"]),
