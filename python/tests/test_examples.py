@@ -19,7 +19,9 @@ def test_the_lock_file_of_a_crate_is_current(name):
 
 
 @pytest.mark.checkout
-@pytest.mark.parametrize(("kind", "name"), [("design", "proteus"), ("design", "hops"), ("workload", "skip-list")])
+@pytest.mark.parametrize(
+    ("kind", "name"), [("design", "proteus"), ("design", "hops"), ("workload", "skip-list")]
+)
 def test_a_crate_has_the_layout_that_graven_new_writes(quick, tmp_path, kind, name):
     done = quick("new", kind, name)
     assert done.returncode == 0, done.stderr
