@@ -420,7 +420,7 @@ def test_a_chunk_that_fails_is_a_failure_and_the_rest_is_kept(quick, monkeypatch
     assert "osp" in done.stdout
 
 
-REAL = ("adversary", "--design", "osp,silo-literal", "--schedules", "600")
+REAL = ("adversary", "--design", "undo-clwb,silo-literal", "--schedules", "600")
 """A sound design and one that is violated."""
 
 
@@ -440,7 +440,7 @@ def test_schedules_are_added_up_the_same_on_any_number_of_threads(real):
 
 
 def test_a_campaign_goes_on_where_it_was_interrupted(real, tmp_path):
-    seeds = ("adversary", "--design", "osp,silo-literal", "--schedules", "750")
+    seeds = ("adversary", "--design", "undo-clwb,silo-literal", "--schedules", "750")
     arguments = (*seeds, "--state", "deep/state.json", "--format", "json")
     # It is saved as soon as there is anything, which is long before its end.
     script = "from graven.cli import adversary, main; adversary.SAVE_SECONDS = 0.0; main()"
@@ -499,7 +499,7 @@ def test_another_state_is_refused(real, tmp_path):
     done = real("adversary", "--design", "osp", *REAL[3:], "--state", "state.json",
                 "--set", "pm.banks=2")  # fmt: skip
     assert done.returncode == 2
-    message = "--design was osp,silo-literal, is osp; --set was not given, is pm.banks=2"
+    message = "--design was undo-clwb,silo-literal, is osp; --set was not given, is pm.banks=2"
     assert message in done.stderr
     state.write_bytes(b"\xff")
     assert "--state: state.json: it is not UTF-8 text" in real(*arguments).stderr
@@ -522,7 +522,7 @@ def test_progress_with_rate_and_time_left_on_a_terminal(tmp_path):
             "graven",
             "adversary",
             "--design",
-            "osp",
+            "hwl",
             *("--schedules", "400"),
             *("--jobs", "1"),
         ],
@@ -543,7 +543,7 @@ def test_progress_with_rate_and_time_left_on_a_terminal(tmp_path):
             shown += chunk
     assert process.returncode == 0
     assert b"of 400 schedules" in shown
-    counts = [int(count) for count in re.findall(rb"osp (\d+) of 400", shown)]
+    counts = [int(count) for count in re.findall(rb"hwl (\d+) of 400", shown)]
     assert any(count % 250 for count in counts), counts
     assert b"power failures/s, about" in shown
 

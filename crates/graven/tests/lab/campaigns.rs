@@ -39,7 +39,7 @@ fn reports(request: &AdversaryRequest, workers: usize) -> Vec<AdversaryReport> {
 
 #[test]
 fn reports_are_the_same_on_any_number_of_workers() {
-    let request = request(&["osp", "silo-literal"], 300);
+    let request = request(&["undo-clwb", "silo-literal"], 300);
     let alone = reports(&request, 1);
     let [sound, literal] = &alone[..] else { panic!("two designs: {alone:?}") };
     assert_eq!((sound.next_seed, sound.violations.len()), (301, 0));
