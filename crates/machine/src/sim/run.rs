@@ -100,6 +100,8 @@ pub struct Simulation {
     pub(super) intervenes: bool,
     /// Something stands between design and machine.
     pub(super) interferes: bool,
+    /// The design is told of stores outside transactions.
+    pub(super) tells_plain_stores: bool,
     /// The design, or who follows the program, is told of loads.
     pub(super) tells_loads: bool,
     /// Stores outside transactions promise something, so that what their words may hold besides is not kept.
@@ -236,6 +238,7 @@ impl Simulation {
             woken: false,
             intervenes,
             interferes: spec.crash_options.operator.is_some(),
+            tells_plain_stores: false,
             tells_loads: false,
             orders_outside: false,
             alone_until: 0,
@@ -247,6 +250,7 @@ impl Simulation {
         if simulation.design.has_software() {
             simulation.threads.iter_mut().for_each(|t| t.software = Some(Box::default()));
         }
+        simulation.tells_plain_stores = simulation.design.takes_plain_stores();
         simulation.tells_loads = simulation.design.wants_loads();
         simulation.design.start(&mut simulation.machine);
         Ok(simulation)

@@ -342,9 +342,10 @@ impl Simulation {
     /// A store to PM outside transactions is about to be performed, if the design that is told of it agrees.
     fn perform_outside(&mut self, thread: usize, store: &QueuedStore) -> Stall {
         let QueuedStore { addr, value: new, .. } = *store;
-        let (thread, core) = (self.threads[thread].id, self.threads[thread].core);
+        let thread = self.threads[thread].id;
         let mut stall = Stall::None;
-        if self.design.takes_plain_stores() {
+        if self.tells_plain_stores {
+            let core = self.threads[thread as usize].core;
             let old = self.machine.load(addr);
             let store = PlainStore { thread, core, addr, old, new };
             stall = self.design.store_plain(&mut self.machine, &store);
@@ -375,7 +376,7 @@ impl Simulation {
 
     /// Ends the run if the program has stored outside transactions, and the design cannot take that.
     pub(super) fn refuse_outside(&mut self) {
-        if !self.design.drops_lines() || self.design.takes_plain_stores() {
+        if !self.design.drops_lines() || self.tells_plain_stores {
             return;
         }
         let Some(addr) = self.outside.first() else { return };
