@@ -53,7 +53,7 @@ use thiserror::Error;
 
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, Image};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Written};
 use graven_machine::controller::domain::recount;
 use graven_machine::controller::outside::{Outside, OutsideWords};
 use graven_machine::design::Guarantee;
@@ -362,6 +362,21 @@ pub fn digest(crash: &Crash<'_>) -> u64 {
     hasher.finish()
 }
 
+/// The number of words of a region in which an image differs from the demanded one, which was `different` before anything was
+/// written to the image. `differs_at`: for a word, whether content of it differs.
+fn recounted<F: Fn(u64) -> bool>(
+    different: u64,
+    recovered: &SurvivingImage,
+    (start, end): (Addr, Addr),
+    differs_at: impl Fn(Addr) -> F,
+) -> u64 {
+    let changes = |w: &&Written| w.old != w.new && (start..end).contains(&w.addr);
+    recovered.written().iter().filter(changes).fold(different, |different, w| {
+        let differs = differs_at(w.addr);
+        recount(different, differs(w.old), differs(w.new))
+    })
+}
+
 impl DurabilityChecker {
     /// A checker for `threads`, and for words in `[start, end)`.
     pub fn new(guarantee: Guarantee, threads: u32, start: Addr, end: Addr) -> Self {
@@ -392,14 +407,11 @@ impl DurabilityChecker {
         now: &Image,
         outside: &OutsideWords,
     ) -> Result<(), Verdict> {
-        let mut different = different;
-        for w in recovered.written() {
-            if w.old != w.new && (self.start..self.end).contains(&w.addr) {
-                let committed = now.load(w.addr);
-                let differs = |held| outside.differs(w.addr, held, committed);
-                different = recount(different, differs(w.old), differs(w.new));
-            }
-        }
+        let region = (self.start, self.end);
+        let mut different = recounted(different, recovered, region, |addr| {
+            let committed = now.load(addr);
+            move |held| outside.differs(addr, held, committed)
+        });
         if let Guarantee::Prefix { lost_max } = self.guarantee {
             return self.find_prefix(recovered, different, (now, outside), lost_max);
         }

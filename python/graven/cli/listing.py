@@ -53,10 +53,11 @@ def _designs(console: Console, *, verbose: bool) -> None:
     if unsafe:
         console.print(UNSAFE_NOTE)
     if verbose:
+        orders = {order.name: f"{order.name}: {order.summary}" for order in known.orders}
+        guarantees = _GUARANTEES | orders
         for design in known.designs:
             heading = Text(design.name, style="bold")
-            orders = {order.name: f"{order.name}: {order.summary}" for order in known.orders}
-            guarantee = (_GUARANTEES | orders)[design.guarantee]
+            guarantee = guarantees[design.guarantee]
             console.print(heading + Text(f" guarantees: {guarantee}", "not bold"))
             if design.settings:
                 console.print(Text(f"Stands for {', '.join(design.settings)}"))

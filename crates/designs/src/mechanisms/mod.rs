@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `torn` | torn bits: a record of which only some words were written is recognised |
+//! | `torn` | torn bits, by which recovery recognises a record that was written in part |
 //! | `stored_lines` | the lines that an open transaction has stored to, with a design's state of each |
 //! | `victims` | a victim cache for lines that leave the LLC before their transactions are retired |
 //! | `word_filter` | a filter that says which words may be among many |

@@ -1,5 +1,5 @@
-//! What designs are told that ask for it: stores outside transactions, loads, instructions for persistence and order, departures from
-//! L1 caches, misses.
+//! Hooks that a design asks for: the machine tells it of stores outside transactions, loads, instructions for persistence and
+//! order, departures from L1 caches, and misses.
 //!
 //! Bug class: a hook is called for something else, by another core, or not at all, and an ordering design loses a dependence.
 

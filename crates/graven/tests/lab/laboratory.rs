@@ -716,7 +716,7 @@ fn an_assertion_that_fails_in_a_recovery_is_a_violation_with_a_program() {
     assert!(always.steps().count() <= 3, "{always}");
 }
 
-/// Lives of which only the first says what it has reached: the others end as one does in which an assertion fails.
+/// Next lives. The first counts three cover points; later ones count none, as a life does that an assertion ends.
 struct OnlyTheFirstTells {
     spec: Spec,
     begun: u64,
@@ -734,7 +734,7 @@ impl NextLife for OnlyTheFirstTells {
     }
 }
 
-/// What earlier lives have reached stays counted when a life ends that cannot say what it has reached.
+/// The counts of earlier lives stay when a life ends without counts.
 #[test]
 fn a_life_that_tells_of_no_cover_points_takes_none_from_those_before_it() {
     let spec = spec(find("silo"), "hash", 20, &[("workload.footprint_bytes", "256 KB")]);

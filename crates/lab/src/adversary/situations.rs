@@ -69,7 +69,7 @@ pub(super) enum Situation {
 }
 
 impl Situation {
-    /// Every situation, with the number of programs of which one has it, and the stream of random numbers that draws it.
+    /// Every situation. One program in the second number has it, drawn by the stream of random numbers with the third.
     pub const ALL: [(Situation, u32, u64); 6] = [
         (Situation::EmptyTransactions, 8, 0x656d),
         (Situation::SmallTransactions, 12, 0x736d),

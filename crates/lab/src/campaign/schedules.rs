@@ -16,9 +16,9 @@ use graven_machine::design::DesignInfo;
 use graven_machine::registry::Registry;
 use graven_machine::sim::SimError;
 
-/// Memory of the host that schedules take at most, one at a time, in bytes. Measured by the end of 1,500 schedules: up to 250 MB
-/// of silo, hoop and osp, and 380 MB of lsm (seed 947, with 300 GB of PM); machines and programs of all designs are drawn within
-/// the same bounds.
+/// Memory of the host that schedules take at most, one at a time, in bytes. By the end of 1,500
+/// schedules a host used up to 250 MB for silo, hoop and osp, and 380 MB for lsm (seed 947, with 300 GB of PM). Machines and
+/// programs of all designs are drawn within the same bounds.
 pub const HOST_BYTES: u64 = 400 << 20;
 
 /// Schedules with consecutive seeds.

@@ -3,13 +3,12 @@
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, Image};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::controller::domain::recount;
 use graven_machine::controller::outside::Outside;
 use graven_machine::sim::TransactionObserver;
 use graven_persistency::cut::{Cuts, Event, Operation, Order};
 use graven_persistency::promise::Words;
 
-use super::Verdict;
+use super::{Verdict, recounted};
 
 /// Follows stores, loads and instructions for order, and checks recovered bytes.
 #[derive(Clone, Debug)]
@@ -52,13 +51,10 @@ impl OrderChecker {
         now: &Image,
     ) -> Result<(), Verdict> {
         self.cuts.judge(&Recovered(recovered)).map_err(Verdict::NoCut)?;
-        let mut different = different;
-        for w in recovered.written() {
-            if w.old != w.new && (self.start..self.end).contains(&w.addr) {
-                let committed = now.load(w.addr);
-                different = recount(different, w.old != committed, w.new != committed);
-            }
-        }
+        let different = recounted(different, recovered, (self.start, self.end), |addr| {
+            let committed = now.load(addr);
+            move |held| held != committed
+        });
         // Words that were stored to have been judged; no other may have changed.
         let differs = |addr: &Addr| recovered.peek(*addr) != now.load(*addr);
         if different == self.cuts.words().filter(differs).count() as u64 {

@@ -20,7 +20,7 @@ use crate::litmus::{Choices, Departure, Litmus};
 use crate::ordered::{Choose, order_without_transactions, without_transactions};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
-use graven_machine::design::DesignInfo;
+use graven_machine::design::{DesignInfo, Order};
 use graven_machine::registry::Registry;
 use graven_machine::sim::SimError;
 
@@ -66,6 +66,8 @@ pub struct Enumeration<'r> {
     mutant: Option<String>,
     /// Those of the scale, then the user's.
     settings: Vec<(String, String)>,
+    /// The order that programs are for, if they have no transactions.
+    order: Option<&'static Order>,
     bound: Bound,
     programs: Vec<Program>,
     lives: Vec<Program>,
@@ -159,11 +161,13 @@ impl<'r> Enumeration<'r> {
         settings.extend(set);
         let programs = programs(&bound, true);
         let lives = lives(&bound);
+        let guarantee = design.guarantee_in(&registry.machine(MACHINE)?);
         let enumeration = Enumeration {
             registry,
             design,
             mutant,
             settings,
+            order: order_without_transactions(guarantee),
             bound,
             programs,
             lives,
@@ -210,8 +214,7 @@ impl<'r> Enumeration<'r> {
         litmus.machine = Some(MACHINE.into());
         litmus.settings.clone_from(&self.settings);
         litmus.mutant.clone_from(&self.mutant);
-        let guarantee = self.registry.machine(MACHINE).map(|m| self.design.guarantee_in(&m));
-        if let Some(order) = guarantee.ok().and_then(order_without_transactions) {
+        if let Some(order) = self.order {
             without_transactions(&mut litmus, order, false, &mut Alternately(0));
         }
         litmus

@@ -202,9 +202,9 @@ impl CrashExplorer<'_> {
         self.examining = None;
     }
 
-    /// Examines what a failure has found, unless that is known; the image is left as it was. `ahead`: where in
-    /// [`CrashExplorer::journals`] that begins which a recovery was about to write that has just been cut off, and of which each
-    /// state is known; none if there is no such recovery.
+    /// Examines what a failure has found, unless that is known; the image is left as it was. `ahead`: if the failure has cut a
+    /// recovery off, the place in [`CrashExplorer::journals`] of the writes that this recovery still had to do; the states after
+    /// them are known.
     fn examine_state(
         &mut self,
         crash: &mut Crash<'_>,

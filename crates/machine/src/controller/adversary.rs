@@ -16,10 +16,10 @@ const LATE_CYCLES: Cycle = 5000;
 /// Delay of a write or a read that is later than anything else, in cycles, if choices are drawn: programs of the laboratory end before.
 const LAST_CYCLES: Range<Cycle> = 20_000..100_000;
 
-/// Seeds of which one has such writes and reads.
+/// One seed in this number has such writes and reads.
 const LAST_SEEDS_ONE_IN: u64 = 4;
 
-/// Requests of such a seed of which one is delayed so.
+/// One request in this number is delayed so, under such a seed.
 const LAST_ONE_IN: u32 = 48;
 
 /// Notices and operations of which one is followed by an eviction, if choices are drawn.
