@@ -408,7 +408,9 @@ impl Design for Silo {
         let eviction = self.next_id();
         let mut covers = false;
         let entries = self.buffers.iter_mut().flat_map(|b| &mut b.entries);
-        for entry in entries.filter(|e| e.addr.line() == line) {
+        // A line that is on its way already carries an entry's value, and is there before anything that was stored to the word
+        // since.
+        for entry in entries.filter(|e| e.addr.line() == line && e.covered_by.is_none()) {
             entry.covered_by = Some(eviction);
             covers = true;
             if entry.committed {
