@@ -5,15 +5,29 @@
 //!
 //! Lines reach PM when the caches evict them and not before; after a power failure anything may be
 //! missing or there in part. Unsafe, and marked so.
+//!
+//! Where caches survive (`domain.caches = "all"`, eADR) each store is durable when it is performed, without a design: the machine
+//! promises the order `strict`, and no transactions.
 
+use graven_base::config::Config;
 use graven_base::cost::NOTHING;
-use graven_machine::design::{Design, DesignInfo, NoEvent, Unused, plug};
+use graven_machine::config::DomainConfig;
+use graven_machine::design::{Design, DesignInfo, Guarantee, NoEvent, Unused, plug};
+use graven_persistency::cut::STRICT;
+
+fn guarantee(config: &Config) -> Guarantee {
+    match config.get::<DomainConfig>().keeps_caches() {
+        true => Guarantee::Order(&STRICT),
+        false => Guarantee::None,
+    }
+}
 
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "ideal",
     summary: "no persistence: lines reach PM by eviction only (unsafe)",
     paper: "FWB §VI (non-pers), HOOP §IV-A (Ideal)",
+    guarantee,
     build: |_| Ok(plug(Ideal).into()),
     cost: NOTHING,
     ..DesignInfo::DEFAULT

@@ -79,6 +79,7 @@ const DESIGNS: &[&DesignInfo] = &[
     &software::undo::LITERAL,
     &software::redo::UNSAFE,
     &software::undo::UNSAFE,
+    &software::undo::EADR,
 ];
 
 /// All of them.

@@ -17,7 +17,9 @@
 use crate::acknowledgement;
 use graven_base::config::{Config, ConfigError};
 use graven_lab::campaign::{Report, RunCampaign, Schedules};
+use graven_lab::case::{self, Case};
 use graven_lab::explorer::Thoroughness;
+use graven_lab::litmus;
 use graven_machine::design::{DesignInfo, MutantSet};
 use graven_machine::registry::Registry;
 use graven_machine::sim::{SimError, Simulation};
@@ -108,6 +110,54 @@ pub fn workload(
         match crash(registry, design, workload.name, effort) {
             Ok(report) => failures.extend(violations(design, workload.name, &report, true)),
             Err(error) => failures.push(format!("{design} on {}: {error}", workload.name)),
+        }
+    }
+    failures
+}
+
+/// Lists what schedules of the adversary show of a sound design: violations, states worth reaching that none has reached, and
+/// refusals, if there are many.
+pub fn exploration(
+    registry: &Registry,
+    design: &'static DesignInfo,
+    schedules: u64,
+) -> Vec<String> {
+    let report = match attack(registry, design, None, schedules) {
+        Ok(report) => report,
+        Err(error) => return vec![format!("{} under the adversary: {error}", design.name)],
+    };
+    let mut failures = violations(design.name, "the adversary", &report, true);
+    for point in design.cover_points {
+        let times = report.coverage.iter().find(|(name, ..)| *name == point.name);
+        if times.is_none_or(|&(.., times)| times == 0) {
+            failures.push(format!("no schedule has reached {} of {}", point.name, design.name));
+        }
+    }
+    failures
+}
+
+/// Lists the litmus programs that do not come out as they say: each names the designs that keep their guarantee in it, and those
+/// that do not.
+///
+/// # Panics
+/// If a text is no litmus program, or names a design that does not exist.
+pub fn programs(registry: &Registry, texts: &[&str]) -> Vec<String> {
+    let mut failures = Vec::new();
+    for text in texts {
+        let litmus = litmus::parse(text).unwrap_or_else(|e| panic!("{e}"));
+        for (design, violates) in case::designs_of(registry, &litmus).expect("they exist") {
+            let case = Case::new(registry, &litmus, design).unwrap_or_else(|e| panic!("{e}"));
+            let what = match case.run() {
+                Ok(outcome) => outcome.violations.into_iter().next().map(|v| v.what),
+                Err(error) => {
+                    failures.push(format!("{} in `{}`: {error}", design.name, litmus.title));
+                    continue;
+                }
+            };
+            if what.is_some() != violates {
+                let what = what.unwrap_or_else(|| "no violation was found".into());
+                failures.push(format!("{} in `{}`: {what}", design.name, litmus.title));
+            }
         }
     }
     failures

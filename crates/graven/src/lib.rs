@@ -24,8 +24,8 @@ pub use graven_designs::mechanisms;
 pub use graven_lab as lab;
 pub use graven_machine::registry::{Alias, PARTS, Preset, Registry};
 pub use graven_machine::{
-    caches, clock, controller, cores, cover_points, design, device, machine, media, mutants,
-    program, quantities, recovery, registry, request, sim, trace_event, workload,
+    caches, clock, controller, cores, cover_points, design, device, layered, machine, media,
+    mutants, program, quantities, recovery, registry, request, sim, trace_event, workload,
 };
 pub use graven_persistency as persistency;
 pub use graven_powerfail as powerfail;

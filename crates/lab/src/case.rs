@@ -157,13 +157,19 @@ impl Case {
                 garbage: litmus.garbage,
                 adversary: life.adversary.clone(),
             };
-            (design.build)(&spec.context())?;
+            spec.check_design()?;
             Ok(spec)
         };
         let specs = litmus.lives.iter().map(spec).collect::<Result<Vec<_>, LitmusError>>()?;
         let (start, end) = specs[0].data_region();
         let layout = Layout::new(litmus, start, end)?;
         Ok(Case { specs, layout, litmus: litmus.clone(), how: Thoroughness::SHORT, parent: None })
+    }
+
+    /// The guarantee to which it is held.
+    pub fn guarantee(&self) -> Guarantee {
+        let spec = &self.specs[0];
+        spec.design.guarantee_in(&spec.config)
     }
 
     /// The same, examined differently.

@@ -14,7 +14,7 @@ use crate::case::Case;
 use crate::litmus::isolation::is_isolated;
 use crate::litmus::{self, CrashAt, FailureMode, Litmus, Persist, Placement, Step, Word};
 use graven_base::control::Control;
-use graven_machine::design::DesignInfo;
+use graven_machine::design::{DesignInfo, Guarantee};
 
 use crate::explorer::{LivesAfter, Thoroughness, Violation};
 use graven_machine::registry::Registry;
@@ -98,6 +98,7 @@ pub(crate) fn minimise_observed(
         failures: 0,
         failures_of_a_run: u64::MAX,
         violation: None,
+        guarantee: Case::new(registry, litmus, design).ok()?.guarantee(),
     };
     let mut best = litmus.clone();
     best.expectations.clear();
@@ -173,6 +174,8 @@ struct Minimiser<'a> {
     failures_of_a_run: u64,
     /// The violation of the best program.
     violation: Option<Violation>,
+    /// The guarantee that it violates.
+    guarantee: Guarantee,
 }
 
 impl Minimiser<'_> {
@@ -186,6 +189,9 @@ impl Minimiser<'_> {
         }
         let how = Thoroughness { failures_max: self.failures_of_a_run, ..self.how.clone() };
         let case = Case::new(self.registry, &candidate, self.design).ok()?.examined(how);
+        if case.guarantee() != self.guarantee {
+            return None;
+        }
         let Ok(outcome) = case.drawing(self.seed).under(self.control).run() else {
             self.failures = self.failures.saturating_add(self.failures_of_a_run);
             return None;

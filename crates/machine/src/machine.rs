@@ -9,7 +9,7 @@ use graven_base::time::Cycle;
 
 use crate::caches::hierarchy::Hierarchy;
 use crate::clock::Event;
-use crate::config::ControllerConfig;
+use crate::config::{ControllerConfig, DomainConfig};
 use crate::controller::MemorySystem;
 use crate::controller::domain::Domain;
 use crate::controller::outside::{Outside, OutsideWords};
@@ -31,6 +31,8 @@ pub struct Machine {
     arch: Image,
     /// Durable content, if it is followed.
     domain: Option<Domain>,
+    /// True if all caches survive a power failure.
+    keeps_caches: bool,
     path: Cycle,
     /// Some of the following are to be looked at: released threads, delivered lines, interrupts, a failure.
     has_messages: bool,
@@ -41,6 +43,8 @@ pub struct Machine {
     interrupted: VecDeque<(ThreadId, Cycle)>,
     failure: Option<String>,
     cover_points: [u64; COVER_POINTS_MAX],
+    /// Place of the first of those that are counted now.
+    cover_first: usize,
     /// Events since the last call, if a trace is kept.
     trace: Option<Vec<(Cycle, TraceEvent)>>,
     /// True if notes of the design are kept, too.
@@ -57,6 +61,7 @@ impl Machine {
             caches: Hierarchy::new(config),
             arch: populated,
             domain: None,
+            keeps_caches: config.get::<DomainConfig>().keeps_caches(),
             path: config.get::<ControllerConfig>().bypass_cycles.into(),
             has_messages: false,
             released: VecDeque::new(),
@@ -64,6 +69,7 @@ impl Machine {
             interrupted: VecDeque::new(),
             failure: None,
             cover_points: [0; COVER_POINTS_MAX],
+            cover_first: 0,
             trace: None,
             has_notes: false,
         }
@@ -121,12 +127,29 @@ impl Machine {
         }
     }
 
+    /// Returns true if all caches survive a power failure.
+    #[inline]
+    pub fn keeps_caches(&self) -> bool {
+        self.keeps_caches
+    }
+
+    /// A store is performed in an L1.
     #[inline]
     pub(crate) fn perform_store(&mut self, addr: Addr, value: u64) {
         if self.domain.is_some() {
             return self.perform_followed_store(addr, value);
         }
         self.arch.store(addr, value);
+    }
+
+    /// A store is performed beside the caches.
+    #[inline]
+    pub(crate) fn perform_store_beside(&mut self, addr: Addr, value: u64) {
+        self.follow_durable_writes();
+        let old = self.arch.store(addr, value);
+        if let Some(domain) = &mut self.domain {
+            domain.stored(addr, old, value);
+        }
     }
 
     /// PM holds a line as it is, without a write: before time begins.
@@ -159,10 +182,13 @@ impl Machine {
 
     /// The same if what is durable is followed.
     fn perform_followed_store(&mut self, addr: Addr, value: u64) {
-        self.follow_durable_writes();
-        let old = self.arch.store(addr, value);
-        if let Some(domain) = &mut self.domain {
-            domain.stored(addr, old, value);
+        self.perform_store_beside(addr, value);
+        if self.keeps_caches
+            && self.memory.is_pm(addr)
+            && let Some(domain) = &mut self.domain
+            && domain.keep(addr, value, &self.arch)
+        {
+            self.memory.shared.durability.changes += 1;
         }
     }
 
@@ -184,6 +210,11 @@ impl Machine {
         self.domain.as_ref().map(Domain::outside)
     }
 
+    /// Returns true if caches survive, and keep a word, so that what is written to memory does not change it.
+    pub(crate) fn keeps_cached(&self, addr: Addr) -> bool {
+        self.domain.as_ref().is_some_and(|domain| domain.is_cached(addr))
+    }
+
     /// The part of recovery that power failures find done ahead, if there is any.
     pub fn settled(&self) -> Option<&Settled> {
         self.domain.as_ref().and_then(Domain::settled)
@@ -195,7 +226,11 @@ impl Machine {
         let shared = &mut self.memory.shared;
         assert_eq!(shared.durability.changes, 0, "the domain is followed from the beginning");
         shared.durability.writes = Some(Vec::new());
-        self.domain = Some(Domain::new(shared.media.share(), start, end));
+        let mut domain = Domain::new(shared.media.share(), start, end);
+        if self.keeps_caches {
+            domain.keep_caches();
+        }
+        self.domain = Some(domain);
     }
 
     /// Durable content at this instant, if it is followed.
@@ -224,13 +259,24 @@ impl Machine {
         else {
             return;
         };
-        for (line, mask, data) in writes.drain(..) {
-            let old = domain.write(line, mask, &data, &self.arch);
+        if writes.is_empty() {
+            return;
+        }
+        let mut followed = std::mem::take(writes);
+        for (at, &(line, mask, data)) in followed.iter().enumerate() {
+            // Several may have crossed since the last look.
+            let is_newer_above = self.keeps_caches
+                && (followed[at + 1..].iter().any(|&(other, ..)| other == line)
+                    || self.caches.is_dirty(line)
+                    || self.memory.has_unaccepted_write(line));
+            let old = domain.write(line, mask, &data, &self.arch, is_newer_above);
             if let Some(trace) = &mut self.trace {
                 let now = self.memory.shared.now;
                 trace.push((now, TraceEvent::Durable { line, mask, old, new: data }));
             }
         }
+        followed.clear();
+        self.memory.shared.durability.writes = Some(followed);
     }
 
     /// The design's own durable state (a battery-backed buffer, a non-volatile register) has changed.
@@ -357,7 +403,12 @@ impl Machine {
     /// The design is in one of the states worth reaching ([`crate::design::DesignInfo::cover_points`], by place).
     #[inline]
     pub fn cover(&mut self, index: usize) {
-        self.cover_points[index] += 1;
+        self.cover_points[self.cover_first + index] += 1;
+    }
+
+    /// Counts cover points from this place on, until the next call: those of a layer of the design.
+    pub(crate) fn cover_from(&mut self, place: usize) {
+        self.cover_first = place;
     }
 
     /// Number of times that each of the design's cover points was reached.

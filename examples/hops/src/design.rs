@@ -1,12 +1,12 @@
 //! `hops`: the Hands-Off Persistence System (Nalli, Haria, Hill, Swift, Volos, Keeton: *An Analysis of Persistent Memory Use
-//! with WHISPER*, ASPLOS'17), hardware that orders stores to PM without write-backs by the program; and software undo logging over it.
+//! with WHISPER*, ASPLOS'17), hardware that orders stores to PM without write-backs by the program; and Graven's software undo logging
+//! with ordering fences (`undo-ordered`) over it.
 //!
 //! | file | what |
 //! |---|---|
 //! | `design` | sources, readings, parameters, mutants |
 //! | `design/persist_buffer` | the persist buffers: entries, epochs, dependences |
 //! | `design/protocol` | hooks: stores, fences, loads, evictions, misses, flushes |
-//! | `design/undo` | software undo logging with `ofence` and `dfence`: its code, its log byte by byte, its recovery |
 //! | `design/event` | what happens, counted and narrated; cover points |
 //! | `design/cost` | what the hardware costs |
 //!
@@ -35,7 +35,7 @@
 //!
 //! The paper's text was not at hand. Used were its abstract, and what the public reference for this project says of it (persist
 //! buffers, ordering fences, cross-thread order, held evictions). **No value of its configuration was found in them**: the sizes
-//! in `HopsConfig`, and the log of the software, are this crate's choice.
+//! in `HopsConfig` are this crate's choice.
 //!
 //! # Left open, with what is done here
 //!
@@ -51,63 +51,23 @@ mod cost;
 mod event;
 mod persist_buffer;
 mod protocol;
-mod undo;
 
-use graven::config::{Config, Size};
 use graven::design::{Acknowledgement, DesignInfo, Guarantee, Leaves, Step, plug};
-use graven::persistency::cut::{EPOCH_DEPENDENCE, named};
+use graven::designs::software::{SoftwareLogConfig, undo};
+use graven::persistency::cut::EPOCH_DEPENDENCE;
 use graven::stats::CounterSet;
-use graven::{choice, mutants, section};
+use graven::{layered, mutants, section};
 
 use event::{COVER_POINTS, Counters};
 use protocol::Hops;
 
-choice! {
-    /// Software over the hardware.
-    pub enum Software {
-        /// None: programs have fences of their own.
-        None = "none",
-        /// Undo logging of transactions.
-        Undo = "undo",
-    }
-}
-
-choice! {
-    /// The last fence of a commit.
-    pub enum Commit {
-        /// The commit record is durable before the acknowledgement.
-        Durable = "durable",
-        /// It is ordered only.
-        Buffered = "buffered",
-    }
-}
-
 section! {
-    /// HOPS: persist buffers; software undo logging over them.
+    /// HOPS: persist buffers.
     pub struct HopsConfig("hops") {
         /// Entries of each thread's persist buffer.
         persist_buffer_entries: u32 = 32, 1..=4096, "lines";
         /// Entries at which they are flushed, if nobody waits for them before.
         flush_at: u32 = 16, 1..=4096, "lines";
-        /// Software that makes transactions of what the hardware orders.
-        software: Software = Software::None, (), "";
-        /// The last fence of the software's commit.
-        commit: Commit = Commit::Durable, (), "";
-        /// Instructions of the software before each store, to look whether its word is logged, and for each record.
-        record_instructions: u32 = 12, 0..=1000, "instructions";
-        /// Log of each thread; the records of a transaction must fit.
-        log_bytes_per_thread: Size = Size::kb(64), Size(128)..=Size(1 << 30), "B";
-    }
-}
-
-fn guarantee(config: &Config) -> Guarantee {
-    let hops = config.get::<HopsConfig>();
-    match (hops.software, hops.commit) {
-        (Software::None, _) => Guarantee::Order(&EPOCH_DEPENDENCE),
-        (Software::Undo, Commit::Durable) => Guarantee::Durable,
-        (Software::Undo, Commit::Buffered) => {
-            Guarantee::Order(named("transactions-buffered").expect("it is there"))
-        }
     }
 }
 
@@ -116,65 +76,61 @@ pub const INFO: DesignInfo = DesignInfo {
     name: "hops",
     summary: "stores go to persist buffers, which write them in the order of ofence; nothing else is promised",
     paper: "HOPS (ASPLOS'17)",
-    guarantee,
+    guarantee: |_| Guarantee::Order(&EPOCH_DEPENDENCE),
     default: false,
     section: Some(|| Box::new(HopsConfig::default())),
     build: |context| {
-        let hops = plug(Hops::new(context)?).absorbing().with_plain_stores().with_persists();
-        let hops = hops.with_loads();
-        Ok(match context.config.get::<HopsConfig>().software {
-            Software::None => hops.into(),
-            Software::Undo => hops.with_software().into(),
-        })
+        let hops = plug(Hops::new(context)).absorbing().with_plain_stores().with_persists();
+        Ok(hops.with_loads().into())
     },
     acknowledgement: Acknowledgement {
-        source: "the hardware knows no transactions; of the software: a dfence waits for the last record, then for its word, and another for the commit \
-                 record",
-        steps: |config| match guarantee(config) {
-            Guarantee::Durable => {
-                let written = [Step::Message, Step::Write, Step::Message];
-                // The thread is at its last fence while the record and its word are written.
-                let twice = [written.clone(), written.clone()].concat();
-                let meanwhile = Step::Both(twice, vec![Step::Instructions(2)]);
-                [meanwhile, Step::Instructions(2)].into_iter().chain(written).collect()
-            }
-            _ => Vec::new(),
-        },
+        source: "the hardware knows no transactions",
+        ..Acknowledgement::AT_ONCE
     },
-    format: undo::format,
-    recover: undo::recover,
     mutants: Mutant::NAMED,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,
-    stress: &[
-        ("hops.persist_buffer_entries+hops.flush_at", &["1+1", "2+2", "3+2", "8+4", "32+32"]),
-        ("hops.log_bytes_per_thread", &["8 KB", "32 KB"]),
-    ],
+    stress: &[(
+        "hops.persist_buffer_entries+hops.flush_at",
+        &["1+1", "2+2", "3+2", "8+4", "32+32"],
+    )],
     // What dirty lines hold has been written from the persist buffers.
     leaves: |_| Leaves::AtHome,
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };
 
-/// The same under software undo logging.
-pub const UNDO: DesignInfo = DesignInfo {
-    name: "hops-undo",
-    summary: "software undo logging with ofence and dfence in place of clwb and sfence, over hops",
-    settings: &[("hops.software", "undo")],
-    default: true,
-    mutants: undo::MUTANTS,
-    ..INFO
-};
+layered! {
+    /// Software undo logging over it.
+    pub const UNDO = undo::ORDERED, over INFO {
+        name: "hops-undo",
+        summary: "software undo logging with ofence and dfence in place of clwb and sfence, over hops",
+        paper: "HOPS (ASPLOS'17)",
+        acknowledgement: Acknowledgement {
+            source: "a dfence waits until the record, its word and the commit record are durable, one after the other",
+            steps: |config| {
+                let software = config.get::<SoftwareLogConfig>();
+                let written = [Step::Message, Step::Write, Step::Message];
+                // The thread is at its last fence while the record and its word are written.
+                let all = [written.clone(), written.clone(), written].concat();
+                vec![
+                    Step::Both(all, vec![Step::Instructions(1)]),
+                    Step::Instructions(software.head_instructions + 2),
+                ]
+            },
+        },
+    }
+}
 
-/// The same, whose commits do not wait.
-pub const BUFFERED: DesignInfo = DesignInfo {
-    name: "hops-undo-buffered",
-    summary: "hops-undo whose commits are ordered and not awaited: the newest transactions may be lost",
-    settings: &[("hops.software", "undo"), ("hops.commit", "buffered")],
-    default: false,
-    mutants: &[],
-    ..INFO
-};
+layered! {
+    /// The same, whose commits do not wait.
+    pub const BUFFERED = undo::BUFFERED, over INFO {
+        name: "hops-undo-buffered",
+        summary: "hops-undo whose commits are ordered and not awaited: the newest transactions may be lost",
+        paper: "HOPS (ASPLOS'17)",
+        default: false,
+    }
+}
 
 mutants! {
     /// An ofence does not begin an epoch.

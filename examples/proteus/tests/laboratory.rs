@@ -1,10 +1,8 @@
 //! What the laboratory makes of the design, and of its literal reading.
 
-use graven::Registry;
 use graven::design::DesignInfo;
 use graven::lab::campaign::{Report, Schedules};
-use graven::lab::case::{Case, designs_of};
-use graven::lab::litmus::parse;
+use graven::{Registry, contract};
 
 const PROGRAMS: [&str; 3] = [
     include_str!("../litmus/block-undone-whole.litmus"),
@@ -26,14 +24,8 @@ fn campaign(design: &'static DesignInfo, schedules: u64) -> Report {
 
 #[test]
 fn schedules_find_no_violation_and_reach_every_cover_point() {
-    let report = campaign(&graven_proteus::INFO, 1500);
-    let first = report.findings.first().map(|finding| &finding.violation.what);
-    assert_eq!(first, None);
-    for point in graven_proteus::INFO.cover_points {
-        let times = report.coverage.iter().find(|(name, ..)| *name == point.name);
-        assert!(times.is_some_and(|&(.., times)| times > 0), "{} was not reached", point.name);
-    }
-    assert!(report.refused * 5 < report.runs, "{} of {} refused", report.refused, report.runs);
+    let failures = contract::exploration(&registry(), &graven_proteus::INFO, 1500);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
@@ -46,16 +38,8 @@ fn the_literal_reading_loses_data() {
     assert!(!campaign(&graven_proteus::LITERAL, 300).findings.is_empty());
 }
 
-/// Each program names the designs that keep their guarantee in it, and those that do not.
 #[test]
 fn litmus_programs_come_out_as_they_say() {
-    let registry = registry();
-    for text in PROGRAMS {
-        let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
-        for (design, violates) in designs_of(&registry, &litmus).expect("they are registered") {
-            let case = Case::new(&registry, &litmus, design).unwrap_or_else(|e| panic!("{e}"));
-            let violated = !case.run().expect("it runs").violations.is_empty();
-            assert_eq!(violated, violates, "{}: {}", design.name, litmus.title);
-        }
-    }
+    let failures = contract::programs(&registry(), &PROGRAMS);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

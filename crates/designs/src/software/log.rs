@@ -134,10 +134,29 @@ pub(super) struct Appended {
     pub over_older: bool,
 }
 
+/// The way of records to PM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Medium {
+    /// The write-combining buffer of the core: the log is uncacheable.
+    WriteCombining,
+    /// The caches.
+    Caches,
+}
+
+impl Medium {
+    fn store(self, addr: Addr, value: u64, class: WriteClass, code: &mut Code) {
+        match self {
+            Medium::WriteCombining => code.store_uncached(addr, value, class),
+            Medium::Caches => code.store_own(addr, value),
+        }
+    }
+}
+
 /// A thread's log, as its software knows it.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     area: Area,
+    medium: Medium,
     /// Number of the next record.
     pub next: u64,
     /// Records before this may be written over: the head is past them, and that is durable.
@@ -145,8 +164,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub fn new(area: Area) -> Log {
-        Log { area, next: 0, truncated: 0 }
+    pub fn new(area: Area, medium: Medium) -> Log {
+        Log { area, medium, next: 0, truncated: 0 }
     }
 
     /// Slots of records that may not be written over.
@@ -180,15 +199,15 @@ impl Log {
         let slot = self.area.slot(number);
         let [head, value] = record.words(self.area.torn(number));
         code.compute(config.record_instructions);
-        code.store_uncached(slot, head, class);
-        code.store_uncached(slot.plus(WORD_BYTES), value, class);
+        self.medium.store(slot, head, class, code);
+        self.medium.store(slot.plus(WORD_BYTES), value, class, code);
         Appended { number, over_older: number >= self.area.slots }
     }
 
     /// Moves the head to a record.
     pub fn move_head(&self, config: &SoftwareLogConfig, to: u64, code: &mut Code) {
         code.compute(config.head_instructions);
-        code.store_uncached(self.area.head, to, WriteClass::Metadata);
+        self.medium.store(self.area.head, to, WriteClass::Metadata, code);
     }
 }
 

@@ -6,6 +6,11 @@
 //! cache write-backs after persistent transactions." Logs are uncacheable (§II-B): their stores go through the
 //! write-combining buffer. Everything here is instructions that threads execute; there is no hardware.
 //!
+//! `undo-ordered` is undo logging over hardware that writes stores to PM in order by itself: its log is in the caches, and it has
+//! ordering fences in place of write-backs. Where caches survive (eADR), those cost an instruction each: that is `undo-eadr`, of
+//! which Silo §II-C says that "the programmers need to write logs to the CPU cache to back up data, which unfortunately
+//! increases cache writes and pollutes the cache".
+//!
 //! | file | what |
 //! |---|---|
 //! | `mod` | parameters, what both have in common |
@@ -74,11 +79,11 @@ use graven_base::stats::CounterSet;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::config::{DramConfig, L1Config};
 use graven_machine::design::{
-    Capacity, Code, DesignContext, DesignInfo, Guarantee, Leaves, Named, Room, Step,
+    Capacity, Code, DesignContext, DesignInfo, Guarantee, Leaves, Named, Operation, Room, Step,
 };
 
 use event::Counters;
-use log::{Area, Log, LogRules};
+use log::{Area, Log, LogRules, Medium};
 use write_set::WriteSet;
 
 section! {
@@ -170,10 +175,14 @@ fn load_hit(config: &Config) -> Step {
 /// Ways in which stored data reaches PM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Forcing {
-    /// By write-backs and fences.
+    /// By write-backs and fences; the log is uncacheable.
     Forced,
-    /// Not at all.
+    /// Not at all; the log is uncacheable.
     Unforced,
+    /// The hardware writes it, in the order that ordering fences demand of it; the log is in the caches, too.
+    Ordered,
+    /// The same, and no commit is awaited.
+    Buffered,
 }
 
 /// Parameters, and whether anything is forced: what both ways of logging have.
@@ -195,7 +204,11 @@ impl Logging {
         let config = context.config.get::<SoftwareLogConfig>().clone();
         let bytes = config.log_bytes_per_thread.0;
         context.check_thread_areas("software_log.log_bytes_per_thread", bytes)?;
-        let logs = Area::all(context, rules).map(Log::new);
+        let medium = match forcing {
+            Forcing::Forced | Forcing::Unforced => Medium::WriteCombining,
+            Forcing::Ordered | Forcing::Buffered => Medium::Caches,
+        };
+        let logs = Area::all(context, rules).map(|area| Log::new(area, medium));
         let threads = logs.zip(write_sets(context, &config)?).collect();
         Ok((Logging { config, forcing }, threads))
     }
@@ -204,9 +217,22 @@ impl Logging {
         self.forcing == Forcing::Forced
     }
 
+    /// Has what was stored before durable before what comes afterwards.
+    fn order(&self, code: &mut Code) {
+        match self.forcing {
+            Forcing::Forced => code.fence(),
+            Forcing::Unforced => {}
+            Forcing::Ordered | Forcing::Buffered => code.order(Operation::OrderingFence),
+        }
+    }
+
+    /// Has what was stored before durable when what comes afterwards is executed.
     fn fence(&self, code: &mut Code) {
-        if self.is_forced() {
-            code.fence();
+        match self.forcing {
+            Forcing::Forced => code.fence(),
+            Forcing::Unforced => {}
+            Forcing::Ordered => code.order(Operation::DurabilityFence),
+            Forcing::Buffered => code.order(Operation::OrderingFence),
         }
     }
 

@@ -27,18 +27,8 @@ pub mod undo {
     log_rules!();
 
     rules! {
-        /// A store does not wait for its record.
-        record_is_awaited, or "record-not-awaited";
         /// A store has no record.
         stores_have_records, or "record-missing";
-        /// Lines are not written back.
-        lines_are_written_back, or "write-back-missing";
-        /// The commit record does not wait for the write-backs.
-        write_backs_are_awaited, or "write-backs-not-awaited";
-        /// The commit record is sent before the write-backs.
-        commit_follows_write_backs, or "commit-before-write-backs";
-        /// A commit is acknowledged when its record is sent.
-        commit_is_awaited, or "commit-not-awaited";
         /// A commit leaves no record.
         commit_leaves_record, or "commit-record-missing";
         /// A word that an earlier transaction has logged is not logged again.
@@ -55,6 +45,20 @@ pub mod undo {
         torn_bit_turns, or "torn-bit-never-flips";
         /// The log is put to use as it is found.
         log_is_cleared, or "log-not-cleared";
+
+        // Where stores are durable in the order of the program, the following is no mistake.
+        /// A store does not wait for its record.
+        record_is_awaited, or "record-not-awaited";
+        /// The commit record does not wait for the write-backs.
+        write_backs_are_awaited, or "write-backs-not-awaited";
+        /// The commit record is sent before the write-backs.
+        commit_follows_write_backs, or "commit-before-write-backs";
+        /// A commit is acknowledged when its record is sent.
+        commit_is_awaited, or "commit-not-awaited";
+
+        // Without write-backs there is none to leave out.
+        /// Lines are not written back.
+        lines_are_written_back, or "write-back-missing";
     }
 }
 

@@ -25,11 +25,13 @@ use graven_base::config::{Config, ConfigError};
 use graven_base::ids::ThreadId;
 use graven_base::memory::Addr;
 use graven_base::surviving::SurvivingImage;
+use graven_machine::config::DomainConfig;
 use graven_machine::design::{
-    self, Acknowledgement, Code, Design, DesignContext, DesignInfo, Guarantee, OpAction,
+    self, Acknowledgement, Code, Design, DesignContext, DesignInfo, Guarantee, Leaves, OpAction,
     RecoveryReport, SoftwareDesign, Step, Unused, plug,
 };
 use graven_machine::program::Op;
+use graven_persistency::cut::TRANSACTIONS_BUFFERED;
 
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
@@ -91,6 +93,59 @@ pub const UNSAFE: DesignInfo = DesignInfo {
     ..INFO
 };
 
+/// Over hardware that orders stores by itself: the log in the caches, an ordering fence between a record and its store and before the
+/// commit record, a durability fence after it. It is the software of a layered design.
+pub const ORDERED: DesignInfo = DesignInfo {
+    name: "undo-ordered",
+    summary: "software undo logging with ordering fences, over hardware that orders stores by itself",
+    paper: "HOPS (ASPLOS'17), Silo §II-C",
+    default: false,
+    build: |context| Ok(plug(Undo::new(context, Forcing::Ordered)?).with_software().into()),
+    acknowledgement: Acknowledgement {
+        source: "a fence, the log's head, a fence, where stores are durable when they are performed",
+        steps: |config| {
+            let software = config.get::<SoftwareLogConfig>();
+            vec![Step::Instructions(software.head_instructions + 3)]
+        },
+    },
+    leaves: |_| Leaves::Dirty,
+    stress: &[
+        ("software_log.log_bytes_per_thread", &["2 KB", "2112", "3 KB", "64 KB"]),
+        ("software_log.write_set_words", &["128", "256"]),
+    ],
+    // There is no write-back to leave out.
+    mutants: Rules::MUTANTS.split_at(13).0,
+    ..INFO
+};
+
+/// The same without the durability fence: a commit is ordered, and not awaited.
+pub const BUFFERED: DesignInfo = DesignInfo {
+    name: "undo-ordered-buffered",
+    summary: "undo-ordered whose commits are ordered and not awaited: the newest transactions may be lost",
+    guarantee: |_: &Config| Guarantee::Order(&TRANSACTIONS_BUFFERED),
+    build: |context| Ok(plug(Undo::new(context, Forcing::Buffered)?).with_software().into()),
+    mutants: &[],
+    ..ORDERED
+};
+
+/// `undo-ordered` where caches survive.
+pub const EADR: DesignInfo = DesignInfo {
+    name: "undo-eadr",
+    summary: "software undo logging in caches that survive a power failure: no write-backs, and fences wait for nothing",
+    paper: "Silo §II-C",
+    settings: &[("domain.caches", "all")],
+    build: |context| {
+        if context.config.get::<DomainConfig>().keeps_caches() {
+            return (ORDERED.build)(context);
+        }
+        let why = "undo-eadr has no write-backs, so that caches must survive: domain.caches = all";
+        Err(context.config.inconsistent(&["domain.caches"], why.into()))
+    },
+    // Stores are durable in the order of the program: no fence can be missing.
+    mutants: Rules::MUTANTS.split_at(9).0,
+    ..ORDERED
+};
+
 type Port<'a> = design::Port<'a, Undo>;
 
 /// One thread's software.
@@ -137,7 +192,7 @@ impl Undo {
         let appended = t.log.append(&self.logging.config, Record::Word(home, old), code);
         port.emit(Event::OldWordLogged { thread, home, old, appended });
         if self.rules.record_is_awaited() {
-            self.logging.fence(code);
+            self.logging.order(code);
         }
     }
 
@@ -159,7 +214,7 @@ impl Undo {
             self.logging.write_back(&t.words, code);
         }
         if self.rules.write_backs_are_awaited() {
-            self.logging.fence(code);
+            self.logging.order(code);
         }
         if !early {
             code.end();

@@ -7,6 +7,7 @@ mod beginning;
 mod cells;
 mod contention;
 mod counts;
+mod domain;
 mod dram;
 mod hits;
 mod instructions;

@@ -16,7 +16,8 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 /// The machine's own sections; presets speak of all their keys and of nothing else.
-const MACHINE_SECTIONS: [&str; 8] = ["core", "l1", "l2", "llc", "controller", "pm", "tlc", "dram"];
+const MACHINE_SECTIONS: [&str; 9] =
+    ["core", "l1", "l2", "llc", "domain", "controller", "pm", "tlc", "dram"];
 
 /// The message with which a file is refused, on reading or on validation.
 fn refusal(text: &str) -> String {

@@ -11,7 +11,7 @@ const LAYERS: [(&str, &[&str]); 12] = [
     ("base", &[]),
     ("persistency", &["base"]),
     ("machine", &["base", "persistency"]),
-    ("designs", &["base", "machine"]),
+    ("designs", &["base", "persistency", "machine"]),
     ("workloads", &["base", "machine"]),
     ("lab", &["base", "machine", "persistency"]),
     ("capture", &[]),

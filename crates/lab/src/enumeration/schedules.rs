@@ -161,7 +161,11 @@ impl<'r> Enumeration<'r> {
         settings.extend(set);
         let programs = programs(&bound, true);
         let lives = lives(&bound);
-        let guarantee = design.guarantee_in(&registry.machine(MACHINE)?);
+        let mut config = registry.machine(MACHINE)?;
+        for (key, value) in &settings {
+            config.set(key, value)?;
+        }
+        let guarantee = design.guarantee_in(&config);
         let enumeration = Enumeration {
             registry,
             design,

@@ -9,13 +9,14 @@
 
 use crate::caches::arrivals::Arrivals;
 use crate::caches::tags::{Cache, DESIGN_BITS, DIRTY, Slot, WRITABLE};
-use crate::config::{CoreConfig, CoreModel, L1Config, L2Config, LlcConfig};
+use crate::config::{CoreConfig, CoreModel, FlushOrder, L1Config, L2Config, LlcConfig};
 use crate::stats::Counters;
 use graven_base::bits::ones;
 use graven_base::config::Config;
 use graven_base::host;
 use graven_base::memory::LineAddr;
 use graven_base::time::Cycle;
+use rustc_hash::FxHashMap;
 
 /// Result of an access. An access that hits is counted where it does; one that no cache can answer
 /// is counted by the caller that finds out whether the line is on its way already: as a miss, which
@@ -776,6 +777,28 @@ impl Hierarchy {
             in_l2 + dirty.filter(|&(_, line)| !further_out(line)).count()
         });
         (in_llc + further_in.sum::<usize>()) as u64
+    }
+
+    /// Every line of which some cache holds changes, each once, in the order in which the caches are written when power fails; and
+    /// whether the content comes from an L1.
+    pub fn dirty_in_flush_order(&self, order: FlushOrder) -> Vec<(LineAddr, bool)> {
+        let levels = self.levels();
+        // The LLC is the outermost, and the last by number.
+        let level =
+            |index: usize| if index == self.cache_count() - 1 { levels } else { index % levels };
+        let mut innermost = FxHashMap::default();
+        for index in 0..self.cache_count() {
+            for (_, line) in self.cache(index).dirty_in(0..self.cache(index).slots()) {
+                let at = (level(index), index);
+                innermost.entry(line).and_modify(|old| *old = at.min(*old)).or_insert(at);
+            }
+        }
+        let mut lines: Vec<_> = innermost.into_iter().map(|(line, at)| (at, line)).collect();
+        lines.sort_unstable();
+        if order == FlushOrder::OuterFirst {
+            lines.sort_by_key(|&((level, _), _)| std::cmp::Reverse(level));
+        }
+        lines.into_iter().map(|((level, _), line)| (line, level == 0)).collect()
     }
 
     /// Every line of which some cache holds changes, each once, in a fixed order.

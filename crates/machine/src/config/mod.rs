@@ -6,9 +6,9 @@ mod validate;
 use graven_base::config::Section;
 
 pub use sections::{
-    CellKind, ControllerConfig, CoreConfig, CoreModel, DataBusHeld, DramConfig, Interleave,
-    L1Config, L2Config, LlcConfig, LogAreas, LogPacking, PmConfig, RowWrites, SchedulerKind,
-    TlcConfig, traversal_cycles,
+    CellKind, ControllerConfig, CoreConfig, CoreModel, DataBusHeld, DomainConfig, DramConfig,
+    DurableCaches, FlushOrder, Interleave, L1Config, L2Config, LlcConfig, LogAreas, LogPacking,
+    PmConfig, RowWrites, SchedulerKind, TlcConfig, traversal_cycles,
 };
 pub use validate::validate;
 
@@ -19,6 +19,7 @@ pub fn sections() -> Vec<Box<dyn Section>> {
         Box::new(L1Config::default()),
         Box::new(L2Config::default()),
         Box::new(LlcConfig::default()),
+        Box::new(DomainConfig::default()),
         Box::new(ControllerConfig::default()),
         Box::new(PmConfig::default()),
         Box::new(TlcConfig::default()),

@@ -147,6 +147,49 @@ section! {
 }
 
 choice! {
+    /// Caches whose dirty lines survive a power failure.
+    pub enum DurableCaches {
+        /// None: a store is durable when what a cache wrote back is.
+        None = "none",
+        /// All: a store is durable when the L1 has performed it (eADR).
+        All = "all",
+    }
+}
+
+choice! {
+    /// The order in which caches that survive are written to PM when power fails.
+    pub enum FlushOrder {
+        /// The L1s, then the L2s, then the LLC.
+        InnerFirst = "inner-first",
+        /// The LLC, then the L2s, then the L1s.
+        OuterFirst = "outer-first",
+    }
+}
+
+section! {
+    /// The domain of persistence above the write queues (`controller.adr`): caches whose dirty lines are written to PM when power fails.
+    pub struct DomainConfig("domain") {
+        /// Caches that survive. With all, programs need no write-backs, and ordering fences wait for nothing.
+        caches: DurableCaches = DurableCaches::None, (), "";
+        /// Energy that is stored for it: lines that it does not suffice for are lost. 0: as much as all take.
+        energy_uj: f64 = 0.0, 0.0..=1_000_000_000.0, "uJ";
+        /// The order in which lines are written.
+        flush_order: FlushOrder = FlushOrder::InnerFirst, (), "";
+        /// Energy of writing a byte from an L1 to PM (the model that Silo §VI-E cites).
+        l1_nj_per_byte: f64 = 11.839, 0.0..=1_000_000.0, "nJ/B";
+        /// Energy of writing a byte from an L2 or the LLC to PM (Silo §VI-E).
+        outer_nj_per_byte: f64 = 11.228, 0.0..=1_000_000.0, "nJ/B";
+    }
+}
+
+impl DomainConfig {
+    /// Returns true if caches survive a power failure.
+    pub fn keeps_caches(&self) -> bool {
+        self.caches == DurableCaches::All
+    }
+}
+
+choice! {
     /// What the cells of a PM are.
     pub enum CellKind {
         /// One bit each; every change costs the same.

@@ -5,11 +5,12 @@
 //! power failure leaves, before the design's batteries add theirs. The number of words in which
 //! that differs from architectural memory is kept up to date, so that images need not be compared
 //! to know it. A word that is stored to outside transactions differs if it holds none of the values
-//! that it may hold ([`super::outside`]).
+//! that it may hold ([`super::outside`]). Where caches survive, stores are laid over that ([`super::cached`]).
 
 use graven_base::memory::{Addr, Image, LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 use graven_base::surviving::{SurvivingImage, Written};
 
+use super::cached::CachedWords;
 use super::outside::{Outside, OutsideWords};
 use super::settled::{Settled, Settlement};
 
@@ -38,6 +39,8 @@ pub struct Domain {
     outside: OutsideWords,
     /// Words that cover some of the bytes: the image holds these, and they are counted as if they were durable.
     settled: Settled,
+    /// Words that caches keep, if they survive.
+    cached: Option<CachedWords>,
     /// Changes of the digests of the durable bytes and of architectural memory, if they are
     /// followed.
     digests: Option<(u64, u64)>,
@@ -51,6 +54,41 @@ impl Domain {
     /// A domain that holds these bytes, as architectural memory does in `[start, end)`.
     pub fn new(image: Image, start: Addr, end: Addr) -> Domain {
         Domain { image, start, end, ..Domain::default() }
+    }
+
+    /// Has what programs store survive in the caches from now on.
+    pub fn keep_caches(&mut self) {
+        self.cached = Some(CachedWords::default());
+    }
+
+    /// Words that caches keep, if they survive.
+    pub fn cached(&self) -> Option<&CachedWords> {
+        self.cached.as_ref()
+    }
+
+    /// Returns true if a cache keeps a word, so that what is written to memory does not change what survives.
+    pub fn is_cached(&self, addr: Addr) -> bool {
+        self.cached.as_ref().is_some_and(|cached| cached.keeps(addr))
+    }
+
+    /// A store that architectural memory has is performed in a cache that survives; returns whether that changes what survives. It is
+    /// none of [`Domain::changes`]: who sees the store sees it durable.
+    pub fn keep(&mut self, addr: Addr, value: u64, arch: &Image) -> bool {
+        let held = self.image.load(addr);
+        let cached = self.cached.as_mut().expect("the caches survive");
+        cached.store(addr, held);
+        if held == value {
+            return false;
+        }
+        let line = addr.line();
+        let (word, mut new) = (addr.word_in_line(), self.image.load_line(line));
+        new[word] = value;
+        self.lay_over(line, 1 << word, &new, arch);
+        for change in self.changes.iter_mut().filter(|change| change.line == line) {
+            change.mask &= !(1 << word);
+        }
+        self.changes.retain(|change| change.mask != 0);
+        true
     }
 
     /// The durable bytes.
@@ -138,15 +176,23 @@ impl Domain {
         &self.outside
     }
 
-    /// A write has become durable; returns what the line held.
+    /// A write has become durable; returns what the line held. `is_newer_above`: a cache, or a write on its way, has the line;
+    /// only asked for if caches survive.
     pub fn write(
         &mut self,
         line: LineAddr,
-        mask: WordMask,
+        mut mask: WordMask,
         data: &LineData,
         arch: &Image,
+        is_newer_above: bool,
     ) -> LineData {
         assert!(mask != 0, "a write writes something");
+        if let Some(cached) = &mut self.cached {
+            mask = cached.write((line, mask, data), is_newer_above);
+            if mask == 0 {
+                return self.image.load_line(line);
+            }
+        }
         let old = self.lay(line, mask, data, arch);
         self.changes.push(Change { line, mask, old, new: *data });
         old
@@ -362,7 +408,7 @@ mod tests {
                     self.allowed[word as usize].push(value);
                 }
                 Event::Durable { line, mask, value } => {
-                    self.domain.write(LineAddr(line), mask, &[value; 8], &self.arch);
+                    self.domain.write(LineAddr(line), mask, &[value; 8], &self.arch, false);
                 }
             }
         }

@@ -15,12 +15,14 @@
 //! | `accounts` | what is counted of a channel's requests |
 //! | `shared` | what all channels share |
 //! | `domain` | the durable bytes of the moment, for those who crash them |
+//! | `cached` | words that survive in caches, for the same |
 //! | `outside` | words that are stored to outside transactions, for the same |
 //! | `settled` | what recoveries after neighbouring power failures have in common, for the same |
 //! | `adversary` | seeded choices where the rules leave memory a choice |
 
 mod accounts;
 pub mod adversary;
+pub mod cached;
 pub mod channel;
 mod data_bus;
 pub mod domain;

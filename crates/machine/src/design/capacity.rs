@@ -19,6 +19,14 @@ pub struct Capacity {
     pub room: fn(&DesignContext) -> Room,
 }
 
+impl Capacity {
+    /// None: to fill a list up with.
+    pub const NONE: Capacity = Capacity {
+        full: Named { name: "", summary: "" },
+        room: |_| Room { places: 0, taken_by: TakenBy::Transaction },
+    };
+}
+
 /// The places of a structure, in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {

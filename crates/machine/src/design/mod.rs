@@ -19,6 +19,7 @@
 //! | `mutants` | single-point changes for the worse, of a design's own |
 //! | `operators` | changes for the worse that any design can be given at its boundary with the machine |
 //! | `code` | instructions that designs put into threads |
+//! | `layers` | software over hardware: two designs in one machine |
 //! | `plug` | a design as the simulation sees it |
 
 mod acknowledgement;
@@ -27,6 +28,7 @@ mod code;
 mod event;
 mod info;
 mod interface;
+mod layers;
 mod mutants;
 pub mod operators;
 mod plug;
@@ -50,6 +52,7 @@ pub use interface::{
     OpAction, PersistDesign, Place, PlainStore, PlainStoreDesign, SoftwareDesign, Stall, Store,
     Unused, Writeback, WritebackAction,
 };
+pub use layers::{Layers, joined};
 pub use mutants::{MutantSet, Mutants};
 pub(crate) use plug::{Plug, RawAction};
 pub use plug::{Plugged, PluggedDesign, plug};

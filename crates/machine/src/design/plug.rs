@@ -5,6 +5,7 @@ use graven_base::memory::{Addr, LineAddr, LineData};
 use graven_base::stats::{CounterSet, Counts};
 use graven_base::surviving::SurvivingImage;
 
+use super::layers::asks_for_nothing;
 use super::operators::{Hook, Interference, variant};
 use super::port::Pending;
 use super::{
@@ -76,8 +77,12 @@ pub(crate) trait Plug {
     fn wants_departures(&self) -> bool;
     fn departs(&mut self, m: &mut Machine, departure: &Departure);
     fn has_software(&self) -> bool;
+    /// Returns true if it has software, and no requests to the machine.
+    fn is_software_alone(&self) -> bool;
     fn software(&mut self, m: &mut Machine, thread: ThreadId, op: &Op, code: &mut Code)
     -> OpAction;
+    /// Returns true if it may keep dirty lines from memory.
+    fn absorbs(&self) -> bool;
     /// Returns [`AbsorbingDesign::HAS_DIRTY_WORDS`].
     fn has_dirty_words(&self) -> bool;
     /// Returns [`AbsorbingDesign::DROPS_LINES`].
@@ -105,6 +110,7 @@ pub struct Plugged<D: Design> {
     plain_store: Option<PlainHook<D>>,
     persist: Option<PersistHook<D>>,
     load: Option<LoadHook<D>>,
+    absorbs: bool,
     has_dirty_words: bool,
     drops_lines: bool,
 }
@@ -123,6 +129,7 @@ pub fn plug<D: Design>(design: D) -> Plugged<D> {
         plain_store: None,
         persist: None,
         load: None,
+        absorbs: false,
         has_dirty_words: false,
         drops_lines: false,
     }
@@ -156,6 +163,7 @@ impl<D: Design> Plugged<D> {
         D: AbsorbingDesign,
     {
         self.eviction = D::on_dirty_eviction;
+        self.absorbs = true;
         self.has_dirty_words = D::HAS_DIRTY_WORDS;
         self.drops_lines = D::DROPS_LINES;
         self
@@ -222,6 +230,10 @@ impl<D: Design> Plugged<D> {
 pub struct PluggedDesign(Box<dyn Plug>);
 
 impl PluggedDesign {
+    pub(super) fn of(plug: Box<dyn Plug>) -> PluggedDesign {
+        PluggedDesign(plug)
+    }
+
     pub(crate) fn into_inner(self) -> Box<dyn Plug> {
         self.0
     }
@@ -387,6 +399,10 @@ impl<D: Design> Plug for Plugged<D> {
         self.software.is_some()
     }
 
+    fn is_software_alone(&self) -> bool {
+        self.has_software() && asks_for_nothing::<D>()
+    }
+
     fn software(
         &mut self,
         m: &mut Machine,
@@ -424,6 +440,10 @@ impl<D: Design> Plug for Plugged<D> {
         let (timer, place) = self.pending.take_timer(token);
         let (design, mut port) = self.parts_at(place, m);
         design.on_timer(&mut port, timer);
+    }
+
+    fn absorbs(&self) -> bool {
+        self.absorbs
     }
 
     fn has_dirty_words(&self) -> bool {

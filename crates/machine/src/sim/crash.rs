@@ -8,13 +8,17 @@ use rustc_hash::FxHashSet;
 
 use super::run::Simulation;
 use super::spec::DATA_START;
+use crate::config::DomainConfig;
 use crate::controller::domain::Change;
 use crate::controller::settled::Settled;
 use crate::design::{DesignContext, MutantSet, RecoveryReport};
 use crate::machine::Machine;
 use crate::trace_event::TraceEvent;
 use crate::workload::BrokenInvariant;
-use graven_base::memory::{Addr, Image, LineAddr, LineData, WORD_BYTES, WordMask, spread};
+use graven_base::memory::{
+    Addr, Image, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, WordMask, spread,
+    words_in,
+};
 use graven_base::recovery_steps::{Step, ThreadSteps};
 use graven_base::surviving::{SurvivingImage, Written};
 use graven_base::time::Cycle;
@@ -86,11 +90,7 @@ impl Simulation {
         };
         let mut crash = self.lose_power();
         for (line, content) in lines {
-            for (word, value) in content.into_iter().enumerate() {
-                if crash.image.peek(line.word(word)) != value {
-                    crash.image.store(line.word(word), value);
-                }
-            }
+            crash.land(line, WordMask::MAX, &content);
         }
         if crash.image.written().is_empty() {
             return None;
@@ -102,7 +102,10 @@ impl Simulation {
     fn lose_power_with(&mut self, landed: Vec<(LineAddr, WordMask, LineData)>) -> Crash<'_> {
         let mut crash = self.lose_power();
         for (line, mask, data) in landed {
-            crash.image.store_line(line, mask, &data);
+            let cached = crash.cached_words(line);
+            if mask & !cached != 0 {
+                crash.image.store_line(line, mask & !cached, &data);
+            }
         }
         crash.save();
         crash
@@ -188,10 +191,11 @@ impl Simulation {
         is_settled
     }
 
-    /// Returns true if power failure and recovery are the design's own and no mutation's, and no notes of them are kept.
+    /// Returns true if what survives lies in memory alone, and power failure and recovery are the design's own and no mutation's, and no notes of them are kept.
     fn may_settle(&mut self) -> bool {
         let is_mutated = self.context.mutants != MutantSet::NONE;
-        !is_mutated && self.design.interference().is_none() && !self.machine.keeps_notes()
+        let is_own = !is_mutated && self.design.interference().is_none();
+        is_own && !self.machine.keeps_notes() && !self.machine.keeps_caches()
     }
 
     /// Returns true if power failures find something done ahead ([`Simulation::settle_ahead`]).
@@ -206,11 +210,16 @@ impl Simulation {
     }
 
     fn lose_power(&mut self) -> Crash<'_> {
+        let lost = self.lost_cached_words();
         let (domain, _) = self.machine.domain().expect("transactions are followed");
         let (mut image, different) = (domain.take_image(), domain.different_words());
         image.set_end(self.context.log_end);
         if self.machine.keeps_notes() {
             image.keep_notes();
+        }
+        for &(addr, below) in &lost {
+            image.note(|| format!("{addr} is lost: the energy for caches has ended"));
+            image.store(addr, below);
         }
         Crash {
             simulation: self,
@@ -222,6 +231,26 @@ impl Simulation {
             exceeded: None,
             unsettles: false,
         }
+    }
+
+    /// Words that survive without the caches only, because the energy for the caches does not suffice for their lines.
+    fn lost_cached_words(&mut self) -> Vec<(Addr, u64)> {
+        let of = self.spec.config.get::<DomainConfig>();
+        if !of.keeps_caches() || of.energy_uj == 0.0 {
+            return Vec::new();
+        }
+        let lines = self.machine.caches.dirty_in_flush_order(of.flush_order);
+        let mut left_nj = of.energy_uj * 1000.0;
+        let has_energy = |&(_, is_in_l1): &(LineAddr, bool)| {
+            let each = if is_in_l1 { of.l1_nj_per_byte } else { of.outer_nj_per_byte };
+            left_nj -= each * LINE_BYTES as f64;
+            left_nj >= 0.0
+        };
+        let lost: Vec<LineAddr> =
+            lines.into_iter().skip_while(has_energy).map(|(l, _)| l).collect();
+        let (domain, _) = self.machine.domain().expect("transactions are followed");
+        let cached = domain.cached().expect("the caches survive");
+        lost.into_iter().flat_map(|line| cached.without(line)).collect()
     }
 
     /// After an orderly shutdown: recovers the cells in place.
@@ -287,6 +316,22 @@ pub struct Uncut {
 }
 
 impl Crash<'_> {
+    /// The words of a line that caches keep: what is written to memory does not change them.
+    fn cached_words(&self, line: LineAddr) -> WordMask {
+        let keeps = |&word: &usize| self.simulation.machine.keeps_cached(line.word(word));
+        let kept = (0..WORDS_PER_LINE).filter(keeps);
+        kept.fold(0, |mask, word| mask | 1 << word)
+    }
+
+    /// Memory holds words of a line.
+    fn land(&mut self, line: LineAddr, mask: WordMask, data: &LineData) {
+        for word in words_in(mask & !self.cached_words(line)) {
+            if self.image.peek(line.word(word)) != data[word] {
+                self.image.store(line.word(word), data[word]);
+            }
+        }
+    }
+
     /// Writes the content that batteries save.
     fn save(&mut self) {
         let before = self.image.written().len();

@@ -6,7 +6,7 @@ use super::threads::{Cause, Head, Kind, State};
 use crate::clock::Event;
 use crate::cores::write_combining;
 use crate::cores::write_combining::Combined;
-use crate::design::{RawAction, Stall};
+use crate::design::{Operation, RawAction, Stall};
 use crate::program::{Op, Persist};
 use crate::request::WriteClass;
 use crate::stats::Counters;
@@ -75,7 +75,7 @@ impl Simulation {
             self.machine.count().write_combining_flushes_evicted += 1;
             self.send_combined(line);
         }
-        self.machine.perform_store(addr, value);
+        self.machine.perform_store_beside(addr, value);
         self.take_head(thread);
         self.go_on_with_stores(thread);
     }
@@ -104,6 +104,9 @@ impl Simulation {
             (None, Persist::StoreUncached { .. } | Persist::StoreOwn { .. }) => {
                 unreachable!("designs are not asked")
             }
+            (None, Persist::Order(operation)) if self.machine.keeps_caches() => {
+                self.order_in_caches(thread, operation);
+            }
             (None, Persist::Order(operation)) => {
                 let design = self.spec.design.name;
                 self.machine.fail(format!(
@@ -112,6 +115,15 @@ impl Simulation {
                 self.took_effect(thread, Stall::None);
             }
         }
+    }
+
+    /// Caches that survive have what was stored before in order already. What bypasses them is waited for.
+    fn order_in_caches(&mut self, thread: usize, operation: Operation) {
+        if operation == Operation::DurabilityFence && !self.has_no_writes_to_wait_for(thread) {
+            return;
+        }
+        self.executed(self.threads[thread].id, Persist::Order(operation));
+        self.took_effect(thread, Stall::None);
     }
 
     /// Whoever follows the program is told of an instruction that has been executed.
@@ -169,6 +181,15 @@ impl Simulation {
 
     /// The write-combining buffer is emptied, and the fence waits for what is not durable.
     fn wait_for_writes(&mut self, thread: usize) {
+        if self.has_no_writes_to_wait_for(thread) {
+            self.take_head(thread);
+            self.go_on_with_stores(thread);
+        }
+    }
+
+    /// Empties the write-combining buffer; returns true if what the thread has sent is durable. If not, the fence is tried again when
+    /// it is.
+    fn has_no_writes_to_wait_for(&mut self, thread: usize) -> bool {
         let core = self.threads[thread].core;
         self.empty_write_combining(core, |c| &mut c.write_combining_flushes_fence);
         let (now, t) = (self.machine.now(), &mut self.threads[thread]);
@@ -178,11 +199,11 @@ impl Simulation {
                 let (at, event) = (t.durable_heard_at, Event::Fence(thread as u32));
                 self.machine.memory.shared.events.push(at, event);
             }
-            return self.waits_instead(thread, Cause::Store, Cause::Fence);
+            self.waits_instead(thread, Cause::Store, Cause::Fence);
+            return false;
         }
         self.waits_instead(thread, Cause::Fence, Cause::Store);
-        self.take_head(thread);
-        self.go_on_with_stores(thread);
+        true
     }
 
     fn observed(&mut self, tell: impl FnOnce(&mut dyn TransactionObserver)) {

@@ -180,14 +180,14 @@ impl Simulation {
         again: Option<Option<&[u64]>>,
     ) -> Result<Simulation, ConfigError> {
         let context = spec.context();
-        let mut design = (spec.design.build)(&context)?.into_inner();
+        let mut design = spec.build_design(&context)?;
         if let Some(Some(registers)) = again {
             design.resume(registers);
         }
         let mut machine = Machine::new(&spec.config, populated.image);
         if let (Some(seed), None) = (spec.crash_options.garbage, again) {
             super::crash::fill_with_garbage(&mut machine, &context, spec.design.format, seed);
-            if design.takes_plain_stores() {
+            if design.takes_plain_stores() || machine.keeps_caches() {
                 // Its code may load and store the region's words through the caches.
                 machine.know_log_region(context.log_start, context.log_end);
             }

@@ -1,9 +1,9 @@
 //! Specification of a simulation, checked before anything runs.
 
-use crate::config::{CoreConfig, DramConfig, PmConfig, validate};
+use crate::config::{CoreConfig, DomainConfig, DramConfig, PmConfig, validate};
 use crate::controller::adversary::Choices;
 use crate::design::operators::Operator;
-use crate::design::{self, DesignContext, MutantSet};
+use crate::design::{self, DesignContext, MutantSet, Plug};
 use crate::stats::region::RegionConfig;
 use crate::stats::{RECOVERY_TRANSACTIONS, RecoveryConfig};
 use crate::workload::{self, WorkloadConfig};
@@ -185,12 +185,38 @@ impl Spec {
     /// # Errors
     /// Parameters that they cannot work with.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let context = self.context();
-        (self.design.build)(&context)?;
+        self.check_design()?;
         if self.programs.is_none() {
-            (self.workload.build)(&self.request(&context))?;
+            (self.workload.build)(&self.request(&self.context()))?;
         }
         Ok(())
+    }
+
+    /// Has the design look at its parameters and at the machine, as it does again when it is built to run.
+    ///
+    /// # Errors
+    /// What it cannot work with.
+    pub fn check_design(&self) -> Result<(), ConfigError> {
+        self.build_design(&self.context()).map(drop)
+    }
+
+    /// Builds the design.
+    ///
+    /// # Errors
+    /// What it cannot work with.
+    pub(super) fn build_design(
+        &self,
+        context: &DesignContext,
+    ) -> Result<Box<dyn Plug>, ConfigError> {
+        let design = (self.design.build)(context)?.into_inner();
+        if design.absorbs() && self.config.get::<DomainConfig>().keeps_caches() {
+            let why = format!(
+                "{} takes dirty lines from the caches, and may drop or move what domain.caches = all says is durable there",
+                self.design.name
+            );
+            return Err(self.config.inconsistent(&["domain.caches"], why));
+        }
+        Ok(design)
     }
 
     /// Builds the workload.

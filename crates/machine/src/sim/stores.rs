@@ -304,10 +304,15 @@ impl Simulation {
             }
         }
         match slot {
-            Some(slot) => self.machine.caches.mark_slot_dirty(core, store.addr.line(), slot),
-            None => self.machine.count().non_temporal_stores += 1,
+            Some(slot) => {
+                self.machine.caches.mark_slot_dirty(core, store.addr.line(), slot);
+                self.machine.perform_store(store.addr, store.value);
+            }
+            None => {
+                self.machine.count().non_temporal_stores += 1;
+                self.machine.perform_store_beside(store.addr, store.value);
+            }
         }
-        self.machine.perform_store(store.addr, store.value);
         self.took_effect(thread, stall);
     }
 

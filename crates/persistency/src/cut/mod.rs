@@ -33,6 +33,6 @@ mod tests;
 
 pub use judge::Cuts;
 pub use order::{
-    Across, Durable, EPOCH, EPOCH_DEPENDENCE, Event, ORDERS, Operation, Order, Wholes, Within,
-    named,
+    Across, Durable, EPOCH, EPOCH_DEPENDENCE, Event, ORDERS, Operation, Order, STRICT,
+    TRANSACTIONS_BUFFERED, Wholes, Within, named,
 };

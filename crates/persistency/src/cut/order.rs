@@ -147,7 +147,8 @@ pub enum Event {
     Snapshot,
 }
 
-const STRICT: Order = Order {
+/// Strict persistency.
+pub const STRICT: Order = Order {
     name: "strict",
     summary: "a store is durable when it is visible",
     source: "Pelley, Chen, Wenisch, ISCA 2014 (strict persistency); the caches are in the durability domain",
@@ -175,6 +176,17 @@ pub const EPOCH_DEPENDENCE: Order = Order {
     source: "Nalli et al., ASPLOS 2017 (HOPS): dependences on stores in another thread's persist buffer",
     across: Across::Reads,
     ..EPOCH
+};
+
+/// Transactions whose commits are ordered, and not awaited.
+pub const TRANSACTIONS_BUFFERED: Order = Order {
+    name: "transactions-buffered",
+    summary: "whole transactions, each with those before it in its thread and those whose words it read or overwrote",
+    source: "the same, where an acknowledgement promises order only, as HOPS has it with an ordering fence in place of the last durability fence",
+    within: Within::Program,
+    across: Across::Reads,
+    durable: Durable::AtFences,
+    wholes: Wholes::Transactions,
 };
 
 /// The promises of the tree.
@@ -205,15 +217,7 @@ pub static ORDERS: [Order; 8] = [
         durable: Durable::WhenAcknowledged,
         wholes: Wholes::Transactions,
     },
-    Order {
-        name: "transactions-buffered",
-        summary: "whole transactions, each with those before it in its thread and those whose words it read or overwrote",
-        source: "the same, where an acknowledgement promises order only, as HOPS has it with an ordering fence in place of the last durability fence",
-        within: Within::Program,
-        across: Across::Reads,
-        durable: Durable::AtFences,
-        wholes: Wholes::Transactions,
-    },
+    TRANSACTIONS_BUFFERED,
     Order {
         name: "snapshots",
         summary: "all that was stored before a snapshot, and nothing else; not more than two snapshots are lost",

@@ -201,7 +201,7 @@ fn specification<R: Read + Seek>(
     let threads = &contents.threads;
     check_room(&spec, threads.iter().map(|t| t.end).max().unwrap_or(0))?;
     check_volatile_room(&spec, threads.iter().map(|t| t.volatile_end).max().unwrap_or(0))?;
-    (spec.design.build)(&spec.context())?;
+    spec.check_design()?;
     Ok(spec)
 }
 

@@ -2,7 +2,7 @@
 
 use graven::design::{DesignEvent, Observation};
 use graven::ids::ThreadId;
-use graven::memory::{Addr, LineAddr};
+use graven::memory::LineAddr;
 use graven::{counters, cover_points};
 
 use super::persist_buffer::Epoch;
@@ -57,7 +57,6 @@ pub(super) enum Event {
     Flushed { thread: ThreadId, epoch: Epoch, line: LineAddr },
     Dropped,
     MissHeld { line: LineAddr },
-    Logged { thread: ThreadId, home: Addr, old: u64 },
 }
 
 impl DesignEvent for Event {
@@ -106,9 +105,6 @@ impl DesignEvent for Event {
                 to.count().persist_misses_held += 1;
                 to.cover(Cover::MissHeld);
                 to.explain(|| format!("a miss waits for the line of {}", line.addr()));
-            }
-            Event::Logged { thread, home, old } => {
-                to.explain(|| format!("thread {thread} logs {home}: {old:#x}"));
             }
         }
     }

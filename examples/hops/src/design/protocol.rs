@@ -1,20 +1,17 @@
 //! The hooks: what stores, fences, loads, evictions and misses do to persist buffers, and how these are flushed.
 
-use graven::config::ConfigError;
 use graven::design::{
-    self, AbsorbingDesign, Code, Design, DesignContext, Fill, LoadDesign, Miss, Mutants, OpAction,
-    Operation, PersistDesign, PlainStore, PlainStoreDesign, SoftwareDesign, Stall, Store,
-    Writeback, WritebackAction,
+    self, AbsorbingDesign, Design, DesignContext, Fill, LoadDesign, Miss, Mutants, Operation,
+    PersistDesign, PlainStore, PlainStoreDesign, Stall, Store, Writeback, WritebackAction,
 };
 use graven::ids::ThreadId;
 use graven::memory::{Addr, LineAddr, LineData};
-use graven::program::{Op, Persist};
+use graven::program::Persist;
 use graven::request::{self, WriteClass};
 
 use super::event::Event;
 use super::persist_buffer::{Epoch, PersistBuffer};
-use super::undo::Undo;
-use super::{HopsConfig, Mutant, Software};
+use super::{HopsConfig, Mutant};
 
 pub(super) type Port<'a> = design::Port<'a, Hops>;
 
@@ -24,7 +21,6 @@ pub(super) struct Hops {
     pub(super) buffers: Vec<PersistBuffer>,
     /// Misses that wait until no persist buffer has their line.
     misses: Vec<LineAddr>,
-    pub(super) undo: Option<Undo>,
     mutants: Mutants<Mutant>,
 }
 
@@ -40,22 +36,13 @@ pub(super) struct Flushed {
 pub(super) struct Held;
 
 impl Hops {
-    pub(super) fn new(context: &DesignContext) -> Result<Hops, ConfigError> {
-        let config = context.config.get::<HopsConfig>().clone();
-        let has_software = config.software == Software::Undo;
-        if has_software {
-            context
-                .check_thread_areas("hops.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
-        }
-        // With software, its own mutants are in force.
-        let none = design::MutantSet::NONE;
-        Ok(Hops {
+    pub(super) fn new(context: &DesignContext) -> Hops {
+        Hops {
+            config: context.config.get::<HopsConfig>().clone(),
             buffers: vec![PersistBuffer::default(); context.threads as usize],
             misses: Vec::new(),
-            undo: has_software.then(|| Undo::new(context)),
-            mutants: if has_software { Mutants::of(none) } else { context.mutants() },
-            config,
-        })
+            mutants: context.mutants(),
+        }
     }
 
     /// A store to PM is about to be performed.
@@ -368,20 +355,5 @@ impl AbsorbingDesign for Hops {
             port.emit(Event::Dropped);
         }
         WritebackAction::Absorb
-    }
-}
-
-impl SoftwareDesign for Hops {
-    fn before_op(
-        &mut self,
-        port: &mut Port<'_>,
-        thread: ThreadId,
-        op: &Op,
-        code: &mut Code,
-    ) -> OpAction {
-        if let Some(undo) = &mut self.undo {
-            undo.before_op(port, thread, op, code);
-        }
-        OpAction::Execute
     }
 }
