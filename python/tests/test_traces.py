@@ -8,6 +8,7 @@ import re
 import struct
 import threading
 import time
+import zipfile
 
 import pytest
 from conftest import documents
@@ -175,7 +176,7 @@ def test_options_go_with_one_direction(quick, tmp_path):
     for arguments, expected in [
         (("t.gvt", "--layout", "champsim"), "--layout does not go with a program trace"),
         (("t.gvt", "--instructions", "5"), "--instructions does not go with a program trace"),
-        (("c", "--thread", "1"), "--thread does not go with a trace of ChampSim"),
+        (("c", "--thread", "1"), "--thread does not go with a trace of another tool"),
         (("t.gvt", "c"), "is a program trace; name it alone"),
     ]:
         done = quick("trace", "convert", *arguments, "--to", "x")
@@ -248,11 +249,30 @@ OF_OTHERS = {
     "a request trace of Ramulator 1": b"0x12340 R\n0x12380 W\n",
     "a load-store trace of Ramulator 2": b"LD 0x12340\nST 0x12380\n",
     "a read-write trace of Ramulator 2": b"R 0,0,0,0,5,16\nW 0,0,1,2,5,24\n",
-    "a trace of a core of Ramulator (SimpleO3)": b"3 20734016\n8 20841280 20841280\n",
     "a trace of DRAMSys": b"# comment\n0:\tread\t0x40\n10:\t(64) write\t0x80\t0xab\n",
     "a trace of USIMM": b"12 R 0x12340 0x400abc\n3 W 0x12380\n",
-    "a trace of valgrind's lackey": b"==7== Lackey\nI  00400000,3\n L 1ffe000000,8\n",
 }
+
+LACKEY = b"==7== Lackey\nI  00400000,3\n L 1ffe000000,8\nI  00400003,2\n M 1ffe00000c,8\n"
+
+
+def drmemtrace(*inside, thread=7):
+    """A whole trace of drmemtrace: header, thread, process, what is given, footer."""
+    begin = [(25, 0, 7), (22, 4, thread), (24, 4, 7)]
+    return b"".join(struct.pack("<HHQ", *entry) for entry in [*begin, *inside, (26, 0, 0)])
+
+
+DRMEMTRACE = drmemtrace(
+    (10, 3, 0x400000), (0, 8, 0x1FFE000000), (10, 2, 0x400003), (0, 8, 0x1FFE00000C),
+    (1, 8, 0x1FFE00000C), (3, 64, 0x1FFE000040),
+)  # fmt: skip
+
+PROGRAMS = {
+    "valgrind's lackey": (LACKEY, (3, 2, 0)),
+    "DynamoRIO's drmemtrace": (DRMEMTRACE, (3, 2, 0)),
+    "a core of Ramulator (SimpleO3)": (b"3 20734016\n8 20841280 20841344\n", (2, 1, 11)),
+}
+"""Traces of other tools: content, and loads, stores and instructions of its program trace."""
 
 OWN = {
     "a request trace of NVMain": b"NVMV1\n" + f"1 R 0x40 {ZERO} {ZERO} 0\n".encode(),
@@ -260,7 +280,71 @@ OWN = {
     "a binary request trace of Graven": b"\x89GRVNR\r\n" + bytes(100),
     "a program trace of Graven": b"\x89GRVNT\r\n{}",
     "a trace of ChampSim": loads(100),
+    **{f"a trace of {name}": content for name, (content, _) in PROGRAMS.items()},
 }
+
+
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_traces_of_other_tools_are_read_by_their_content(quick, tmp_path, name, pack):
+    content, counts = PROGRAMS[name]
+    (tmp_path / "x").write_bytes(pack(content))
+    done = quick("trace", "convert", "x", "x", "--to", "o.gvt")
+    assert done.returncode == 0, done.stderr
+    threads = documents(quick("trace", "info", "o.gvt", "--format", "json").stdout)["threads"]
+    assert [(t["loads"], t["stores"], t["instructions"]) for t in threads] == [counts] * 2
+    shown = " ".join(quick("trace", "info", "o.gvt").stdout.split())
+    assert f"from traces of {name}: no values, and no transactions of theirs" in shown
+    quick("trace", "convert", "x", "--to", "p.gvt", "--transaction-stores", "1")
+    [thread] = graven.trace_info(tmp_path / "p.gvt").threads
+    assert thread.transactions == counts[1]
+
+
+def test_what_is_left_out_of_other_tools_traces_is_said(quick, tmp_path):
+    (tmp_path / "x").write_bytes(DRMEMTRACE)
+    done = quick("trace", "convert", "x", "--to", "o.gvt")
+    assert "wrote o.gvt: 5 operations, of 2 instructions" in done.stderr
+    assert "prefetches are left out: 1" in done.stderr
+    made = graven.import_trace([tmp_path / "x"], tmp_path / "p.gvt")
+    assert (made.source_instructions, made.notes) == (2, ("prefetches are left out: 1",))
+
+
+def test_damage_and_mixtures_of_other_tools_traces_are_refused_and_leave_nothing(quick, tmp_path):
+    (tmp_path / "lackey").write_bytes(LACKEY)
+    (tmp_path / "bad-lackey").write_bytes(LACKEY.replace(b" M 1ffe", b" N 1ffe"))
+    (tmp_path / "cut-lackey").write_bytes(LACKEY[:-1])
+    (tmp_path / "drmemtrace").write_bytes(DRMEMTRACE)
+    (tmp_path / "cut-drmemtrace").write_bytes(DRMEMTRACE[:-12])
+    (tmp_path / "simpleo3").write_bytes(b"3 20734016\n8 020841280\n")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for arguments, expected in [
+        (("bad-lackey",), "bad-lackey: line 5: expected in file 1: `I`, `L`, `S` or `M`"),
+        (("cut-lackey",), "line 5: expected in file 1: the end of a line"),
+        (("cut-drmemtrace",), f"byte {len(DRMEMTRACE) - 12}: expected in file 1: the footer"),
+        (("simpleo3",), "line 2: expected in file 1: `BUBBLES LOAD`"),
+        (("lackey", "drmemtrace"), "drmemtrace: expected a trace of valgrind's lackey, as lackey"),
+        (("lackey", "--layout", "champsim"), "lackey is a trace of valgrind's lackey, and ChampS"),
+    ]:
+        done = quick("trace", "convert", *arguments, "--to", "o.gvt")
+        assert done.returncode == 2, arguments
+        assert expected in " ".join(done.stderr.split()), arguments
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+    with pytest.raises(graven.TraceError, match=r"expected a trace of ChampSim, found .*lackey"):
+        graven.import_champsim([tmp_path / "lackey"], tmp_path / "o.gvt")
+
+
+def test_chunks_of_drmemtrace_in_a_zip_file_are_one_trace(quick, tmp_path):
+    parts = [DRMEMTRACE[:36], DRMEMTRACE[36:50], DRMEMTRACE[50:]]
+    with zipfile.ZipFile(tmp_path / "x", "w", zipfile.ZIP_DEFLATED) as packed:
+        for number, part in enumerate(parts):
+            packed.writestr(f"chunk.{number:04}", part)
+    done = quick("trace", "convert", "x", "--to", "o.gvt")
+    assert done.returncode == 0, done.stderr
+    graven.import_trace([tmp_path / "x"], tmp_path / "p.gvt")
+    (tmp_path / "plain").write_bytes(DRMEMTRACE)
+    graven.import_trace([tmp_path / "plain"], tmp_path / "q.gvt")
+    made = [(tmp_path / name).read_bytes() for name in ("o.gvt", "p.gvt", "q.gvt")]
+    assert made[0] == made[1] == made[2]
 
 
 @pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
@@ -299,13 +383,13 @@ def test_errors_name_what_reads_a_file_that_another_command_reads(quick, tmp_pat
 def test_a_file_that_is_compressed_twice_is_taken_for_no_instructions(quick, tmp_path):
     (tmp_path / "x").write_bytes(lzma.compress(gzip.compress(loads(100))))
     done = quick("trace", "convert", "x", "--to", "o.gvt")
-    assert "x: expected a trace of ChampSim, found what looks like a file com" in done.stderr
+    assert "(SimpleO3), found what looks like a file compressed" in " ".join(done.stderr.split())
 
 
 def test_no_text_is_taken_for_instructions(quick, tmp_path):
     (tmp_path / "x").write_bytes(b"<html>503</html>" * 4)
     done = quick("trace", "convert", "x", "--to", "o.gvt")
-    assert "x: expected a trace of ChampSim, found a text of no known format" in done.stderr
+    assert "(SimpleO3), found a text of no known format" in " ".join(done.stderr.split())
 
 
 def test_a_trace_of_requests_is_one_whatever_the_name_of_the_file_to_write(quick, tmp_path):

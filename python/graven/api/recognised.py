@@ -19,10 +19,12 @@ class Format:
     Attributes:
         name: As messages say it.
         reader: What reads it, if anything here does.
+        imported_as: The engine's name for it, if a program trace can be made of it.
     """
 
     name: str
     reader: str = ""
+    imported_as: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reader} reads it)" if self.reader else self.name
@@ -32,20 +34,30 @@ PROGRAM = Format("a program trace of Graven", "graven trace")
 BINARY = Format("a binary request trace of Graven", "graven memory")
 NVMAIN = Format("a request trace of NVMain", "graven memory")
 DRAMSIM3 = Format("a request trace of DRAMsim3", "graven memory")
-CHAMPSIM = Format("a trace of ChampSim", "graven trace convert")
+CHAMPSIM = Format("a trace of ChampSim", "graven trace convert", "champsim")
+LACKEY = Format("a trace of valgrind's lackey", "graven trace convert", "lackey")
+DRMEMTRACE = Format("a trace of DynamoRIO's drmemtrace", "graven trace convert", "drmemtrace")
+RAMULATOR = Format("a trace of a core of Ramulator (SimpleO3)", "graven trace convert", "ramulator")
 TEXT = Format("a text of no known format")
 
 REQUESTS = (BINARY, NVMAIN, DRAMSIM3)
 """The formats of `graven.memory`."""
 
+PROGRAMS = (CHAMPSIM, LACKEY, DRMEMTRACE, RAMULATOR)
+"""The formats of which program traces are made."""
+
 _MAGIC = {
     b"\x89GRVNT\r\n": PROGRAM,
     b"\x89GRVNR\r\n": BINARY,
+    # The type of a header, which has no size.
+    b"\x19\x00\x00\x00": DRMEMTRACE,
     # `gem5` as a number of 32 bits, little endian.
     b"gem5": Format("a packet trace of gem5"),
 }
 
 _HEX = r"(0x)?[0-9a-f]+"
+
+_NUMBER = r"(0x[0-9a-f]+|\d+)"
 
 _LINES = (
     (NVMAIN, r"nvmv.*"),
@@ -55,9 +67,9 @@ _LINES = (
     (Format("a request trace of Ramulator 1"), r"0x[0-9a-f]+\s+[rw]"),
     (Format("a load-store trace of Ramulator 2"), rf"(ld|st)\s+{_HEX}"),
     (Format("a read-write trace of Ramulator 2"), r"[rw]\s+\d+(,\s*\d+)+"),
-    (Format("a trace of a core of Ramulator (SimpleO3)"), r"\d+\s+\d+(\s+\d+)?"),
+    (RAMULATOR, rf"\d+\s+{_NUMBER}(\s+({_NUMBER}|[rw]))?"),
     (Format("a trace of DRAMSys"), rf"(\d+:)?\s*(\(\d+\))?\s*(read|write)\s+{_HEX}(\s.*)?"),
-    (Format("a trace of valgrind's lackey"), r"[ilsm]\s+[0-9a-f]+,\d+"),
+    (LACKEY, r"[ilsm]\s+[0-9a-f]+,\d+"),
     (Format("a store log of valgrind's pmemcheck"), r".*\|(store|flush|fence)[;|].*"),
 )
 """Formats of text by their first line that is no comment."""
@@ -73,7 +85,7 @@ def recognised(beginning: bytes) -> Format | None:
     for magic, found in _MAGIC.items():
         if beginning.startswith(magic):
             return found
-    for known in compressed.KNOWN:
+    for known in compressed.READ:
         if known.magic.match(beginning):
             return Format(f"a file compressed by {known.name}, and once more")
     text = _text(beginning)

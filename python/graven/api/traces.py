@@ -1,4 +1,4 @@
-"""Program traces: recorded, replayed, looked at; traces of ChampSim made of them and from them.
+"""Program traces: recorded, replayed, looked at, made of traces of other tools, and these of them.
 
 Traces of memory requests are made others of another format.
 
@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Literal, cast
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
 from graven.api.options import checked_job, setting_texts
-from graven.api.recognised import CHAMPSIM, REQUESTS, TEXT, Format, recognised
+from graven.api.recognised import CHAMPSIM, PROGRAMS, REQUESTS, TEXT, Format, recognised
 from graven.basics import arguments
 from graven.basics.compressed import Reading, packing
 from graven.basics.errors import OutputError
@@ -91,6 +91,7 @@ class TraceInfo:
         populated_bytes: Bytes of the file that they take.
         threads: Each thread.
         notes: Of an import: sentences about what was odd in its sources.
+        source_instructions: Of an import: instructions of its sources.
 
     Examples:
         >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
@@ -112,6 +113,7 @@ class TraceInfo:
     populated_bytes: int
     threads: tuple[ThreadSummary, ...]
     notes: tuple[str, ...] = field(default=(), compare=False)
+    source_instructions: int | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         of = self.header
@@ -131,7 +133,7 @@ class TraceInfo:
         """As a document."""
         threads = [dict(vars(thread)) for thread in self.threads]
         document = {**vars(self), "header": dict(self.header), "threads": threads}
-        del document["notes"]
+        del document["notes"], document["source_instructions"]
         return document
 
     @property
@@ -367,36 +369,108 @@ def import_champsim(
         >>> record.stats["committed_transactions"]
         163
     """
+    options = _import_options(transaction_stores, instructions, layout)
+    out = Path(arguments.path("trace", trace))
+    names = arguments.paths("sources", sources)
+    with opened(names) as files:
+        return import_opened(files, out, options, observe, (CHAMPSIM,))
+
+
+def import_trace(
+    sources: Iterable[Path_],
+    trace: Path_,
+    *,
+    transaction_stores: int | None = None,
+    instructions: int | None = None,
+    layout: Layout | None = None,
+    observe: Observer | None = None,
+) -> TraceInfo:
+    r"""Makes a program trace of traces of another tool, a thread of each; their content says which.
+
+    They are ChampSim's, valgrind's lackey's, DynamoRIO's drmemtrace's, or those of a core for
+    Ramulator.
+
+    Args:
+        sources: The files, all of one format; those compressed by gzip, xz or bzip2, and zip files
+            of drmemtrace, are decompressed, whatever their names.
+        trace: The file to write.
+        transaction_stores: Stores of a transaction; without, there are no transactions.
+        instructions: Instructions of each file that are taken, from its first on; all if not given.
+        layout: The layout of ChampSim's files, as for `import_champsim`.
+        observe: Called several times a second.
+
+    Returns:
+        What is in the program trace; its `notes` say what was left out of the sources.
+
+    Raises:
+        ConfigError: a number is refused, or there are no sources.
+        TraceError: a file is no such trace, or of another format than the first; the message names
+            the byte or line, and the format that it looks like.
+        OutputError: the file cannot be written, or is one of the sources.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> lines = ["I  00400000,3", " L 1ffe000000,8", "I  00400003,2", " M 1ffe00000c,8"]
+        >>> _ = Path("lackey.txt").write_text("\n".join(lines) + "\n")
+        >>> info = graven.import_trace(["lackey.txt"], "lackey.gvt")
+        >>> info.header["origin"], info.threads[0].loads, info.threads[0].stores
+        ('lackey', 3, 2)
+    """
+    options = _import_options(transaction_stores, instructions, layout)
+    out = Path(arguments.path("trace", trace))
+    with opened(arguments.paths("sources", sources)) as files:
+        return import_opened(files, out, options, observe)
+
+
+def _import_options(
+    transaction_stores: int | None, instructions: int | None, layout: Layout | None
+) -> dict[str, Any]:
     given = {"transaction_stores": transaction_stores, "instructions": instructions}
     numbers = {
         name: arguments.integer_or_none(name, value, 1, NUMBER_MAX) for name, value in given.items()
     }
     if layout is not None and layout not in LAYOUTS:
         raise ConfigError(f"layout: {layout!r} is not allowed; {', '.join(LAYOUTS)} are")
-    out = Path(arguments.path("trace", trace))
-    names = arguments.paths("sources", sources)
-    with opened(names) as files:
-        return import_opened(files, out, {**numbers, "layout": layout}, observe)
+    return {**numbers, "layout": layout}
 
 
 def import_opened(
-    files: Sequence[Reading], out: Path, options: Mapping[str, Any], observe: Observer | None
+    files: Sequence[Reading],
+    out: Path,
+    options: Mapping[str, Any],
+    observe: Observer | None,
+    allowed: Sequence[Format] = PROGRAMS,
 ) -> TraceInfo:
-    """Imports as `import_champsim`, from open files."""
+    """Imports as `import_trace`, from open files."""
     apart([("trace", out)], [("sources", file.path) for file in files])
     check([out], 0)
-    for file in files:
-        found = recognised(file.beginning)
-        if found not in (None, CHAMPSIM):
-            raise TraceError(f"{file.path}: expected {CHAMPSIM.name}, found {_looks_like(found)}")
+    kind = _format_of(files, allowed)
+    if options["layout"] is not None and kind is not CHAMPSIM:
+        raise ConfigError(f"layout: {files[0].path} is {kind.name}, and ChampSim's have layouts")
     with growing(out) as place:
         names = [str(file.path) for file in files]
         given = {name: value for name, value in options.items() if name != "layout" or value}
-        spec = json.dumps({"names": names, "out": str(place), **given})
+        spec = {"names": names, "out": str(place), "format": kind.imported_as, **given}
         sources = cast("list[BinaryIO]", list(files))
-        return TraceInfo._parse(
-            _run(out.name, _engine.Conversion("import", spec, sources), observe)
-        )
+        task = _engine.Conversion("import", json.dumps(spec), sources)
+        return TraceInfo._parse(_run(out.name, task, observe))
+
+
+def _format_of(files: Sequence[Reading], allowed: Sequence[Format]) -> Format:
+    """The format that all files look like; ChampSim's, which begins with nothing special, of none.
+
+    Raises:
+        TraceError: one looks like another format.
+    """
+    kinds = [recognised(file.beginning) or CHAMPSIM for file in files]
+    for file, found in zip(files, kinds, strict=True):
+        if found not in allowed:
+            expected = " or ".join(kind.name for kind in allowed)
+            raise TraceError(f"{file.path}: expected {expected}, found {_looks_like(found)}")
+        if found is not kinds[0]:
+            expected = f"{kinds[0].name}, as {files[0].path} is one"
+            raise TraceError(f"{file.path}: expected {expected}, found {_looks_like(found)}")
+    return kinds[0]
 
 
 def export_champsim(

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from graven._engine import TraceError
 from graven.api import traces
-from graven.api.recognised import PROGRAM, REQUESTS, recognised
+from graven.api.recognised import PROGRAM, PROGRAMS, REQUESTS, recognised
 from graven.api.traces import LAYOUTS, TraceInfo
 from graven.basics.compressed import Reading
 from graven.basics.numbers import exact
@@ -28,6 +28,9 @@ from graven.running.job import Job, is_binary, is_trace
 from graven.running.progress import Display
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+IMPORTED = {kind.imported_as: kind for kind in PROGRAMS}
+"""Formats of other tools by the origin in the header of a program trace."""
 
 HELP = """Record what program threads do, and run it again.
 
@@ -85,20 +88,24 @@ Examples:
   graven trace replay perlbench.gvt --design silo --machine lalea
 """
 
-CONVERT = """Make a program trace of ChampSim's traces, or one for ChampSim of a program trace.
+CONVERT = """Make a program trace of traces of another tool, or one for ChampSim of a program trace.
 
-SOURCES are files of ChampSim, one for each thread, or one program trace.
+SOURCES are files of ChampSim, valgrind's lackey, DynamoRIO's drmemtrace, or of a core for
+Ramulator, one for each thread, or one program trace. Their content says which.
 
 Or a trace of memory requests (`graven memory`) is made one of another format: binary if FILE ends
 in .grt, otherwise NVMain's text.
 
-Sources may be compressed by gzip, xz or bzip2, whatever their names, but for program traces.
+Sources may be compressed by gzip, xz or bzip2, or be zip files of drmemtrace, whatever their names,
+but for program traces.
 
 \b
 Examples:
   graven trace convert 600.perlbench.champsimtrace.xz --to perlbench.gvt
   graven trace convert a.xz b.xz --to two.gvt --instructions 1000000 --transaction-stores 8
   graven trace convert cassandra_phase0.xz --to cassandra.gvt --layout cloudsuite
+  graven trace convert lackey.txt --to program.gvt
+  graven trace convert drmemtrace.*.trace.zip --to threads.gvt
   graven trace convert btree.gvt --to btree.champsimtrace.xz --thread 3
   graven trace convert requests.nvt --to requests.grt
   graven trace convert requests.grt --to requests.nvt
@@ -272,8 +279,9 @@ def _print_properties(found: Mapping[str, Any]) -> None:
 def _print_info(found: TraceInfo) -> None:
     console = results_console()
     header = found.header
-    if header["origin"] == "champsim":
-        console.print("from traces of ChampSim: no values, and no transactions of theirs")
+    if header["origin"] in IMPORTED:
+        what = IMPORTED[header["origin"]].name.removeprefix("a trace of ")
+        console.print(f"from traces of {what}: no values, and no transactions of theirs")
     elif header["origin"] == "program":
         _print_capture(header)
     else:
@@ -306,7 +314,7 @@ def _print_capture(header: Mapping[str, Any]) -> None:
     )
 
 
-@trace.command(help=CONVERT, short_help="Convert from and to ChampSim's, or of requests.")
+@trace.command(help=CONVERT, short_help="Convert from other tools' traces, or to them.")
 @click.argument(
     "sources", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
 )
@@ -327,9 +335,9 @@ def _print_capture(header: Mapping[str, Any]) -> None:
 @_number(
     "--transaction-stores",
     1,
-    "Make a transaction of every N stores of a ChampSim trace.  [default: none]",
+    "Make a transaction of every N stores of a trace of another tool.  [default: none]",
 )
-@_number("--instructions", 1, "Instructions that are taken of each ChampSim trace.  [default: all]")
+@_number("--instructions", 1, "Instructions that are taken of each such trace.  [default: all]")
 @_number("--thread", 0, "The thread that is written for ChampSim, from 0.  [default: 0]")
 @_number(
     "--first-transaction",
@@ -370,7 +378,7 @@ def convert(
             _refuse(of_import, "a program trace")
             _export(program, out, of_export)
         else:
-            _refuse(of_export, "a trace of ChampSim")
+            _refuse(of_export, "a trace of another tool")
             _import(files, out, of_import)
     return 0
 
@@ -397,7 +405,8 @@ def _export(program: Reading, out: Path, options: Mapping[str, int | None]) -> N
 def _import(files: Sequence[Reading], out: Path, options: Mapping[str, Any]) -> None:
     with Display("conversions") as display:
         made = traces.import_opened(files, out, options, display)
-    note(f"wrote {out}: {exact(made.operations)} operations")
+    count = exact(made.source_instructions or 0)
+    note(f"wrote {out}: {exact(made.operations)} operations, of {count} instructions")
     for text in made.notes:
         note(text)
 
