@@ -246,12 +246,16 @@ ZERO = "0" * 128
 
 OF_OTHERS = {
     "a packet trace of gem5": b"gem5\x08\x0a\x04test" + bytes(200),
-    "a request trace of Ramulator 1": b"0x12340 R\n0x12380 W\n",
-    "a load-store trace of Ramulator 2": b"LD 0x12340\nST 0x12380\n",
-    "a read-write trace of Ramulator 2": b"R 0,0,0,0,5,16\nW 0,0,1,2,5,24\n",
     "a trace of DRAMSys": b"# comment\n0:\tread\t0x40\n10:\t(64) write\t0x80\t0xab\n",
     "a trace of USIMM": b"12 R 0x12340 0x400abc\n3 W 0x12380\n",
 }
+
+UNTIMED = {
+    "a request trace of Ramulator 1": b"0x12340 R\n0x12380 W\n",
+    "a load-store trace of Ramulator 2": b"LD 0x12340\nST 74624\n",
+    "a read-write trace of Ramulator 2": b"R 0,0,1165\nW 0,0,1166\n",
+}
+"""Traces of requests without times: a read of line 0x48d, and a write of the next."""
 
 LACKEY = b"==7== Lackey\nI  00400000,3\n L 1ffe000000,8\nI  00400003,2\n M 1ffe00000c,8\n"
 
@@ -280,6 +284,7 @@ OWN = {
     "a binary request trace of Graven": b"\x89GRVNR\r\n" + bytes(100),
     "a program trace of Graven": b"\x89GRVNT\r\n{}",
     "a trace of ChampSim": loads(100),
+    **UNTIMED,
     **{f"a trace of {name}": content for name, (content, _) in PROGRAMS.items()},
 }
 
@@ -367,7 +372,7 @@ def test_errors_name_the_format_that_a_file_of_others_looks_like(quick, tmp_path
 @pytest.mark.parametrize("name", OWN)
 def test_errors_name_what_reads_a_file_that_another_command_reads(quick, tmp_path, name):
     (tmp_path / "x").write_bytes(OWN[name])
-    is_requests, is_program = "request" in name, "program" in name
+    is_requests, is_program = "request" in name or name in UNTIMED, "program" in name
     reader = "memory" if is_requests else "trace" if is_program else "trace convert"
     for arguments, reads in [
         (("memory", "x"), is_requests),
@@ -378,6 +383,72 @@ def test_errors_name_what_reads_a_file_that_another_command_reads(quick, tmp_pat
             done = quick(*arguments)
             assert done.returncode == 2, arguments
             assert f"looks like {name} (graven {reader} reads it)" in done.stderr, arguments
+
+
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
+@pytest.mark.parametrize("name", UNTIMED)
+def test_requests_for_ramulator_are_offered_one_in_each_cycle(quick, tmp_path, name, pack):
+    (tmp_path / "x").write_bytes(pack(UNTIMED[name]))
+    (tmp_path / "same.trc").write_text("0x12340 READ 0\n0x12380 WRITE 1\n")
+    levels = ("--levels", "2,2,4096") if "read-write" in name else ()
+    done = quick("memory", "x", *levels, "--format", "json", "--no-store")
+    assert done.returncode == 0, done.stderr
+    assert "requests have no times: one is offered in each cycle" in done.stderr
+    same = quick("memory", "same.trc", "--format", "json", "--no-store")
+    assert done.stdout == same.stdout
+    converted = quick("trace", "convert", "x", "--to", "o.grt", *levels)
+    assert converted.returncode == 0, converted.stderr
+    assert "requests have no times" in converted.stderr
+    graven.convert_requests(tmp_path / "same.trc", tmp_path / "same.grt")
+    assert (tmp_path / "o.grt").read_bytes() == (tmp_path / "same.grt").read_bytes()
+
+
+def test_cycles_of_another_clock_become_those_of_the_machines_core(quick, tmp_path):
+    (tmp_path / "x.trc").write_text("0x40 READ 3\n0x80 WRITE 600\n")
+    (tmp_path / "same.trc").write_text("0x40 READ 5\n0x80 WRITE 1000\n")
+    graven.convert_requests(tmp_path / "same.trc", tmp_path / "same.grt")
+    for clock in ("1.2 GHz", "1200MHz"):
+        done = quick("trace", "convert", "x.trc", "--to", "o.grt", "--clock", clock)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "o.grt").read_bytes() == (tmp_path / "same.grt").read_bytes()
+    graven.convert_requests(tmp_path / "x.trc", tmp_path / "p.grt", clock="1.2GHz")
+    assert (tmp_path / "p.grt").read_bytes() == (tmp_path / "same.grt").read_bytes()
+    same = graven.memory(tmp_path / "same.trc", store=None)
+    found = graven.memory(tmp_path / "x.trc", clock="1200 MHz", store=None)
+    plain = graven.memory(tmp_path / "x.trc", store=None)
+    assert found.stats == same.stats != plain.stats
+    # A store tells results of different clocks from each other.
+    for clock, stats in [(None, plain.stats), ("1.2 GHz", found.stats), (None, plain.stats)]:
+        record = graven.memory(tmp_path / "x.trc", clock=clock, store=tmp_path / "store")
+        assert record.stats == stats
+
+
+def test_clocks_and_levels_that_say_nothing_are_refused(quick, tmp_path):
+    (tmp_path / "x.trc").write_text("0x40 READ 3\n")
+    (tmp_path / "v").write_bytes(UNTIMED["a read-write trace of Ramulator 2"])
+    record(quick)
+    (tmp_path / "lackey").write_bytes(LACKEY)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    to = ("--to", "o.grt")
+    for arguments, expected in [
+        (("memory", "x.trc", "--clock", "3 ns"), "clock: '3 ns' is not allowed; a number of Hz"),
+        (("memory", "x.trc", "--clock", "0.5 Hz"), "from 1 Hz to 1000 THz and whole in Hz"),
+        (("memory", "x.trc", "--levels", "1,2"), "only a read-write trace of Ramulator 2 has"),
+        (("memory", "v"), "line 1: expected a vector of decimal numbers"),
+        (("memory", "v", "--levels", "1,2"), "line 1: expected a vector of decimal numbers"),
+        (("memory", "v", "--levels", "1,2,x"), "is not a list of numbers separated by commas"),
+        (("memory", "v", "--levels", "0,2,3"), "levels: 0 is not allowed"),
+        (("memory", "v", "--levels", "99999999,99999999,99999999"), "product is at most 2^58"),
+        (("trace", "convert", "v", *to), "line 1: expected a vector of decimal numbers"),
+        (("trace", "convert", "t.gvt", "--to", "c", "--clock", "1GHz"), "--clock does not go with"),
+        (("trace", "convert", "lackey", "--to", "o.gvt", "--levels", "1"), "--levels does not go"),
+        (("trace", "convert", "lackey", "--to", "o.gvt", "--machine", "silo"), "--machine does n"),
+    ]:
+        done = quick(*arguments)
+        assert done.returncode == 2, arguments
+        assert expected in " ".join(done.stderr.split()), arguments
+        found = sorted(path.name for path in tmp_path.iterdir() if path.name != "graven-results")
+        assert found == before, arguments
 
 
 def test_a_file_that_is_compressed_twice_is_taken_for_no_instructions(quick, tmp_path):

@@ -103,6 +103,10 @@ struct ReplaySpec {
     dram: bool,
     machine: MachineSpec,
     set: Vec<(String, String)>,
+    #[serde(default)]
+    clock_hz: Option<u64>,
+    #[serde(default)]
+    levels: Vec<u64>,
 }
 
 /// A simulation from its specification; everything is checked here, nothing runs. The machine is built and populated only when
@@ -206,11 +210,12 @@ pub fn memory_replay(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Task, F
     let config = given.machine.config(&given.set)?;
     validate(&config)?;
     let source = request_trace::source(&given.trace, file)?;
+    let assumptions = request_trace::assumptions(&config, given.clock_hz, given.levels.clone());
     Ok(Task::new(move |watch| {
         let replay = if given.dram { Replay::of_dram(&config) } else { Replay::new(&config) };
         // How many requests there are is known only at the end.
         watch.follow(replay.control(), 0)?;
-        let mut reader = Reader::new(source);
+        let mut reader = Reader::assuming(source, assumptions);
         match replay.run(&mut reader) {
             Ok(record) => {
                 let mut found = record.to_json();

@@ -5,15 +5,18 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex};
 
+use graven::config::{Config, CoreConfig};
 use graven::control::Control;
 use graven::controller::Recorder;
-use graven::trace::requests::{BinaryWriter, Reader, Request, TraceError, Version, Writer};
+use graven::trace::requests::{
+    Assumptions, BinaryWriter, Clock, Reader, Request, TraceError, Version, Writer,
+};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::program_trace::PythonFile;
-use crate::seam::{Failure, Task, parse};
+use crate::seam::{Failure, MachineSpec, Task, parse};
 
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -111,6 +114,20 @@ struct ConversionSpec {
     trace: String,
     out: String,
     is_binary: bool,
+    /// The machine whose core's clock cycles are converted to.
+    #[serde(default)]
+    machine: Option<MachineSpec>,
+    #[serde(default)]
+    clock_hz: Option<u64>,
+    #[serde(default)]
+    levels: Vec<u64>,
+}
+
+/// Assumptions about a trace whose requests a machine gets.
+pub fn assumptions(config: &Config, clock_hz: Option<u64>, levels: Vec<u64>) -> Assumptions {
+    let core_hz = u64::from(config.get::<CoreConfig>().frequency_mhz) * 1_000_000;
+    let clock = clock_hz.map(|trace_hz| Clock { trace_hz, core_hz });
+    Assumptions { clock, levels }
 }
 
 /// The bytes of a trace.
@@ -130,6 +147,9 @@ pub fn source(path: &str, file: Option<Py<PyAny>>) -> Result<Source, Failure> {
 /// Puts into a result what a user should know of the trace that was read, if there is anything.
 pub fn note<R: Read>(found: &mut Value, reader: &Reader<R>) {
     let mut notes = Vec::new();
+    if reader.is_untimed() {
+        notes.push("requests have no times: one is offered in each cycle".to_owned());
+    }
     if reader.left_out_first() {
         notes.push(
             "without a first line NVMV0 or NVMV1 the first request is left out, as by NVMain"
@@ -154,9 +174,13 @@ pub fn note<R: Read>(found: &mut Value, reader: &Reader<R>) {
 pub fn conversion(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Task, Failure> {
     let given: ConversionSpec = parse(spec_json)?;
     let source = source(&given.trace, file)?;
+    let assumptions = match &given.machine {
+        Some(machine) => assumptions(&machine.config(&[])?, given.clock_hz, given.levels.clone()),
+        None => Assumptions { clock: None, levels: given.levels.clone() },
+    };
     Ok(Task::new(move |watch| {
         let control = watch.begin(0)?;
-        convert(&given, source, &control)
+        convert(&given, Reader::assuming(source, assumptions), &control)
     }))
 }
 
@@ -164,9 +188,12 @@ fn refused(path: &str, error: impl std::fmt::Display) -> Failure {
     Failure::Trace(format!("{path}: {error}"))
 }
 
-fn convert(given: &ConversionSpec, source: Source, control: &Control) -> Result<Value, Failure> {
-    let ConversionSpec { trace, out: path, is_binary } = given;
-    let mut reader = Reader::new(source);
+fn convert(
+    given: &ConversionSpec,
+    mut reader: Reader<Source>,
+    control: &Control,
+) -> Result<Value, Failure> {
+    let ConversionSpec { trace, out: path, is_binary, .. } = given;
     let mut next = || reader.next().transpose().map_err(|error| refused(trace, error));
     let unwritten = |error: io::Error| failure(path, &error);
     let first = next()?.ok_or_else(|| refused(trace, TraceError::Empty))?;

@@ -40,7 +40,11 @@ DRMEMTRACE = Format("a trace of DynamoRIO's drmemtrace", "graven trace convert",
 RAMULATOR = Format("a trace of a core of Ramulator (SimpleO3)", "graven trace convert", "ramulator")
 TEXT = Format("a text of no known format")
 
-REQUESTS = (BINARY, NVMAIN, DRAMSIM3)
+DRAM = Format("a request trace of Ramulator 1", "graven memory")
+LOAD_STORE = Format("a load-store trace of Ramulator 2", "graven memory")
+VECTORS = Format("a read-write trace of Ramulator 2", "graven memory")
+
+REQUESTS = (BINARY, NVMAIN, DRAMSIM3, DRAM, LOAD_STORE, VECTORS)
 """The formats of `graven.memory`."""
 
 PROGRAMS = (CHAMPSIM, LACKEY, DRMEMTRACE, RAMULATOR)
@@ -64,9 +68,9 @@ _LINES = (
     (NVMAIN, rf"\d+\s+[rw]\s+{_HEX}\s+[0-9a-f]{{128}}(\s.*)?"),
     (DRAMSIM3, rf"{_HEX}\s+[a-z]\w+\s+\d+"),
     (Format("a trace of USIMM"), r"\d+\s+(r\s+0x[0-9a-f]+\s+0x[0-9a-f]+|w\s+0x[0-9a-f]+)"),
-    (Format("a request trace of Ramulator 1"), r"0x[0-9a-f]+\s+[rw]"),
-    (Format("a load-store trace of Ramulator 2"), rf"(ld|st)\s+{_HEX}"),
-    (Format("a read-write trace of Ramulator 2"), r"[rw]\s+\d+(,\s*\d+)+"),
+    (DRAM, rf"{_HEX}\s+[rw]"),
+    (LOAD_STORE, rf"(ld|st)\s+{_HEX}"),
+    (VECTORS, r"[rw]\s+\d+(,\d+)+"),
     (RAMULATOR, rf"\d+\s+{_NUMBER}(\s+({_NUMBER}|[rw]))?"),
     (Format("a trace of DRAMSys"), rf"(\d+:)?\s*(\(\d+\))?\s*(read|write)\s+{_HEX}(\s.*)?"),
     (LACKEY, r"[ilsm]\s+[0-9a-f]+,\d+"),

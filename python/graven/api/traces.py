@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Literal, cast
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
+from graven.api.assumed import Assumed
 from graven.api.options import checked_job, setting_texts
 from graven.api.recognised import CHAMPSIM, PROGRAMS, REQUESTS, TEXT, Format, recognised
 from graven.basics import arguments
@@ -520,12 +521,24 @@ def export_champsim(
         return int(json.loads(text)["instructions"])
 
 
-def convert_requests(trace: Path_, out: Path_, *, observe: Observer | None = None) -> int:
+def convert_requests(
+    trace: Path_,
+    out: Path_,
+    *,
+    clock: str | None = None,
+    levels: Iterable[int] | None = None,
+    machine: Path_ = DEFAULT,
+    observe: Observer | None = None,
+) -> int:
     """Makes a trace of memory requests one of another format; returns its requests.
 
     Args:
         trace: A trace of requests in any format that `graven.memory` takes.
         out: The file to write: a binary trace if its name ends in `.grt`, otherwise NVMain's text.
+        clock: The clock of the trace's cycles, for example `"1.2 GHz"`: they are converted to
+            cycles of the machine's core; if not given, cycles stay as they are.
+        levels: As for `graven.memory`.
+        machine: Name of a preset, or path of a TOML file; its core has the clock of the result.
         observe: Called several times a second.
 
     Raises:
@@ -540,21 +553,26 @@ def convert_requests(trace: Path_, out: Path_, *, observe: Observer | None = Non
         1538
     """
     path = Path(arguments.path("out", out))
+    assumed = Assumed.of(clock, levels)
+    found = Machine.find(machine)
     with opened([arguments.path("trace", trace)]) as [file]:
-        return convert_opened(file, path, observe)[0]
+        return convert_opened(file, path, found, assumed, observe)[0]
 
 
 def convert_opened(
-    file: Reading, out: Path, observe: Observer | None
+    file: Reading, out: Path, machine: Machine, assumed: Assumed, observe: Observer | None
 ) -> tuple[int, tuple[str, ...]]:
     """Converts as `convert_requests`, from an open file; the requests, and what was odd."""
     apart([("out", out)], [("trace", file.path)])
     check([out], 0)
     check_requests(file)
+    assumed.check(file)
     with growing(out) as place:
-        spec = json.dumps({"trace": str(file.path), "out": str(place), "is_binary": is_binary(out)})
+        spec = {"trace": str(file.path), "out": str(place), "is_binary": is_binary(out)}
+        spec |= {"machine": machine.spec(), **assumed.spec()}
         files = cast("list[BinaryIO]", [file])
-        found = json.loads(_run(out.name, _engine.Conversion("requests", spec, files), observe))
+        task = _engine.Conversion("requests", json.dumps(spec), files)
+        found = json.loads(_run(out.name, task, observe))
         return int(found["requests"]), tuple(found.get("notes", ()))
 
 
@@ -566,7 +584,9 @@ def check_requests(file: Reading) -> None:
     """
     found = recognised(file.beginning)
     if found is not None and found not in (*REQUESTS, TEXT):
-        expected = "expected a trace of memory requests (NVMain's, DRAMsim3's or Graven's)"
+        expected = (
+            "expected a trace of memory requests (NVMain's, DRAMsim3's, Ramulator's, Graven's)"
+        )
         raise TraceError(f"{file.path}: {expected}, found {_looks_like(found)}")
 
 

@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from graven._engine import TraceError
 from graven.api import traces
+from graven.api.assumed import Assumed
 from graven.api.recognised import PROGRAM, PROGRAMS, REQUESTS, recognised
 from graven.api.traces import LAYOUTS, TraceInfo
 from graven.basics.compressed import Reading
@@ -22,6 +23,7 @@ from graven.cli.files import Writers, Written
 from graven.cli.run import show
 from graven.cli.tables import numbers, plain_table
 from graven.cli.terminal import note, refusing, results_console
+from graven.engine.machine import DEFAULT, Machine
 from graven.results.formats import json_text
 from graven.running.experiment import Result
 from graven.running.job import Job, is_binary, is_trace
@@ -109,6 +111,7 @@ Examples:
   graven trace convert btree.gvt --to btree.champsimtrace.xz --thread 3
   graven trace convert requests.nvt --to requests.grt
   graven trace convert requests.grt --to requests.nvt
+  graven trace convert ramulator.trace --to requests.grt --clock 1200MHz
 """
 
 
@@ -345,6 +348,9 @@ def _print_capture(header: Mapping[str, Any]) -> None:
     "First transaction of the thread that is written, from 0.  [default: 0]",
 )
 @_number("--transactions", 1, "Transactions that are written.  [default: all that follow]")
+@options.clock
+@options.levels
+@options.optional_machine(DEFAULT)
 def convert(
     sources: tuple[Path, ...],
     out: Path,
@@ -354,6 +360,9 @@ def convert(
     thread: int | None,
     first_transaction: int | None,
     transactions: int | None,
+    clock: str | None,
+    levels: tuple[int, ...] | None,
+    machine: str | None,
 ) -> int:
     """Finds out which way, and converts."""
     of_import: dict[str, Any] = {
@@ -361,24 +370,25 @@ def convert(
         "instructions": instructions,
         "layout": layout,
     }
-    of_export: dict[str, int | None] = {
+    of_export: dict[str, Any] = {
         "thread": thread,
         "first_transaction": first_transaction,
         "transactions": transactions,
     }
+    of_requests: dict[str, Any] = {"clock": clock, "levels": levels, "machine": machine}
     with traces.opened(sources) as files, refusing("--to: "):
         found = [recognised(file.beginning) for file in files]
         if is_binary(out) or any(one in REQUESTS for one in found):
             _refuse(of_import | of_export, "a trace of requests")
-            _convert_requests(files, out)
+            _convert_requests(files, out, machine, Assumed.of(clock, levels))
         elif PROGRAM in found:
             program = files[found.index(PROGRAM)]
             if len(files) > 1:
                 raise click.UsageError(f"SOURCES: {program.path} is a program trace; name it alone")
-            _refuse(of_import, "a program trace")
+            _refuse(of_import | of_requests, "a program trace")
             _export(program, out, of_export)
         else:
-            _refuse(of_export, "a trace of another tool")
+            _refuse(of_export | of_requests, "a trace of another tool")
             _import(files, out, of_import)
     return 0
 
@@ -411,13 +421,16 @@ def _import(files: Sequence[Reading], out: Path, options: Mapping[str, Any]) -> 
         note(text)
 
 
-def _convert_requests(files: Sequence[Reading], out: Path) -> None:
+def _convert_requests(
+    files: Sequence[Reading], out: Path, machine: str | None, assumed: Assumed
+) -> None:
     if len(files) > 1:
         raise click.UsageError("SOURCES: a trace of requests is made of one other; name it alone")
     if is_trace(str(out)):
         raise click.UsageError(f"--to: {out}: a trace of requests cannot be made a program trace")
+    where = Machine.find(DEFAULT if machine is None else machine)
     with Display("conversions") as display:
-        count, notes = traces.convert_opened(files[0], out, display)
+        count, notes = traces.convert_opened(files[0], out, where, assumed, display)
     note(f"wrote {out}: {exact(count)} requests")
     for text in notes:
         note(text)

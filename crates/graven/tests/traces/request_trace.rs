@@ -12,7 +12,9 @@ use graven::controller::RequestRecord;
 use graven::memory::{LineAddr, LineData};
 use graven::time::NEVER;
 use graven::trace::requests::replay::{Record, Replay};
-use graven::trace::requests::{Content, OtherWords, Reader, Request, TraceError, Writer};
+use graven::trace::requests::{
+    Assumptions, Clock, Content, OtherWords, Reader, Request, TraceError, Writer,
+};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Result<Vec<Request>, TraceError> {
@@ -90,6 +92,74 @@ fn words_of_dramsim3_are_writes_and_reads_as_there() {
     assert_eq!(reader.other_words(), Some(&others));
 }
 
+/// Requests of a trace whose addresses have levels of these numbers.
+fn read_with(text: &str, levels: &[u64]) -> Result<Vec<Request>, TraceError> {
+    let assumptions = Assumptions { levels: levels.to_vec(), ..Assumptions::default() };
+    Reader::assuming(text.as_bytes(), assumptions).collect()
+}
+
+#[test]
+fn requests_for_ramulator_come_one_in_each_cycle() {
+    let of = |cycle, line, write| Request {
+        cycle,
+        line: LineAddr(line),
+        write,
+        content: Content::Unknown,
+        thread: 0,
+    };
+    let dram = "0x12340 R\n\n12380 W\n0x123c0\n";
+    let expected = [of(0, 0x48d, false), of(1, 0x48e, true), of(2, 0x48f, false)];
+    assert_eq!(read(dram).unwrap(), expected);
+    let load_store = "LD 0x12340\nST 74624\r\nLD 0X123c0";
+    assert_eq!(read(load_store).unwrap(), expected);
+    let vectors = "R 0,1,2,3\nW 1,0,0,127\nR 0,0,0,0\n";
+    let line = |at: [u64; 4]| ((at[0] * 2 + at[1]) * 4 + at[2]) * 128 + at[3];
+    let expected =
+        [of(0, line([0, 1, 2, 3]), false), of(1, line([1, 0, 0, 127]), true), of(2, 0, false)];
+    assert_eq!(read_with(vectors, &[2, 2, 4, 128]).unwrap(), expected);
+    for text in [dram, load_store] {
+        let mut reader = Reader::new(text.as_bytes());
+        assert!(reader.by_ref().all(|request| request.is_ok()));
+        assert!(reader.is_untimed());
+    }
+    let mut timed = Reader::new(&b"0x40 READ 10\n"[..]);
+    assert!(timed.by_ref().all(|request| request.is_ok()) && !timed.is_untimed());
+}
+
+#[test]
+fn what_is_no_request_for_ramulator_is_refused_with_its_line() {
+    for (text, levels, expected) in [
+        ("0x40 R\n0x80 X\n", &[][..], "line 2: expected `R`, `W` or nothing, found `X`"),
+        ("0x40 R\n0x80 W 3\n", &[], "line 2: expected the end of the line, found `3`"),
+        ("0x40 R\nLD 0x80\n", &[], "line 2: expected an address of up to 16 hexadecimal digits"),
+        ("LD 64\nLX 64\n", &[], "line 2: expected `LD` or `ST`, found `LX`"),
+        ("LD 64\nLD 6f\n", &[], "line 2: expected an address, decimal, or hexadecimal behind 0x"),
+        ("R 0,0\n", &[], "line 1: expected a vector of decimal numbers with commas, as many as"),
+        ("R 0,0\nW 0,2\n", &[2, 2], "line 2: expected a vector"),
+        ("R 0,0\nW 0,1,0\n", &[2, 2], "line 2: expected a vector"),
+        ("R 0,0\nW 0\n", &[2, 2], "line 2: expected a vector"),
+    ] {
+        let error = read_with(text, levels).expect_err(text).to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn cycles_of_another_clock_become_those_of_the_core() {
+    let clock = Some(Clock { trace_hz: 1_200_000_000, core_hz: 2_000_000_000 });
+    let cycles = |text: &str| -> Result<Vec<u64>, TraceError> {
+        let assumptions = Assumptions { clock, ..Assumptions::default() };
+        let reader = Reader::assuming(text.as_bytes(), assumptions);
+        reader.map(|request| request.map(|request| request.cycle)).collect()
+    };
+    assert_eq!(cycles("0x40 READ 3\n0x40 WRITE 600\n").unwrap(), [5, 1000]);
+    assert_eq!(cycles("LD 0\nLD 0\nLD 0\nLD 0\n").unwrap(), [0, 1, 3, 5]);
+    let late = format!("0x40 READ 3\n0x40 READ {}\n", (1u64 << 62) - 1);
+    let error = cycles(&late).unwrap_err().to_string();
+    let expected = "line 2: expected a cycle of 1200000000 Hz that is below 2^62 at 2000000000 Hz";
+    assert!(error.starts_with(expected), "{error}");
+}
+
 #[test]
 fn errors_name_line_expectation_and_text() {
     let z = zeros();
@@ -132,7 +202,7 @@ fn errors_name_line_expectation_and_text() {
         ),
         (
             "hello\n".into(),
-            "line 1: expected `NVMV1`, `CYCLE R|W ADDRESS DATA OLDDATA THREAD` (NVMain) or `ADDRESS READ|WRITE CYCLE` (DRAMsim3), found `hello`",
+            "line 1: expected `NVMV1`, `CYCLE R|W ADDRESS DATA OLDDATA THREAD` (NVMain), `ADDRESS READ|WRITE CYCLE` (DRAMsim3), `ADDRESS R|W`, `LD|ST ADDRESS` or `R|W VECTOR` (Ramulator), found `hello`",
         ),
     ] {
         assert_eq!(message(&text), expected);

@@ -8,6 +8,7 @@ use super::error::{Place, TraceError};
 use super::fields::Fields;
 use super::input::Input;
 use super::nvmain::{self, Version};
+use super::ramulator::{self, Layout};
 
 /// A longer line is none of ours: refused before it fills the host's memory.
 const LINE_BYTES_MAX: usize = 4096;
@@ -16,6 +17,7 @@ const LINE_BYTES_MAX: usize = 4096;
 enum Format {
     NvMain(Version),
     DramSim3,
+    Ramulator(Layout),
 }
 
 /// The lines of a text, and the format that the first of them determine.
@@ -26,9 +28,23 @@ pub struct Text {
     /// No line says which of NVMain's formats it is: the first request was left out.
     is_headless: bool,
     others: Option<OtherWords>,
+    /// Numbers of the levels of addresses that are vectors.
+    levels: Vec<u64>,
+    /// Requests of a format without times so far.
+    untimed: u64,
 }
 
 impl Text {
+    /// Reads a text whose addresses, if they are vectors, have levels of these numbers.
+    pub fn of_levels(levels: Vec<u64>) -> Text {
+        Text { levels, ..Text::default() }
+    }
+
+    /// Says that requests have no times.
+    pub fn is_untimed(&self) -> bool {
+        matches!(self.format, Some(Format::Ramulator(_)))
+    }
+
     /// The line that was read last.
     pub fn place(&self) -> Place {
         Place::Line(self.line)
@@ -95,6 +111,11 @@ impl Text {
             let request = match format {
                 Format::NvMain(version) => nvmain::parse(text, self.line, version),
                 Format::DramSim3 => dramsim3::parse(text, self.line, &mut self.others),
+                Format::Ramulator(layout) => {
+                    self.untimed += 1;
+                    let cycle = self.untimed - 1;
+                    ramulator::parse(text, self.line, layout, cycle, &self.levels)
+                }
             };
             let request = request.map_err(|error| self.explained(error))?;
             return Ok(Some(request));
@@ -132,8 +153,11 @@ impl Text {
 /// The format of a trace of NVMain without a first line that says which.
 const HEADLESS: Format = Format::NvMain(Version::V0);
 
-/// The second field gives NVMain's format away, all three DRAMsim3's.
+/// Two fields give Ramulator's formats away, the second of more NVMain's, all three DRAMsim3's.
 fn detect(text: &[u8], line: u64) -> Result<Format, TraceError> {
+    if let Some(layout) = Layout::of(text) {
+        return Ok(Format::Ramulator(layout));
+    }
     let mut fields = Fields::new(text, line);
     fields.next();
     match fields.next() {
@@ -142,7 +166,8 @@ fn detect(text: &[u8], line: u64) -> Result<Format, TraceError> {
         _ if dramsim3::is_request(text) => Ok(Format::DramSim3),
         _ => Err(TraceError::malformed(
             line,
-            "`NVMV1`, `CYCLE R|W ADDRESS DATA OLDDATA THREAD` (NVMain) or `ADDRESS READ|WRITE CYCLE` (DRAMsim3)",
+            "`NVMV1`, `CYCLE R|W ADDRESS DATA OLDDATA THREAD` (NVMain), `ADDRESS READ|WRITE CYCLE` (DRAMsim3), \
+             `ADDRESS R|W`, `LD|ST ADDRESS` or `R|W VECTOR` (Ramulator)",
             text.trim_ascii(),
         )),
     }
