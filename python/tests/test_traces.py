@@ -245,9 +245,7 @@ def test_traces_of_requests_are_made_of_each_other(quick, tmp_path):
 ZERO = "0" * 128
 
 OF_OTHERS = {
-    "a packet trace of gem5": b"gem5\x08\x0a\x04test" + bytes(200),
-    "a trace of DRAMSys": b"# comment\n0:\tread\t0x40\n10:\t(64) write\t0x80\t0xab\n",
-    "a trace of USIMM": b"12 R 0x12340 0x400abc\n3 W 0x12380\n",
+    "a store log of valgrind's pmemcheck": b"START|STORE;0x40;0x1;0x8|FLUSH;0x40;0x40|FENCE\n",
 }
 
 UNTIMED = {
@@ -256,6 +254,21 @@ UNTIMED = {
     "a read-write trace of Ramulator 2": b"R 0,0,1165\nW 0,0,1166\n",
 }
 """Traces of requests without times: a read of line 0x48d, and a write of the next."""
+
+
+def gem5(*packets):
+    """A packet trace of gem5: the fields of each packet from 1 on, each below 128."""
+    header = b"\x0a\x04test\x18\x80\xa0\x94\xa5\x8d\x1d"  # 10^12 ticks in a second
+    keys = range(8, 40, 8)
+    messages = [header, *(bytes(sum(zip(keys, of, strict=True), ())) for of in packets)]
+    return b"gem5" + b"".join(bytes([len(message)]) + message for message in messages)
+
+
+TIMED = {
+    "a packet trace of gem5": gem5((0, 1, 64, 64), (1, 2, 64, 64), (5, 4, 64, 64)),
+    "a trace of DRAMSys": b"# comment\n0:\tread\t0x40\n2:\t(64) write\t0x40\t0xab\n",
+}
+"""Traces of requests with times: a read and a write of line 1, and something that is left out."""
 
 LACKEY = b"==7== Lackey\nI  00400000,3\n L 1ffe000000,8\nI  00400003,2\n M 1ffe00000c,8\n"
 
@@ -274,6 +287,7 @@ DRMEMTRACE = drmemtrace(
 PROGRAMS = {
     "valgrind's lackey": (LACKEY, (3, 2, 0)),
     "DynamoRIO's drmemtrace": (DRMEMTRACE, (3, 2, 0)),
+    "USIMM": (b"12 R 0x12340 0x400abc\n3 W 0x12380\n", (1, 1, 15)),
     "a core of Ramulator (SimpleO3)": (b"3 20734016\n8 20841280 20841344\n", (2, 1, 11)),
 }
 """Traces of other tools: content, and loads, stores and instructions of its program trace."""
@@ -285,6 +299,7 @@ OWN = {
     "a program trace of Graven": b"\x89GRVNT\r\n{}",
     "a trace of ChampSim": loads(100),
     **UNTIMED,
+    **TIMED,
     **{f"a trace of {name}": content for name, (content, _) in PROGRAMS.items()},
 }
 
@@ -372,7 +387,7 @@ def test_errors_name_the_format_that_a_file_of_others_looks_like(quick, tmp_path
 @pytest.mark.parametrize("name", OWN)
 def test_errors_name_what_reads_a_file_that_another_command_reads(quick, tmp_path, name):
     (tmp_path / "x").write_bytes(OWN[name])
-    is_requests, is_program = "request" in name or name in UNTIMED, "program" in name
+    is_requests, is_program = "request" in name or name in {**UNTIMED, **TIMED}, "program" in name
     reader = "memory" if is_requests else "trace" if is_program else "trace convert"
     for arguments, reads in [
         (("memory", "x"), is_requests),
@@ -383,6 +398,49 @@ def test_errors_name_what_reads_a_file_that_another_command_reads(quick, tmp_pat
             done = quick(*arguments)
             assert done.returncode == 2, arguments
             assert f"looks like {name} (graven {reader} reads it)" in done.stderr, arguments
+
+
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
+@pytest.mark.parametrize("name", TIMED)
+def test_requests_with_times_are_read_and_what_is_left_out_is_said(quick, tmp_path, name, pack):
+    (tmp_path / "x").write_bytes(pack(TIMED[name]))
+    done = quick("memory", "x", "--format", "json", "--no-store")
+    assert done.returncode == 0, done.stderr
+    stats = documents(done.stdout)["stats"]
+    assert (stats["reads"], stats["writes"], stats["late_requests"]) == (1, 1, 0)
+    left_out = {
+        "a packet trace of gem5": "packets that neither read nor write memory are left out: 1, "
+        "the first at byte 27 (command 2)",
+        "a trace of DRAMSys": "data of writes that are not a whole line are left out: 1",
+    }
+    assert left_out[name] in done.stderr
+    converted = quick("trace", "convert", "x", "--to", "o.grt")
+    assert left_out[name] in converted.stderr
+    refused = quick("trace", "convert", "x", "--to", "o.nvt")
+    assert "its requests have no data, which NVMain's format must have" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "cycles"),
+    [
+        (b"3: read 0x40\n5: write 0x80\n", {}, (3, 5)),
+        (b"3: read 0x40\n5: write 0x80\n", {"relative": True}, (3, 8)),
+        (b"3: read 0x40\n5: write 0x80\n", {"relative": True, "clock": "1 GHz"}, (6, 16)),
+        # 127 ticks of 10^11 in a second.
+        (
+            b"gem5\x09\x0a\x00\x18\x80\xd0\xdb\xc3\xf4\x02"
+            b"\x08\x08\x00\x10\x01\x18\x40\x20\x40\x09\x08\x7f\x10\x04\x18\x80\x01\x20\x40",
+            {},
+            (0, 2),
+        ),
+    ],
+)
+def test_times_of_gem5_and_dramsys_become_cycles_of_the_core(tmp_path, content, more, cycles):
+    (tmp_path / "x").write_bytes(content)
+    (tmp_path / "same").write_text(f"40 READ {cycles[0]}\n80 WRITE {cycles[1]}\n")
+    graven.convert_requests(tmp_path / "x", tmp_path / "found.grt", **more)
+    graven.convert_requests(tmp_path / "same", tmp_path / "same.grt")
+    assert (tmp_path / "found.grt").read_bytes() == (tmp_path / "same.grt").read_bytes()
 
 
 @pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
@@ -425,6 +483,7 @@ def test_cycles_of_another_clock_become_those_of_the_machines_core(quick, tmp_pa
 
 def test_clocks_and_levels_that_say_nothing_are_refused(quick, tmp_path):
     (tmp_path / "x.trc").write_text("0x40 READ 3\n")
+    (tmp_path / "gem5").write_bytes(TIMED["a packet trace of gem5"])
     (tmp_path / "v").write_bytes(UNTIMED["a read-write trace of Ramulator 2"])
     record(quick)
     (tmp_path / "lackey").write_bytes(LACKEY)
@@ -434,6 +493,8 @@ def test_clocks_and_levels_that_say_nothing_are_refused(quick, tmp_path):
         (("memory", "x.trc", "--clock", "3 ns"), "clock: '3 ns' is not allowed; a number of Hz"),
         (("memory", "x.trc", "--clock", "0.5 Hz"), "from 1 Hz to 1000 THz and whole in Hz"),
         (("memory", "x.trc", "--levels", "1,2"), "only a read-write trace of Ramulator 2 has"),
+        (("memory", "x.trc", "--relative"), "only a trace of DRAMSys may have relative cycles"),
+        (("memory", "gem5", "--clock", "1 GHz"), "a packet trace of gem5 says its own"),
         (("memory", "v"), "line 1: expected a vector of decimal numbers"),
         (("memory", "v", "--levels", "1,2"), "line 1: expected a vector of decimal numbers"),
         (("memory", "v", "--levels", "1,2,x"), "is not a list of numbers separated by commas"),
@@ -454,13 +515,13 @@ def test_clocks_and_levels_that_say_nothing_are_refused(quick, tmp_path):
 def test_a_file_that_is_compressed_twice_is_taken_for_no_instructions(quick, tmp_path):
     (tmp_path / "x").write_bytes(lzma.compress(gzip.compress(loads(100))))
     done = quick("trace", "convert", "x", "--to", "o.gvt")
-    assert "(SimpleO3), found what looks like a file compressed" in " ".join(done.stderr.split())
+    assert "or USIMM, found what looks like a file compressed" in " ".join(done.stderr.split())
 
 
 def test_no_text_is_taken_for_instructions(quick, tmp_path):
     (tmp_path / "x").write_bytes(b"<html>503</html>" * 4)
     done = quick("trace", "convert", "x", "--to", "o.gvt")
-    assert "(SimpleO3), found a text of no known format" in " ".join(done.stderr.split())
+    assert "or USIMM, found a text of no known format" in " ".join(done.stderr.split())
 
 
 def test_a_trace_of_requests_is_one_whatever_the_name_of_the_file_to_write(quick, tmp_path):

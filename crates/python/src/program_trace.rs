@@ -328,6 +328,7 @@ enum FormatSpec {
     Lackey,
     DrMemtrace,
     Ramulator,
+    Usimm,
 }
 
 impl ImportSpec {
@@ -337,6 +338,7 @@ impl ImportSpec {
             FormatSpec::Lackey => Format::Lackey,
             FormatSpec::DrMemtrace => Format::DrMemtrace,
             FormatSpec::Ramulator => Format::Ramulator,
+            FormatSpec::Usimm => Format::Usimm,
         }
     }
 }

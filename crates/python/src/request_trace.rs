@@ -9,7 +9,7 @@ use graven::config::{Config, CoreConfig};
 use graven::control::Control;
 use graven::controller::Recorder;
 use graven::trace::requests::{
-    Assumptions, BinaryWriter, Clock, Reader, Request, TraceError, Version, Writer,
+    Assumptions, BinaryWriter, Reader, Request, TraceError, Version, Writer,
 };
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -121,13 +121,14 @@ struct ConversionSpec {
     clock_hz: Option<u64>,
     #[serde(default)]
     levels: Vec<u64>,
+    #[serde(default)]
+    relative: bool,
 }
 
 /// Assumptions about a trace whose requests a machine gets.
-pub fn assumptions(config: &Config, clock_hz: Option<u64>, levels: Vec<u64>) -> Assumptions {
+pub fn assumptions(config: &Config, assumptions: Assumptions) -> Assumptions {
     let core_hz = u64::from(config.get::<CoreConfig>().frequency_mhz) * 1_000_000;
-    let clock = clock_hz.map(|trace_hz| Clock { trace_hz, core_hz });
-    Assumptions { clock, levels }
+    Assumptions { core_hz: Some(core_hz), ..assumptions }
 }
 
 /// The bytes of a trace.
@@ -149,6 +150,16 @@ pub fn note<R: Read>(found: &mut Value, reader: &Reader<R>) {
     let mut notes = Vec::new();
     if reader.is_untimed() {
         notes.push("requests have no times: one is offered in each cycle".to_owned());
+    }
+    if reader.data_left_out() > 0 {
+        let count = reader.data_left_out();
+        notes.push(format!("data of writes that are not a whole line are left out: {count}"));
+    }
+    if let Some(out) = reader.left_out() {
+        notes.push(format!(
+            "packets that neither read nor write memory are left out: {}, the first at byte {} (command {})",
+            out.packets, out.first_byte, out.first_command
+        ));
     }
     if reader.left_out_first() {
         notes.push(
@@ -174,9 +185,15 @@ pub fn note<R: Read>(found: &mut Value, reader: &Reader<R>) {
 pub fn conversion(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Task, Failure> {
     let given: ConversionSpec = parse(spec_json)?;
     let source = source(&given.trace, file)?;
+    let assumed = Assumptions {
+        clock_hz: given.clock_hz,
+        levels: given.levels.clone(),
+        are_relative: given.relative,
+        ..Assumptions::default()
+    };
     let assumptions = match &given.machine {
-        Some(machine) => assumptions(&machine.config(&[])?, given.clock_hz, given.levels.clone()),
-        None => Assumptions { clock: None, levels: given.levels.clone() },
+        Some(machine) => assumptions(&machine.config(&[])?, assumed),
+        None => assumed,
     };
     Ok(Task::new(move |watch| {
         let control = watch.begin(0)?;

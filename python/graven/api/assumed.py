@@ -1,4 +1,4 @@
-"""Things that a trace of requests does not say, and its reader is told: its clock, and levels."""
+"""Things that a trace of requests does not say, and its reader is told."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from graven._engine import ConfigError
-from graven.api.recognised import VECTORS, recognised
+from graven.api.recognised import DRAMSYS, GEM5, VECTORS, recognised
 from graven.basics import arguments
 from graven.basics.compressed import Reading
 
@@ -32,19 +32,21 @@ class Assumed:
         clock_hz: Cycles of the trace in a second; nothing: its cycles are the core's.
         levels: Numbers of channels, ranks and so on, down to columns, of addresses that are
             vectors.
+        is_relative: Cycles of DRAMSys count from the request before, as in `.rstl`.
     """
 
     clock_hz: int | None = None
     levels: tuple[int, ...] = ()
+    is_relative: bool = False
 
     @classmethod
-    def of(cls, clock: object, levels: object) -> Assumed:
-        """The assumptions of two arguments.
+    def of(cls, clock: object, levels: object, relative: object) -> Assumed:
+        """The assumptions of the arguments.
 
         Raises:
             ConfigError: one is refused.
         """
-        return cls(_clock_hz(clock), _levels(levels))
+        return cls(_clock_hz(clock), _levels(levels), arguments.flag("relative", relative))
 
     def spec(self) -> dict[str, Any]:
         """Entries of a specification; none if nothing is assumed."""
@@ -53,17 +55,26 @@ class Assumed:
             found["clock_hz"] = self.clock_hz
         if self.levels:
             found["levels"] = list(self.levels)
+        if self.is_relative:
+            found["relative"] = True
         return found
 
     def check(self, file: Reading) -> None:
-        """Refuses levels for a trace whose addresses have none.
+        """Refuses assumptions that do not go with a trace.
 
         Raises:
-            ConfigError: they are given.
+            ConfigError: one is made.
         """
-        if self.levels and recognised(file.beginning) is not VECTORS:
+        found = recognised(file.beginning)
+        if self.levels and found is not VECTORS:
             allowed = f"only {VECTORS.name} has addresses of levels"
             raise ConfigError(f"levels: {file.path} is not allowed with them; {allowed}")
+        if self.is_relative and found is not DRAMSYS:
+            allowed = f"only {DRAMSYS.name} may have relative cycles"
+            raise ConfigError(f"relative: {file.path} is not allowed with it; {allowed}")
+        if self.clock_hz is not None and found is GEM5:
+            allowed = f"{GEM5.name} says its own"
+            raise ConfigError(f"clock: {file.path} is not allowed with it; {allowed}")
 
 
 def _clock_hz(clock: object) -> int | None:

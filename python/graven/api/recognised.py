@@ -40,14 +40,17 @@ DRMEMTRACE = Format("a trace of DynamoRIO's drmemtrace", "graven trace convert",
 RAMULATOR = Format("a trace of a core of Ramulator (SimpleO3)", "graven trace convert", "ramulator")
 TEXT = Format("a text of no known format")
 
+USIMM = Format("a trace of USIMM", "graven trace convert", "usimm")
 DRAM = Format("a request trace of Ramulator 1", "graven memory")
 LOAD_STORE = Format("a load-store trace of Ramulator 2", "graven memory")
 VECTORS = Format("a read-write trace of Ramulator 2", "graven memory")
+GEM5 = Format("a packet trace of gem5", "graven memory")
+DRAMSYS = Format("a trace of DRAMSys", "graven memory")
 
-REQUESTS = (BINARY, NVMAIN, DRAMSIM3, DRAM, LOAD_STORE, VECTORS)
+REQUESTS = (BINARY, NVMAIN, DRAMSIM3, DRAM, LOAD_STORE, VECTORS, GEM5, DRAMSYS)
 """The formats of `graven.memory`."""
 
-PROGRAMS = (CHAMPSIM, LACKEY, DRMEMTRACE, RAMULATOR)
+PROGRAMS = (CHAMPSIM, LACKEY, DRMEMTRACE, RAMULATOR, USIMM)
 """The formats of which program traces are made."""
 
 _MAGIC = {
@@ -56,7 +59,7 @@ _MAGIC = {
     # The type of a header, which has no size.
     b"\x19\x00\x00\x00": DRMEMTRACE,
     # `gem5` as a number of 32 bits, little endian.
-    b"gem5": Format("a packet trace of gem5"),
+    b"gem5": GEM5,
 }
 
 _HEX = r"(0x)?[0-9a-f]+"
@@ -67,12 +70,12 @@ _LINES = (
     (NVMAIN, r"nvmv.*"),
     (NVMAIN, rf"\d+\s+[rw]\s+{_HEX}\s+[0-9a-f]{{128}}(\s.*)?"),
     (DRAMSIM3, rf"{_HEX}\s+[a-z]\w+\s+\d+"),
-    (Format("a trace of USIMM"), r"\d+\s+(r\s+0x[0-9a-f]+\s+0x[0-9a-f]+|w\s+0x[0-9a-f]+)"),
+    (USIMM, rf"\d+\s+(r\s+{_HEX}\s+{_HEX}|w\s+{_HEX})"),
     (DRAM, rf"{_HEX}\s+[rw]"),
     (LOAD_STORE, rf"(ld|st)\s+{_HEX}"),
     (VECTORS, r"[rw]\s+\d+(,\d+)+"),
     (RAMULATOR, rf"\d+\s+{_NUMBER}(\s+({_NUMBER}|[rw]))?"),
-    (Format("a trace of DRAMSys"), rf"(\d+:)?\s*(\(\d+\))?\s*(read|write)\s+{_HEX}(\s.*)?"),
+    (DRAMSYS, rf"\d+:?\s+(\(\d+\)\s+)?(read|write)\s+{_HEX}(\s.*)?"),
     (LACKEY, r"[ilsm]\s+[0-9a-f]+,\d+"),
     (Format("a store log of valgrind's pmemcheck"), r".*\|(store|flush|fence)[;|].*"),
 )

@@ -333,6 +333,7 @@ def memory(
     dram: bool = False,
     clock: str | None = None,
     levels: Iterable[int] | None = None,
+    relative: bool = False,
     observe: Observer | None = None,
     store: Folder = ...,
     fresh: bool = False,
@@ -342,14 +343,15 @@ def memory(
     """Drives the memory controller and the device alone from a trace of requests.
 
     Args:
-        trace: A file in a text format of NVMain, DRAMsim3 or Ramulator, or binary; those compressed
-            are decompressed, whatever their names.
+        trace: A file in a format of NVMain, DRAMsim3, Ramulator, gem5 (packets) or DRAMSys, or
+            binary; those compressed are decompressed, whatever their names.
         machine: Name of a preset, or path of a TOML file.
         dram: Whether addresses are the DRAM's instead of the PM's; of its requests times alone
             are counted.
         clock: The clock of the trace's cycles, for example `"1.2 GHz"`; the core's if not given.
         levels: Numbers of channels, ranks and so on, down to columns of a line each, of addresses
             that are vectors (Ramulator 2).
+        relative: Whether cycles of DRAMSys count from the request before, as in `.rstl`.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
         fresh: True to replay even if the store has the result.
@@ -379,7 +381,7 @@ def memory(
     shown_by = observer(observe)
     is_dram = arguments.flag("dram", dram)
     name, where = arguments.path("trace", trace), Machine.find(machine)
-    assumed = Assumed.of(clock, levels)
+    assumed = Assumed.of(clock, levels, relative)
     keep = keeper_of(store, fresh=fresh)
     found = replay_requests(
         name, where, texts, dram=is_dram, assumed=assumed, keep=keep, observe=shown_by

@@ -389,7 +389,7 @@ def import_trace(
     r"""Makes a program trace of traces of another tool, a thread of each; their content says which.
 
     They are ChampSim's, valgrind's lackey's, DynamoRIO's drmemtrace's, or those of a core for
-    Ramulator.
+    Ramulator or USIMM.
 
     Args:
         sources: The files, all of one format; those compressed by gzip, xz or bzip2, and zip files
@@ -466,8 +466,11 @@ def _format_of(files: Sequence[Reading], allowed: Sequence[Format]) -> Format:
     kinds = [recognised(file.beginning) or CHAMPSIM for file in files]
     for file, found in zip(files, kinds, strict=True):
         if found not in allowed:
-            expected = " or ".join(kind.name for kind in allowed)
-            raise TraceError(f"{file.path}: expected {expected}, found {_looks_like(found)}")
+            tools = [kind.name.removeprefix("a trace of ") for kind in allowed]
+            expected = " or ".join(filter(None, [", ".join(tools[:-1]), tools[-1]]))
+            raise TraceError(
+                f"{file.path}: expected a trace of {expected}, found {_looks_like(found)}"
+            )
         if found is not kinds[0]:
             expected = f"{kinds[0].name}, as {files[0].path} is one"
             raise TraceError(f"{file.path}: expected {expected}, found {_looks_like(found)}")
@@ -527,6 +530,7 @@ def convert_requests(
     *,
     clock: str | None = None,
     levels: Iterable[int] | None = None,
+    relative: bool = False,
     machine: Path_ = DEFAULT,
     observe: Observer | None = None,
 ) -> int:
@@ -538,6 +542,7 @@ def convert_requests(
         clock: The clock of the trace's cycles, for example `"1.2 GHz"`: they are converted to
             cycles of the machine's core; if not given, cycles stay as they are.
         levels: As for `graven.memory`.
+        relative: Likewise.
         machine: Name of a preset, or path of a TOML file; its core has the clock of the result.
         observe: Called several times a second.
 
@@ -553,7 +558,7 @@ def convert_requests(
         1538
     """
     path = Path(arguments.path("out", out))
-    assumed = Assumed.of(clock, levels)
+    assumed = Assumed.of(clock, levels, relative)
     found = Machine.find(machine)
     with opened([arguments.path("trace", trace)]) as [file]:
         return convert_opened(file, path, found, assumed, observe)[0]
@@ -584,9 +589,8 @@ def check_requests(file: Reading) -> None:
     """
     found = recognised(file.beginning)
     if found is not None and found not in (*REQUESTS, TEXT):
-        expected = (
-            "expected a trace of memory requests (NVMain's, DRAMsim3's, Ramulator's, Graven's)"
-        )
+        of = "NVMain, DRAMsim3, Ramulator, gem5, DRAMSys, Graven"
+        expected = f"expected a trace of memory requests (of {of})"
         raise TraceError(f"{file.path}: {expected}, found {_looks_like(found)}")
 
 

@@ -21,11 +21,12 @@ from graven.results.record import MemoryRecord
 HELP = """Drive the memory controller and device alone from a trace of requests.
 
 \b
-TRACE is binary (docs/guides/traces.md), or text in one of these formats:
+TRACE is binary (docs/guides/traces.md), a packet trace of gem5, or text in one of these formats:
   NVMain       CYCLE R|W 0xADDRESS DATA OLDDATA THREAD   (after a line NVMV1)
   DRAMsim3     0xADDRESS READ|WRITE CYCLE                (write, P_MEM_WR, BOFF write; others read)
   Ramulator 1  0xADDRESS R|W                             (no times: one in each cycle)
   Ramulator 2  LD|ST ADDRESS, or R|W CHANNEL,RANK,...    (no times; vectors need --levels)
+  DRAMSys      CYCLE: [(BYTES)] read|write 0xADDRESS [DATA]   (.rstl needs --relative)
 It may be compressed (gzip, xz, bzip2, Zstandard, zip), whatever its name.
 
 \b
@@ -51,6 +52,7 @@ Examples:
 )
 @options.clock
 @options.levels
+@options.relative
 @options.keeping
 @options.statistics
 def memory(
@@ -60,6 +62,7 @@ def memory(
     dram: bool,
     clock: str | None,
     levels: tuple[int, ...] | None,
+    relative: bool,
     keeping: options.Keeping,
     form: str,
     every: bool,
@@ -69,7 +72,7 @@ def memory(
         what = "is a folder" if trace.is_dir() else "there is no such file"
         raise click.UsageError(f"TRACE: {trace}: {what}")
     where = Machine.find(machine)
-    assumed = Assumed.of(clock, levels)
+    assumed = Assumed.of(clock, levels, relative)
     keep = keeping.keeper(1)
     with watched(keep, "replays") as display:
         record, was_there = simulations.replay_requests(

@@ -185,6 +185,14 @@ levels = click.option(
 """`--levels`."""
 
 
+relative = click.option(
+    "--relative",
+    is_flag=True,
+    help="Cycles of a request trace of DRAMSys count from the request before, as in .rstl.",
+)
+"""`--relative`."""
+
+
 def optional_machine(default: str) -> Callable[[F], F]:
     """`--machine`, where another one than the usual is meant if it is not given."""
     return click.option(

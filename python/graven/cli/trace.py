@@ -92,8 +92,8 @@ Examples:
 
 CONVERT = """Make a program trace of traces of another tool, or one for ChampSim of a program trace.
 
-SOURCES are files of ChampSim, valgrind's lackey, DynamoRIO's drmemtrace, or of a core for
-Ramulator, one for each thread, or one program trace. Their content says which.
+SOURCES are files of ChampSim, valgrind's lackey, DynamoRIO's drmemtrace, or of a core for Ramulator
+or USIMM, one for each thread, or one program trace. Their content says which.
 
 Or a trace of memory requests (`graven memory`) is made one of another format: binary if FILE ends
 in .grt, otherwise NVMain's text.
@@ -350,6 +350,7 @@ def _print_capture(header: Mapping[str, Any]) -> None:
 @_number("--transactions", 1, "Transactions that are written.  [default: all that follow]")
 @options.clock
 @options.levels
+@options.relative
 @options.optional_machine(DEFAULT)
 def convert(
     sources: tuple[Path, ...],
@@ -362,6 +363,7 @@ def convert(
     transactions: int | None,
     clock: str | None,
     levels: tuple[int, ...] | None,
+    relative: bool,
     machine: str | None,
 ) -> int:
     """Finds out which way, and converts."""
@@ -375,12 +377,17 @@ def convert(
         "first_transaction": first_transaction,
         "transactions": transactions,
     }
-    of_requests: dict[str, Any] = {"clock": clock, "levels": levels, "machine": machine}
+    of_requests: dict[str, Any] = {
+        "clock": clock,
+        "levels": levels,
+        "relative": relative or None,
+        "machine": machine,
+    }
     with traces.opened(sources) as files, refusing("--to: "):
         found = [recognised(file.beginning) for file in files]
         if is_binary(out) or any(one in REQUESTS for one in found):
             _refuse(of_import | of_export, "a trace of requests")
-            _convert_requests(files, out, machine, Assumed.of(clock, levels))
+            _convert_requests(files, out, machine, Assumed.of(clock, levels, relative))
         elif PROGRAM in found:
             program = files[found.index(PROGRAM)]
             if len(files) > 1:

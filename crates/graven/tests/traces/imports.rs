@@ -158,6 +158,24 @@ fn what_is_no_line_of_ramulator_is_refused_with_its_line() {
     assert!(refusal(b"\n\n", Format::Ramulator).contains("expected in file 1: an access"));
 }
 
+#[test]
+fn lines_of_usimm_have_instructions_and_accesses() {
+    let text = "12 R 0x12340 0x400abc\n3 W 12380\n";
+    let made = imported(&[text.as_bytes()], Format::Usimm, How::default()).unwrap();
+    let expected = [compute(12), load(0x1340), compute(3), store(0x1380, 1)];
+    assert_eq!(operations(&made, 0), told(&expected));
+    assert_eq!(made.instructions, 17);
+    for line in ["3 R 0x40", "3 W 0x40 0x80", "3 X 0x40", "-3 W 0x40", "3 W 0x4g", "2147483648 W 0"]
+    {
+        let error = refusal(format!("{text}{line}").as_bytes(), Format::Usimm);
+        assert!(
+            error.starts_with("line 3: expected in file 1: `COUNT R ADDRESS PC` or"),
+            "{error}"
+        );
+        assert!(error.ends_with(&format!("found `{line}`")), "{error}");
+    }
+}
+
 const HEADER: u16 = 25;
 const FOOTER: u16 = 26;
 const THREAD: u16 = 22;

@@ -7,6 +7,7 @@
 //! | `lackey` | the lines of valgrind's lackey |
 //! | `drmemtrace` | the entries of DynamoRIO's drmemtrace |
 //! | `ramulator` | the lines of a core of Ramulator 1 and 2 |
+//! | `usimm` | the lines of a core of USIMM |
 //! | `lines` | lines of a text, with their numbers |
 //!
 //! - **Addresses.** Each page of 4 KB that an address space touches gets the next page of PM, from its first data page on.
@@ -27,6 +28,7 @@ mod lackey;
 mod lines;
 mod ramulator;
 mod thread;
+mod usimm;
 
 use std::io::{Read, Write};
 
@@ -48,6 +50,8 @@ pub enum Format {
     DrMemtrace,
     /// Traces of a core for Ramulator 1 and 2 (SimpleO3).
     Ramulator,
+    /// Traces of a core for USIMM.
+    Usimm,
 }
 
 impl Format {
@@ -57,6 +61,7 @@ impl Format {
             Format::Lackey => Origin::Lackey,
             Format::DrMemtrace => Origin::DrMemtrace,
             Format::Ramulator => Origin::Ramulator,
+            Format::Usimm => Origin::Usimm,
         }
     }
 }
@@ -127,7 +132,10 @@ pub fn import<R: Read, W: Write>(
             Format::DrMemtrace => {
                 drmemtrace::read(source, file, thread, &mut processes, &mut oddities)?
             }
-            Format::Ramulator => ramulator::read(Lines::of(source), file, thread)?,
+            Format::Ramulator => {
+                ramulator::read(Lines::of(source), file, ramulator::parse, thread)?
+            }
+            Format::Usimm => ramulator::read(Lines::of(source), file, usimm::parse, thread)?,
         };
     }
     Ok(Imported { out: writer.finish()?, instructions: before, oddities })

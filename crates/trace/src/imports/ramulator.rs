@@ -18,15 +18,16 @@ use super::thread::Thread;
 use crate::program::TraceError;
 
 /// The largest number of bubbles: that of Ramulator 2, which keeps it in 32 bits with a sign.
-const BUBBLES_MAX: u64 = (1 << 31) - 1;
+pub const BUBBLES_MAX: u64 = (1 << 31) - 1;
 
 /// Lines between two reports.
 const LINES_PER_REPORT: u64 = 4096;
 
-/// Takes a whole file; returns its instructions.
+/// Takes a whole file whose lines `parse` reads; returns its instructions.
 pub fn read<R: Read, W: Write>(
     mut lines: Lines<R>,
     file: File,
+    parse: impl Fn(&[u8]) -> Result<Line, &'static str>,
     mut thread: Thread<W>,
 ) -> Result<u64, TraceError> {
     let mut taken = 0;
@@ -36,11 +37,12 @@ pub fn read<R: Read, W: Write>(
         if line.is_empty() {
             continue;
         }
-        let Some(parsed) = parse(line) else {
-            let (line, number) = (line.to_vec(), lines.number());
-            let expected = "`BUBBLES LOAD`, `BUBBLES LOAD STORE` or `BUBBLES ADDRESS R|W`, numbers decimal (without a \
-                            0 in front) or hexadecimal with 0x, bubbles below 2^31";
-            return Err(file.malformed_line(number, expected, &line));
+        let parsed = match parse(line) {
+            Ok(parsed) => parsed,
+            Err(expected) => {
+                let (line, number) = (line.to_vec(), lines.number());
+                return Err(file.malformed_line(number, expected, &line));
+            }
         };
         let left = file.most.map_or(u64::MAX, |most| most - taken);
         thread.compute(u64::from(parsed.bubbles).min(left) as u32)?;
@@ -67,13 +69,26 @@ pub fn read<R: Read, W: Write>(
     Ok(taken)
 }
 
-struct Line {
-    bubbles: u32,
+/// A line of a trace.
+pub struct Line {
+    /// Instructions before the accesses that touch no memory.
+    pub bubbles: u32,
     /// Addresses, each with whether it is stored to.
-    accesses: [Option<(u64, bool)>; 2],
+    pub accesses: [Option<(u64, bool)>; 2],
 }
 
-fn parse(line: &[u8]) -> Option<Line> {
+/// Reads a line.
+///
+/// # Errors
+/// The expected text.
+pub fn parse(line: &[u8]) -> Result<Line, &'static str> {
+    parsed(line).ok_or(
+        "`BUBBLES LOAD`, `BUBBLES LOAD STORE` or `BUBBLES ADDRESS R|W`, numbers decimal (without a 0 in front) or \
+         hexadecimal with 0x, bubbles below 2^31",
+    )
+}
+
+fn parsed(line: &[u8]) -> Option<Line> {
     let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
     let bubbles = number(fields.next()?).filter(|&bubbles| bubbles <= BUBBLES_MAX)? as u32;
     let first = number(fields.next()?)?;

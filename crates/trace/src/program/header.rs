@@ -23,6 +23,8 @@ pub enum Origin {
     DrMemtrace,
     /// Traces of a core for Ramulator.
     Ramulator,
+    /// Traces of a core for USIMM.
+    Usimm,
     /// A program that was captured while it ran.
     Program,
 }

@@ -3,10 +3,14 @@
 /// Assumptions about a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assumptions {
-    /// The clock of its cycles; none: they are the core's.
-    pub clock: Option<Clock>,
+    /// Cycles of the core in a second; none: cycles of the trace stay as they are.
+    pub core_hz: Option<u64>,
+    /// Cycles of the trace in a second; none: they are the core's. Packet traces of gem5 have their own.
+    pub clock_hz: Option<u64>,
     /// Numbers of channels, ranks and so on, down to columns of a line each, of addresses that are vectors.
     pub levels: Vec<u64>,
+    /// Cycles of DRAMSys count from the request before, as in `.rstl`.
+    pub are_relative: bool,
 }
 
 /// The clock of a trace, and that of the core.

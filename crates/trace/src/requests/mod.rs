@@ -9,7 +9,9 @@
 //! | `nvmain` | NVMain's format in and out |
 //! | `binary`, `packed` | the binary format in and out: its parts, and requests in columns |
 //! | `dramsim3` | DRAMsim3's format in |
+//! | `dramsys` | formats of DRAMSys in |
 //! | `ramulator` | formats of Ramulator 1 and 2 in |
+//! | `gem5` | packet traces of gem5 in |
 //! | `assumptions` | clock and levels of addresses, which a trace does not say |
 //! | `fields`, `hex` | fields of a line, hexadecimal digits |
 //! | `replay` | drives the memory with a trace |
@@ -20,8 +22,10 @@ mod ahead;
 mod assumptions;
 mod binary;
 mod dramsim3;
+mod dramsys;
 mod error;
 mod fields;
+mod gem5;
 mod hex;
 mod input;
 mod nvmain;
@@ -35,6 +39,7 @@ pub use assumptions::{Assumptions, Clock};
 pub use binary::{BLOCK_REQUESTS, BinaryWriter, MAGIC};
 pub use dramsim3::OtherWords;
 pub use error::{Place, TraceError};
+pub use gem5::LeftOut;
 pub use nvmain::{Version, Writer};
 pub use reader::Reader;
 
@@ -45,7 +50,7 @@ use graven_machine::controller::RequestRecord;
 /// The content of a line that a trace knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// The format carries none (DRAMsim3, Ramulator).
+    /// The format carries none (DRAMsim3, Ramulator, gem5).
     Unknown,
     /// After the request only (NVMain's first version).
     New(LineData),

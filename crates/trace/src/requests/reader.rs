@@ -5,6 +5,7 @@ use std::io::Read;
 use super::assumptions::{Assumptions, Clock};
 use super::binary::{Binary, MAGIC};
 use super::error::{Place, TraceError};
+use super::gem5::{self, Gem5, LeftOut};
 use super::input::Input;
 use super::text::Text;
 use super::{OtherWords, Request};
@@ -20,6 +21,7 @@ pub struct Reader<R> {
 enum Format {
     Text(Text),
     Binary(Binary),
+    Gem5(Gem5),
 }
 
 impl<R: Read> Reader<R> {
@@ -39,6 +41,7 @@ impl<R: Read> Reader<R> {
             None => Place::Line(0),
             Some(Format::Text(text)) => text.place(),
             Some(Format::Binary(binary)) => binary.place(),
+            Some(Format::Gem5(gem5)) => gem5.place(),
         }
     }
 
@@ -60,6 +63,32 @@ impl<R: Read> Reader<R> {
         matches!(&self.format, Some(Format::Text(text)) if text.is_headless())
     }
 
+    /// The packets of gem5 that were left out so far, since they neither read nor write.
+    pub fn left_out(&self) -> Option<LeftOut> {
+        match &self.format {
+            Some(Format::Gem5(gem5)) => gem5.left_out(),
+            _ => None,
+        }
+    }
+
+    /// Writes of DRAMSys' formats whose data were left out so far, since they are not a whole line.
+    pub fn data_left_out(&self) -> u64 {
+        match &self.format {
+            Some(Format::Text(text)) => text.data_left_out(),
+            _ => 0,
+        }
+    }
+
+    /// The clocks by which cycles are converted, if they are.
+    #[inline]
+    fn clock(&self) -> Option<Clock> {
+        let trace_hz = match &self.format {
+            Some(Format::Gem5(gem5)) => gem5.tick_hz(),
+            _ => self.assumptions.clock_hz,
+        };
+        Some(Clock { trace_hz: trace_hz?, core_hz: self.assumptions.core_hz? })
+    }
+
     #[cold]
     fn too_late(&self, clock: Clock, cycle: u64) -> TraceError {
         let expected =
@@ -77,20 +106,24 @@ impl<R: Read> Iterator for Reader<R> {
         if self.failed {
             return None;
         }
-        let levels = &self.assumptions.levels;
+        let assumptions = &self.assumptions;
         let format = self.format.get_or_insert_with(|| {
-            // No text begins with this byte.
-            if self.input.peek(1).first() == Some(&MAGIC[0]) {
+            // No text begins with this byte, or is `gem5` and more.
+            let beginning = self.input.peek(gem5::MAGIC.len());
+            if beginning.first() == Some(&MAGIC[0]) {
                 Format::Binary(Binary::default())
+            } else if beginning.starts_with(&gem5::MAGIC) {
+                Format::Gem5(Gem5::default())
             } else {
-                Format::Text(Text::of_levels(levels.clone()))
+                Format::Text(Text::assuming(assumptions))
             }
         });
         let mut request = match format {
             Format::Text(text) => text.request(&mut self.input),
             Format::Binary(binary) => binary.request(&mut self.input),
+            Format::Gem5(gem5) => gem5.request(&mut self.input),
         };
-        if let (Some(clock), Ok(Some(request))) = (self.assumptions.clock, &mut request) {
+        if let (Some(clock), Ok(Some(request))) = (self.clock(), &mut request) {
             match clock.core_cycle(request.cycle) {
                 Some(cycle) => request.cycle = cycle,
                 None => {

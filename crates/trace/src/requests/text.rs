@@ -3,7 +3,9 @@
 use std::io::Read;
 
 use super::Request;
+use super::assumptions::Assumptions;
 use super::dramsim3::{self, OtherWords};
+use super::dramsys::{self, DramSys};
 use super::error::{Place, TraceError};
 use super::fields::Fields;
 use super::input::Input;
@@ -18,6 +20,7 @@ enum Format {
     NvMain(Version),
     DramSim3,
     Ramulator(Layout),
+    DramSys,
 }
 
 /// The lines of a text, and the format that the first of them determine.
@@ -32,12 +35,21 @@ pub struct Text {
     levels: Vec<u64>,
     /// Requests of a format without times so far.
     untimed: u64,
+    dramsys: DramSys,
+    /// The line of a comment, which only traces of DRAMSys may have.
+    comment: Option<u64>,
 }
 
 impl Text {
-    /// Reads a text whose addresses, if they are vectors, have levels of these numbers.
-    pub fn of_levels(levels: Vec<u64>) -> Text {
-        Text { levels, ..Text::default() }
+    /// Reads a text under assumptions.
+    pub fn assuming(assumptions: &Assumptions) -> Text {
+        let dramsys = DramSys::of_times(assumptions.are_relative);
+        Text { levels: assumptions.levels.clone(), dramsys, ..Text::default() }
+    }
+
+    /// Writes whose data are left out, since they are not a whole line.
+    pub fn data_left_out(&self) -> u64 {
+        self.dramsys.data_left_out()
     }
 
     /// Says that requests have no times.
@@ -82,6 +94,11 @@ impl Text {
         input: &mut Input<R>,
     ) -> Result<Option<Request>, TraceError> {
         loop {
+            if self.format == Some(Format::DramSys)
+                && let Some(request) = self.dramsys.waiting()
+            {
+                return Ok(Some(request));
+            }
             self.line += 1;
             let length = self.length(input)?;
             if length == 0 {
@@ -91,14 +108,24 @@ impl Text {
             if text.trim_ascii_start().is_empty() {
                 continue;
             }
+            if dramsys::is_comment(text) && matches!(self.format, None | Some(Format::DramSys)) {
+                self.comment.get_or_insert(self.line);
+                continue;
+            }
             let format = match self.format {
                 Some(format) => format,
                 None => {
-                    if let Some(version) = Version::of_header(text, self.line) {
+                    if let Some(version) = Version::of_header(text, self.line)
+                        && self.comment.is_none()
+                    {
                         self.format = Some(Format::NvMain(version?));
                         continue;
                     }
                     let format = *self.format.insert(detect(text, self.line)?);
+                    if let Some(line) = self.comment.filter(|_| format != Format::DramSys) {
+                        let expected = "a request: only traces of DRAMSys have comments";
+                        return Err(TraceError::malformed(line, expected, b"#"));
+                    }
                     if format == HEADLESS {
                         self.is_headless = true;
                         nvmain::parse(text, self.line, Version::V0)
@@ -115,6 +142,10 @@ impl Text {
                     self.untimed += 1;
                     let cycle = self.untimed - 1;
                     ramulator::parse(text, self.line, layout, cycle, &self.levels)
+                }
+                Format::DramSys => {
+                    self.dramsys.read(text, self.line)?;
+                    continue;
                 }
             };
             let request = request.map_err(|error| self.explained(error))?;
@@ -164,10 +195,11 @@ fn detect(text: &[u8], line: u64) -> Result<Format, TraceError> {
         Some(b"R" | b"W") => Ok(HEADLESS),
         Some(b"READ" | b"WRITE") => Ok(Format::DramSim3),
         _ if dramsim3::is_request(text) => Ok(Format::DramSim3),
+        _ if dramsys::is_request(text) => Ok(Format::DramSys),
         _ => Err(TraceError::malformed(
             line,
             "`NVMV1`, `CYCLE R|W ADDRESS DATA OLDDATA THREAD` (NVMain), `ADDRESS READ|WRITE CYCLE` (DRAMsim3), \
-             `ADDRESS R|W`, `LD|ST ADDRESS` or `R|W VECTOR` (Ramulator)",
+             `ADDRESS R|W`, `LD|ST ADDRESS` or `R|W VECTOR` (Ramulator), or `CYCLE: read|write ADDRESS` (DRAMSys)",
             text.trim_ascii(),
         )),
     }
