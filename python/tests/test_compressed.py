@@ -219,6 +219,18 @@ def test_damaged_zip_files_are_refused_with_their_byte(tmp_path):
         read(path)
 
 
+def test_a_file_without_a_name_in_a_zip_file_is_a_file(tmp_path):
+    path = packed(tmp_path, {"a": ONE, "b": TWO[:10]})
+    content = bytearray(path.read_bytes())
+    for at in [found.start() for found in re.finditer(rb"PK\x01\x02", content)]:
+        # The name's length in the directory; the name is taken for a field of another kind then.
+        content[at + 28 : at + 30] = b"\0\0"
+        content[at + 30 : at + 32] = b"\1\0"
+    path.write_bytes(content)
+    with pytest.raises(CompressedError, match="must have one file, or chunk"):
+        read(path)
+
+
 def test_a_zip_file_is_not_read_from_a_pipe(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)

@@ -5,7 +5,9 @@ import gzip
 import lzma
 import os
 import re
+import shutil
 import struct
+import subprocess
 import threading
 import time
 import zipfile
@@ -320,10 +322,28 @@ def test_traces_of_other_tools_are_read_by_their_content(quick, tmp_path, name, 
     assert thread.transactions == counts[1]
 
 
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_a_real_trace_of_lackey_has_the_instructions_that_lackey_counts(quick, tmp_path):
+    command = ["valgrind", "--tool=lackey", "--trace-mem=yes", "--log-file=lackey.txt", "true"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    text = (tmp_path / "lackey.txt").read_text()
+    counted = int(re.search(r"guest instrs: +([\d,]+)", text)[1].replace(",", ""))
+    done = quick("trace", "convert", "lackey.txt", "--to", "o.gvt")
+    assert done.returncode == 0, done.stderr
+    assert f"of {counted:,} instructions" in done.stderr
+    words = {"L": 0, "S": 0, "M": 0}
+    for kind, address, size in re.findall(r"^ ([LSM]) ([0-9a-f]+),(\d+)$", text, re.MULTILINE):
+        first, end = int(address, 16), int(address, 16) + int(size)
+        words[kind] += (end - 1) // 8 - first // 8 + 1
+    [thread] = graven.trace_info(tmp_path / "o.gvt").threads
+    assert (thread.loads, thread.stores) == (words["L"] + words["M"], words["S"] + words["M"])
+
+
 def test_what_is_left_out_of_other_tools_traces_is_said(quick, tmp_path):
     (tmp_path / "x").write_bytes(DRMEMTRACE)
     done = quick("trace", "convert", "x", "--to", "o.gvt")
     assert "wrote o.gvt: 5 operations, of 2 instructions" in done.stderr
+    assert "drmemtrace has no values, transactions and registers; docs/guides" in done.stderr
     assert "prefetches are left out: 1" in done.stderr
     made = graven.import_trace([tmp_path / "x"], tmp_path / "p.gvt")
     assert (made.source_instructions, made.notes) == (2, ("prefetches are left out: 1",))

@@ -20,11 +20,13 @@ class Format:
         name: As messages say it.
         reader: What reads it, if anything here does.
         imported_as: The engine's name for it, if a program trace can be made of it.
+        lacks: Of such a format, things that a program has and it has not.
     """
 
     name: str
     reader: str = ""
     imported_as: str = ""
+    lacks: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reader} reads it)" if self.reader else self.name
@@ -34,13 +36,38 @@ PROGRAM = Format("a program trace of Graven", "graven trace")
 BINARY = Format("a binary request trace of Graven", "graven memory")
 NVMAIN = Format("a request trace of NVMain", "graven memory")
 DRAMSIM3 = Format("a request trace of DRAMsim3", "graven memory")
-CHAMPSIM = Format("a trace of ChampSim", "graven trace convert", "champsim")
-LACKEY = Format("a trace of valgrind's lackey", "graven trace convert", "lackey")
-DRMEMTRACE = Format("a trace of DynamoRIO's drmemtrace", "graven trace convert", "drmemtrace")
-RAMULATOR = Format("a trace of a core of Ramulator (SimpleO3)", "graven trace convert", "ramulator")
+CHAMPSIM = Format(
+    "a trace of ChampSim",
+    "graven trace convert",
+    "champsim",
+    "values, transactions and sizes of accesses",
+)
+LACKEY = Format(
+    "a trace of valgrind's lackey",
+    "graven trace convert",
+    "lackey",
+    "values, transactions, registers and threads",
+)
+DRMEMTRACE = Format(
+    "a trace of DynamoRIO's drmemtrace",
+    "graven trace convert",
+    "drmemtrace",
+    "values, transactions and registers",
+)
+RAMULATOR = Format(
+    "a trace of a core of Ramulator (SimpleO3)",
+    "graven trace convert",
+    "ramulator",
+    "values, transactions, registers and sizes of accesses",
+)
 TEXT = Format("a text of no known format")
 
-USIMM = Format("a trace of USIMM", "graven trace convert", "usimm")
+USIMM = Format(
+    "a trace of USIMM",
+    "graven trace convert",
+    "usimm",
+    "values, transactions, registers and sizes of accesses",
+)
 DRAM = Format("a request trace of Ramulator 1", "graven memory")
 LOAD_STORE = Format("a load-store trace of Ramulator 2", "graven memory")
 VECTORS = Format("a read-write trace of Ramulator 2", "graven memory")

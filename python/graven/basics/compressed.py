@@ -263,7 +263,7 @@ def _zip_content(file: io.FileIO) -> Iterator[bytes]:
     begin = 0
     try:
         archive = zipfile.ZipFile(file)
-        members = [member for member in archive.infolist() if not member.is_dir()]
+        members = [of for of in archive.infolist() if not of.filename.endswith("/")]
         _check_names([member.filename for member in members])
         for member in members:
             begin = member.header_offset

@@ -424,6 +424,8 @@ def _import(files: Sequence[Reading], out: Path, options: Mapping[str, Any]) -> 
         made = traces.import_opened(files, out, options, display)
     count = exact(made.source_instructions or 0)
     note(f"wrote {out}: {exact(made.operations)} operations, of {count} instructions")
+    kind = IMPORTED[made.header["origin"]]
+    note(f"{kind.name} has no {kind.lacks}; docs/guides/traces.md says what stands for them")
     for text in made.notes:
         note(text)
 
