@@ -276,6 +276,10 @@ def _make_traces_of_others(folder: Path) -> None:
     entries += [(17, 8, 0x101), (29, 2, 4), (20, 64, 0x1000), (23, 4, 7), (26, 0, 0)]
     content = b"".join(struct.pack("<HHQ", *entry) for entry in entries)
     (folder / "0.drmemtrace").write_bytes(content)
+    # Only the first version has several threads in a file.
+    entries[0], entries[20], entries[40] = (25, 0, 1), (22, 4, 8), (22, 4, 7)
+    several = b"".join(struct.pack("<HHQ", *entry) for entry in entries)
+    (folder / "1.drmemtrace").write_bytes(several)
     for number, how in enumerate((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)):
         with zipfile.ZipFile(folder / f"{number}.drmemtrace.zip", "w", how) as packed:
             packed.writestr(zipfile.ZipInfo("chunk.0000"), content[:600], how)

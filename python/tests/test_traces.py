@@ -373,6 +373,21 @@ def test_damage_and_mixtures_of_other_tools_traces_are_refused_and_leave_nothing
         graven.import_champsim([tmp_path / "lackey"], tmp_path / "o.gvt")
 
 
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
+def test_threads_in_one_file_of_drmemtrace_become_threads(quick, tmp_path, pack):
+    access = [(10, 3, 0x400000), (0, 8, 0x5000)]
+    several = drmemtrace(*access, (22, 4, 9), *access, *access, (22, 4, 7), *access)
+    # Only the first version has several threads in a file.
+    (tmp_path / "x").write_bytes(pack(several.replace(b"\x19\0\0\0\7", b"\x19\0\0\0\1", 1)))
+    (tmp_path / "y").write_bytes(pack(several))
+    done = quick("trace", "convert", "x", "x", "--to", "o.gvt")
+    assert done.returncode == 0, done.stderr
+    assert [thread.loads for thread in graven.trace_info(tmp_path / "o.gvt").threads] == [2, 2] * 2
+    done = quick("trace", "convert", "y", "--to", "p.gvt")
+    assert done.returncode == 2
+    assert "an entry of thread 7, the first of the file, found one of thread 9" in done.stderr
+
+
 def test_chunks_of_drmemtrace_in_a_zip_file_are_one_trace(quick, tmp_path):
     parts = [DRMEMTRACE[:36], DRMEMTRACE[36:50], DRMEMTRACE[50:]]
     with zipfile.ZipFile(tmp_path / "x", "w", zipfile.ZIP_DEFLATED) as packed:

@@ -313,17 +313,22 @@ struct ImportSpec {
     /// Names of the files in messages.
     names: Vec<String>,
     out: String,
+    #[serde(default)]
     format: FormatSpec,
     transaction_stores: Option<u32>,
     instructions: Option<u64>,
     #[serde(default)]
     layout: Option<LayoutSpec>,
+    /// The thread that is taken of each file of drmemtrace.
+    #[serde(default)]
+    threads: Vec<Option<u64>>,
 }
 
 /// A format of program traces of others as a specification names it.
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum FormatSpec {
+    #[default]
     ChampSim,
     Lackey,
     DrMemtrace,
@@ -332,11 +337,11 @@ enum FormatSpec {
 }
 
 impl ImportSpec {
-    fn format(&self) -> Format {
+    fn format(&self) -> Format<'_> {
         match self.format {
             FormatSpec::ChampSim => Format::ChampSim(self.layout.map(Layout::from)),
             FormatSpec::Lackey => Format::Lackey,
-            FormatSpec::DrMemtrace => Format::DrMemtrace,
+            FormatSpec::DrMemtrace => Format::DrMemtrace(&self.threads),
             FormatSpec::Ramulator => Format::Ramulator,
             FormatSpec::Usimm => Format::Usimm,
         }
@@ -387,19 +392,39 @@ pub fn import(spec_json: &str, sources: Vec<Py<PyAny>>) -> Result<Task, Failure>
     let mut sources: Vec<PythonFile> = sources.into_iter().map(PythonFile).collect();
     Ok(Task::new(move |watch| {
         let control = watch.begin(0)?;
-        let format = given.format();
-        let ImportSpec { names, out, transaction_stores, instructions, .. } = given;
-        let how = How { transaction_stores, instructions };
-        let made = imports::import(&mut sources, format, how, create(&out)?, &control);
+        let ImportSpec { names, out, transaction_stores, instructions, .. } = &given;
+        let how = How { transaction_stores: *transaction_stores, instructions: *instructions };
+        let made = imports::import(&mut sources, given.format(), how, create(out)?, &control);
         let made = made.map_err(|e| failure(&names.join(", "), e))?;
-        keep(&out, made.out)?;
-        let mut found = contents(&out)?;
+        keep(out, made.out)?;
+        let mut found = contents(out)?;
         found["source_instructions"] = json!(made.instructions);
         let notes = notes(made.oddities);
         if !notes.is_empty() {
             found["notes"] = json!(notes);
         }
         Ok(found)
+    }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ThreadsSpec {
+    /// Name of the file in messages.
+    name: String,
+}
+
+/// The threads of a file of drmemtrace.
+///
+/// # Errors
+/// The specification is not as agreed.
+pub fn threads(spec_json: &str, source: Py<PyAny>) -> Result<Task, Failure> {
+    let ThreadsSpec { name } = parse(spec_json)?;
+    let mut source = PythonFile(source);
+    Ok(Task::new(move |watch| {
+        let control = watch.begin(0)?;
+        let found = imports::drmemtrace_threads(&mut source, &control);
+        Ok(json!({ "threads": found.map_err(|e| failure(&name, e))? }))
     }))
 }
 

@@ -19,7 +19,15 @@ from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
 from graven.api.assumed import Assumed
 from graven.api.options import checked_job, setting_texts
-from graven.api.recognised import CHAMPSIM, PROGRAMS, REQUESTS, TEXT, Format, recognised
+from graven.api.recognised import (
+    CHAMPSIM,
+    DRMEMTRACE,
+    PROGRAMS,
+    REQUESTS,
+    TEXT,
+    Format,
+    recognised,
+)
 from graven.basics import arguments
 from graven.basics.compressed import Reading, packing
 from graven.basics.errors import OutputError
@@ -448,13 +456,40 @@ def import_opened(
     kind = _format_of(files, allowed)
     if options["layout"] is not None and kind is not CHAMPSIM:
         raise ConfigError(f"layout: {files[0].path} is {kind.name}, and ChampSim's have layouts")
-    with growing(out) as place:
+    with growing(out) as place, contextlib.ExitStack() as more:
         names = [str(file.path) for file in files]
         given = {name: value for name, value in options.items() if name != "layout" or value}
         spec = {"names": names, "out": str(place), "format": kind.imported_as, **given}
-        sources = cast("list[BinaryIO]", list(files))
-        task = _engine.Conversion("import", json.dumps(spec), sources)
+        sources: list[Reading] = list(files)
+        if kind is DRMEMTRACE:
+            sources, spec["threads"] = _each_thread(files, more)
+        task = _engine.Conversion("import", json.dumps(spec), cast("list[BinaryIO]", sources))
         return TraceInfo._parse(_run(out.name, task, observe))
+
+
+def _each_thread(
+    files: Sequence[Reading], opened: contextlib.ExitStack
+) -> tuple[list[Reading], list[int | None]]:
+    """Opens files of drmemtrace once for each of their threads; and the threads' numbers.
+
+    Only the first version of the format has several threads in a file. A pipe, which can be read
+    once, has one.
+    """
+    sources: list[Reading] = []
+    numbers: list[int | None] = []
+    for file in files:
+        threads: list[int | None] = [None]
+        if int.from_bytes(file.beginning[4:12], "little") == 1 and file.path.is_file():
+            with contextlib.closing(open_trace(file.path)) as scanned:
+                spec = json.dumps({"name": str(file.path)})
+                task = _engine.Conversion("threads", spec, [cast("BinaryIO", scanned)])
+                threads = json.loads(_run(file.path.name, task, None))["threads"]
+        readings = [
+            opened.enter_context(contextlib.closing(open_trace(file.path))) for _ in threads[1:]
+        ]
+        sources += [file, *readings]
+        numbers += threads if len(threads) > 1 else [None]
+    return sources, numbers
 
 
 def _format_of(files: Sequence[Reading], allowed: Sequence[Format]) -> Format:

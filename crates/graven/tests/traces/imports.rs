@@ -220,7 +220,8 @@ fn entries_of_drmemtrace_become_operations() {
         (0, 0, 0x7000_0000_102c),
         (31, 2, 0x40_0016),
     ];
-    let made = imported(&[&drmemtrace(7, 7, &inside)], Format::DrMemtrace, How::default()).unwrap();
+    let made =
+        imported(&[&drmemtrace(7, 7, &inside)], Format::DrMemtrace(&[]), How::default()).unwrap();
     let expected = [
         compute(2),
         load(0x1000),
@@ -238,7 +239,7 @@ fn entries_of_drmemtrace_become_operations() {
         Oddities { prefetches: 2, flushes: 1, unsized_accesses: 1, ..Oddities::default() };
     assert_eq!(made.oddities, oddities);
     let filtered = drmemtrace(7, 7, &[(MARKER, 9, 0xe40 | 0x100), (10, 1, 4)]);
-    let made = imported(&[&filtered], Format::DrMemtrace, How::default()).unwrap();
+    let made = imported(&[&filtered], Format::DrMemtrace(&[]), How::default()).unwrap();
     assert_eq!(made.oddities, Oddities { filtered_files: 1, ..Oddities::default() });
 }
 
@@ -252,7 +253,7 @@ fn threads_of_a_process_share_its_memory_and_processes_share_none() {
         drmemtrace(3, 1, &at(0x7000)),
     ];
     let files: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
-    let made = imported(&files, Format::DrMemtrace, How::default()).unwrap();
+    let made = imported(&files, Format::DrMemtrace(&[]), How::default()).unwrap();
     let places = [0x1000, 0x1008, 0x2010, 0x3000];
     for (thread, place) in (0..).zip(places) {
         assert_eq!(operations(&made, thread), told(&[load(place)]), "{thread}");
@@ -265,10 +266,28 @@ fn threads_of_a_process_share_its_memory_and_processes_share_none() {
 }
 
 #[test]
+fn threads_of_one_file_are_taken_by_their_numbers() {
+    let at = |thread, ip, address| [(THREAD, 4, thread), (10, 1, ip), (0, 8, address)];
+    let inside = [at(7, 1, 0x5000), at(8, 2, 0x6000), at(7, 3, 0x5008), at(9, 4, 0x7000)].concat();
+    let file = &drmemtrace(7, 7, &inside)[..];
+    let threads = imports::drmemtrace_threads(&mut &file[..], &Control::default());
+    assert_eq!(threads.unwrap(), [7, 8, 9]);
+    let numbers = [Some(7), Some(9)];
+    let made = imported(&[file, file], Format::DrMemtrace(&numbers), How::default()).unwrap();
+    assert_eq!(operations(&made, 0), told(&[load(0x1000), load(0x1008)]));
+    assert_eq!(operations(&made, 1), told(&[load(0x2000)]));
+    assert_eq!(made.instructions, 3);
+    let error = refusal(file, Format::DrMemtrace(&[]));
+    assert!(error.contains("an entry of thread 7, the first of the file, found one of thread 8"));
+    let cut = imports::drmemtrace_threads(&mut &file[..40], &Control::default()).unwrap_err();
+    assert!(cut.to_string().starts_with("byte 36: expected in file 1: an entry of 12 bytes"));
+}
+
+#[test]
 fn what_is_no_trace_of_drmemtrace_is_refused_with_its_byte() {
-    let refused = |bytes: &[u8]| refusal(bytes, Format::DrMemtrace);
+    let refused = |bytes: &[u8]| refusal(bytes, Format::DrMemtrace(&[]));
     let sound = drmemtrace(7, 7, &[(10, 1, 0x40_0000)]);
-    assert!(imported(&[&sound], Format::DrMemtrace, How::default()).is_ok());
+    assert!(imported(&[&sound], Format::DrMemtrace(&[]), How::default()).is_ok());
     for (bytes, expected) in [
         (
             entries(&[(HEADER, 0, 8)]),
@@ -309,7 +328,7 @@ fn a_number_of_instructions_needs_no_footer() {
     let trace =
         drmemtrace(7, 7, &[(10, 1, 4), (0, 8, 0x1000), (10, 1, 5), (0, 8, 0x1008), (10, 1, 6)]);
     let how = How { instructions: Some(2), ..How::default() };
-    let made = imported(&[&trace[..trace.len() - 12]], Format::DrMemtrace, how).unwrap();
+    let made = imported(&[&trace[..trace.len() - 12]], Format::DrMemtrace(&[]), how).unwrap();
     assert_eq!(operations(&made, 0), told(&[load(0x1000), load(0x1008)]));
 }
 
@@ -322,7 +341,7 @@ fn imported_traces_run() {
         .collect();
     let file = drmemtrace(7, 7, &inside);
     let how = How { transaction_stores: Some(4), ..How::default() };
-    let made = imported(&[&file, &file], Format::DrMemtrace, how).unwrap();
+    let made = imported(&[&file, &file], Format::DrMemtrace(&[]), how).unwrap();
     let record = replay(&made.out, Some("silo"), Some(small(&[])), &[]).unwrap();
     let record: serde_json::Value = serde_json::from_str(&record).unwrap();
     assert_eq!(record["stats"]["committed_transactions"], 2 * 25);
@@ -339,6 +358,6 @@ proptest! {
             let _ = imported(&[text.as_bytes()], format, How::default());
         }
         let trace = drmemtrace(7, 7, &kinds);
-        let _ = imported(&[&trace[..cut.min(trace.len())]], Format::DrMemtrace, How::default());
+        let _ = imported(&[&trace[..cut.min(trace.len())]], Format::DrMemtrace(&[]), How::default());
     }
 }

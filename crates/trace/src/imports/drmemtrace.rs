@@ -7,8 +7,8 @@
 //! | 4 to 11 | address of an access or instruction, number of a thread or process, value of a marker |
 //!
 //! From `trace_entry.h` of DynamoRIO 05e3165, versions 1 to 7 of the format. A trace begins with a header and ends with a
-//! footer. Entries of more than one thread in a file are refused: an import makes a thread of each file. Files of the
-//! same process share its memory.
+//! footer. An import makes a thread of each file. Of a file with several, as the first version has them, one is taken, whose
+//! number is given; without a number, entries of a second thread are refused. Files of the same process share its memory.
 
 use std::io::{Read, Write};
 
@@ -77,105 +77,100 @@ struct Entry {
     value: u64,
 }
 
-/// The state of a file that is read.
-struct Reading<'a, 'b, W> {
+/// A place among the entries of a file, and what was before it.
+struct Entries<'a> {
     file: File<'a>,
-    thread: Thread<'b, W>,
-    /// Processes of all files.
-    processes: &'a mut Vec<u64>,
-    oddities: &'a mut Oddities,
     /// The byte of the entry.
     offset: u64,
-    /// The file's thread.
-    number: Option<u64>,
-    instructions: u64,
     has_ended: bool,
 }
 
-/// Takes a whole file; returns its instructions.
+/// The state of a file that is read.
+struct Reading<'a, 'b, W> {
+    thread: Thread<'b, W>,
+    /// The thread whose entries are taken; none: the file has no other.
+    only: Option<u64>,
+    /// Processes of all files.
+    processes: &'a mut Vec<u64>,
+    oddities: &'a mut Oddities,
+    /// The thread of the entries.
+    number: Option<u64>,
+    instructions: u64,
+}
+
+/// Takes a thread of a whole file, or its only one; returns its instructions.
 pub fn read<W: Write>(
     source: &mut impl Read,
     file: File,
+    only: Option<u64>,
     thread: Thread<W>,
     processes: &mut Vec<u64>,
     oddities: &mut Oddities,
 ) -> Result<u64, TraceError> {
-    let mut reading = Reading {
-        file,
-        thread,
-        processes,
-        oddities,
-        offset: 0,
-        number: None,
-        instructions: 0,
-        has_ended: false,
-    };
-    let mut chunk = vec![0; CHUNK_ENTRIES * ENTRY_BYTES];
-    let mut is_enough = false;
-    while !is_enough {
-        let bytes = super::champsim::fill(source, &mut chunk).map_err(|e| file.unread(&e))?;
-        let entries = chunk[..bytes].chunks_exact(ENTRY_BYTES);
-        let rest = entries.remainder().len();
-        for entry in entries {
-            is_enough = reading.entry(entry)?;
-            if is_enough {
-                break;
-            }
-            reading.offset += ENTRY_BYTES as u64;
+    let mut reading = Reading { thread, only, processes, oddities, number: None, instructions: 0 };
+    each(source, file, |entries, entry| {
+        let is_enough = reading.entry(entries, &entry)?;
+        if entries.is_at_report() {
+            file.report(reading.instructions)?;
         }
-        file.report(reading.instructions)?;
-        if is_enough {
-            break;
+        Ok(is_enough)
+    })?;
+    file.report(reading.instructions)?;
+    reading.thread.end()?;
+    Ok(reading.instructions)
+}
+
+/// The threads of a file, in the order of their first entries.
+pub fn threads(source: &mut impl Read, file: File) -> Result<Vec<u64>, TraceError> {
+    let mut found = Vec::new();
+    each(source, file, |entries, entry| {
+        if entry.kind == Kind::Thread && !found.contains(&entry.value) {
+            found.push(entry.value);
+        }
+        if entries.is_at_report() {
+            file.report(0)?;
+        }
+        Ok(false)
+    })?;
+    Ok(found)
+}
+
+/// Calls `take` with all entries of a file, until it says that these are enough.
+fn each(
+    source: &mut impl Read,
+    file: File,
+    mut take: impl FnMut(&Entries, Entry) -> Result<bool, TraceError>,
+) -> Result<(), TraceError> {
+    let mut entries = Entries { file, offset: 0, has_ended: false };
+    let mut chunk = vec![0; CHUNK_ENTRIES * ENTRY_BYTES];
+    loop {
+        let bytes = super::champsim::fill(source, &mut chunk).map_err(|e| file.unread(&e))?;
+        let whole = chunk[..bytes].chunks_exact(ENTRY_BYTES);
+        let rest = whole.remainder().len();
+        for entry in whole {
+            let entry = entries.parse(entry)?;
+            if take(&entries, entry)? {
+                return Ok(());
+            }
+            entries.offset += ENTRY_BYTES as u64;
         }
         if rest > 0 {
             let found = format!("{rest} bytes, then the end");
-            return Err(file.malformed(reading.offset, "an entry of 12 bytes", &found));
+            return Err(entries.malformed("an entry of 12 bytes", &found));
         }
         if bytes < chunk.len() {
             break;
         }
     }
-    if !is_enough && !reading.has_ended {
-        return Err(file.malformed(reading.offset, "the footer of a trace", "the end of the file"));
+    if !entries.has_ended {
+        return Err(entries.malformed("the footer of a trace", "the end of the file"));
     }
-    reading.thread.end()?;
-    Ok(reading.instructions)
+    Ok(())
 }
 
-impl<W: Write> Reading<'_, '_, W> {
-    /// Takes an entry; returns whether no more are taken.
-    fn entry(&mut self, bytes: &[u8]) -> Result<bool, TraceError> {
-        let entry = self.parse(bytes)?;
-        match entry.kind {
-            Kind::Instruction | Kind::Bundle if self.file.is_enough(self.instructions) => {
-                return Ok(true);
-            }
-            Kind::Instruction => self.instruction()?,
-            Kind::Bundle => (0..entry.size).try_for_each(|_| self.instruction())?,
-            Kind::Again => self.thread.end_instruction()?,
-            Kind::Load => {
-                let bytes = self.accessed(&entry)?;
-                self.thread.load_all(bytes)?;
-            }
-            Kind::Store => {
-                let bytes = self.accessed(&entry)?;
-                self.thread.store_all(bytes)?;
-            }
-            Kind::Prefetch => self.oddities.prefetches += 1,
-            Kind::Flush => self.oddities.flushes += 1,
-            Kind::Thread => self.of_thread(entry.value)?,
-            Kind::Process => self.of_process(entry.value),
-            Kind::Footer => self.has_ended = true,
-            Kind::Marker if entry.size == FILE_TYPE => {
-                self.oddities.filtered_files += u64::from(entry.value & FILTERED != 0);
-            }
-            Kind::Marker | Kind::Header | Kind::Silent => {}
-        }
-        Ok(false)
-    }
-
+impl Entries<'_> {
     /// Reads an entry, and checks that it may stand where it does.
-    fn parse(&self, bytes: &[u8]) -> Result<Entry, TraceError> {
+    fn parse(&mut self, bytes: &[u8]) -> Result<Entry, TraceError> {
         let short = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let value = u64::from_le_bytes(bytes[4..].try_into().expect("8 bytes"));
         let (number, size) = (short(0), short(2));
@@ -192,13 +187,52 @@ impl<W: Write> Reading<'_, '_, W> {
             return Err(self.malformed("an entry of type 0 to 29, 31 to 49", &number.to_string()));
         };
         if kind == Kind::Header && self.offset > 0 {
-            return Err(self.malformed("an entry of one trace", "the header of another"));
+            let expected =
+                "an entry of one trace (files of a core, which hold several, are not read)";
+            return Err(self.malformed(expected, "the header of another"));
         }
+        self.has_ended = kind == Kind::Footer;
         Ok(Entry { kind, size, value })
+    }
+
+    fn is_at_report(&self) -> bool {
+        self.offset.is_multiple_of((CHUNK_ENTRIES * ENTRY_BYTES) as u64)
     }
 
     fn malformed(&self, expected: &str, found: &str) -> TraceError {
         self.file.malformed(self.offset, expected, found)
+    }
+}
+
+impl<W: Write> Reading<'_, '_, W> {
+    /// Takes an entry; returns whether no more are taken.
+    fn entry(&mut self, entries: &Entries, entry: &Entry) -> Result<bool, TraceError> {
+        match entry.kind {
+            Kind::Thread => self.of_thread(entries, entry.value)?,
+            Kind::Process => self.of_process(entry.value),
+            Kind::Marker if entry.size == FILE_TYPE => {
+                self.oddities.filtered_files += u64::from(entry.value & FILTERED != 0);
+            }
+            _ if self.only.is_some() && self.only != self.number => {}
+            Kind::Instruction | Kind::Bundle if entries.file.is_enough(self.instructions) => {
+                return Ok(true);
+            }
+            Kind::Instruction => self.instruction()?,
+            Kind::Bundle => (0..entry.size).try_for_each(|_| self.instruction())?,
+            Kind::Again => self.thread.end_instruction()?,
+            Kind::Load => {
+                let bytes = self.accessed(entries, entry)?;
+                self.thread.load_all(bytes)?;
+            }
+            Kind::Store => {
+                let bytes = self.accessed(entries, entry)?;
+                self.thread.store_all(bytes)?;
+            }
+            Kind::Prefetch => self.oddities.prefetches += 1,
+            Kind::Flush => self.oddities.flushes += 1,
+            Kind::Footer | Kind::Marker | Kind::Header | Kind::Silent => {}
+        }
+        Ok(false)
     }
 
     fn instruction(&mut self) -> Result<(), TraceError> {
@@ -207,7 +241,7 @@ impl<W: Write> Reading<'_, '_, W> {
     }
 
     /// The bytes of an access; those of a word if it is not known how many.
-    fn accessed(&mut self, entry: &Entry) -> Result<Bytes, TraceError> {
+    fn accessed(&mut self, entries: &Entries, entry: &Entry) -> Result<Bytes, TraceError> {
         self.oddities.unsized_accesses += u64::from(entry.size == 0);
         let (address, size) = match entry.size {
             0 => (entry.value / WORD_BYTES * WORD_BYTES, WORD_BYTES),
@@ -215,24 +249,19 @@ impl<W: Write> Reading<'_, '_, W> {
         };
         Bytes::at(address, size).ok_or_else(|| {
             let found = format!("{size} bytes from {address:#x} on");
-            self.malformed("an access below address 2^64", &found)
+            entries.malformed("an access below address 2^64", &found)
         })
     }
 
-    fn of_thread(&mut self, number: u64) -> Result<(), TraceError> {
-        match self.number {
-            Some(first) if first != number => {
-                let found = format!("one of thread {number}");
-                let expected = format!(
-                    "an entry of thread {first}, the first of the file (files with several threads are not read)"
-                );
-                Err(self.malformed(&expected, &found))
-            }
-            _ => {
-                self.number = Some(number);
-                Ok(())
-            }
+    fn of_thread(&mut self, entries: &Entries, number: u64) -> Result<(), TraceError> {
+        if let (None, Some(first)) = (self.only, self.number)
+            && first != number
+        {
+            let expected = format!("an entry of thread {first}, the first of the file");
+            return Err(entries.malformed(&expected, &format!("one of thread {number}")));
         }
+        self.number = Some(number);
+        Ok(())
     }
 
     fn of_process(&mut self, process: u64) {

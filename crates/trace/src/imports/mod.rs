@@ -41,25 +41,26 @@ use thread::Thread;
 
 /// The format of the files of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum Format<'a> {
     /// ChampSim's instructions, of a layout; none: ChampSim's own, and files that look like another are refused.
     ChampSim(Option<Layout>),
     /// The output of `valgrind --tool=lackey --trace-mem=yes`.
     Lackey,
-    /// DynamoRIO's drmemtrace, as `raw2trace` leaves it.
-    DrMemtrace,
+    /// DynamoRIO's drmemtrace, as `raw2trace` leaves it: the thread that is taken of each file. A file of which none is
+    /// named has only one.
+    DrMemtrace(&'a [Option<u64>]),
     /// Traces of a core for Ramulator 1 and 2 (SimpleO3).
     Ramulator,
     /// Traces of a core for USIMM.
     Usimm,
 }
 
-impl Format {
+impl Format<'_> {
     fn origin(self) -> Origin {
         match self {
             Format::ChampSim(_) => Origin::ChampSim,
             Format::Lackey => Origin::Lackey,
-            Format::DrMemtrace => Origin::DrMemtrace,
+            Format::DrMemtrace(_) => Origin::DrMemtrace,
             Format::Ramulator => Origin::Ramulator,
             Format::Usimm => Origin::Usimm,
         }
@@ -129,8 +130,9 @@ pub fn import<R: Read, W: Write>(
                 champsim::read(source, file, layout, thread, &mut oddities)?
             }
             Format::Lackey => lackey::read(Lines::of(source), file, thread)?,
-            Format::DrMemtrace => {
-                drmemtrace::read(source, file, thread, &mut processes, &mut oddities)?
+            Format::DrMemtrace(threads) => {
+                let only = threads.get(number as usize).copied().flatten();
+                drmemtrace::read(source, file, only, thread, &mut processes, &mut oddities)?
             }
             Format::Ramulator => {
                 ramulator::read(Lines::of(source), file, ramulator::parse, thread)?
@@ -139,6 +141,17 @@ pub fn import<R: Read, W: Write>(
         };
     }
     Ok(Imported { out: writer.finish()?, instructions: before, oddities })
+}
+
+/// Finds the threads of a file of drmemtrace, in the order in which they begin.
+///
+/// # Errors
+/// It is no such file; the message has the byte.
+pub fn drmemtrace_threads(
+    source: &mut impl Read,
+    control: &Control,
+) -> Result<Vec<u64>, TraceError> {
+    drmemtrace::threads(source, File { number: 0, most: None, before: 0, control })
 }
 
 /// A file that is read.
