@@ -98,7 +98,7 @@ _LINES = (
     (NVMAIN, rf"\d+\s+[rw]\s+{_HEX}\s+[0-9a-f]{{128}}(\s.*)?"),
     (DRAMSIM3, rf"{_HEX}\s+[a-z]\w+\s+\d+"),
     (USIMM, rf"\d+\s+(r\s+{_HEX}\s+{_HEX}|w\s+{_HEX})"),
-    (DRAM, rf"{_HEX}\s+[rw]"),
+    (DRAM, r"0x[0-9a-f]+\s+[rw]"),
     (LOAD_STORE, rf"(ld|st)\s+{_HEX}"),
     (VECTORS, r"[rw]\s+\d+(,\d+)+"),
     (RAMULATOR, rf"\d+\s+{_NUMBER}(\s+({_NUMBER}|[rw]))?"),

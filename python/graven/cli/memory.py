@@ -23,7 +23,7 @@ HELP = """Drive the memory controller and device alone from a trace of requests.
 \b
 TRACE is binary (docs/guides/traces.md), a packet trace of gem5, or text in one of these formats:
   NVMain       CYCLE R|W 0xADDRESS DATA OLDDATA THREAD   (after a line NVMV1)
-  DRAMsim3     0xADDRESS READ|WRITE CYCLE                (write, P_MEM_WR, BOFF write; others read)
+  DRAMsim3     0xADDRESS READ|WRITE CYCLE            (write, P_MEM_WR, BOFF write; others read)
   Ramulator 1  0xADDRESS R|W                             (no times: one in each cycle)
   Ramulator 2  LD|ST ADDRESS, or R|W CHANNEL,RANK,...    (no times; vectors need --levels)
   DRAMSys      CYCLE: [(BYTES)] read|write 0xADDRESS [DATA]   (.rstl needs --relative)

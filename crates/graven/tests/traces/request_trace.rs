@@ -129,7 +129,8 @@ fn requests_for_ramulator_come_one_in_each_cycle() {
 #[test]
 fn what_is_no_request_for_ramulator_is_refused_with_its_line() {
     for (text, levels, expected) in [
-        ("0x40 R\n0x80 X\n", &[][..], "line 2: expected `R`, `W` or nothing, found `X`"),
+        ("40 R\n", &[][..], "line 1: expected an address of up to 16 hexadecimal digits (without"),
+        ("0x40 R\n0x80 X\n", &[], "line 2: expected `R`, `W` or nothing, found `X`"),
         ("0x40 R\n0x80 W 3\n", &[], "line 2: expected the end of the line, found `3`"),
         ("0x40 R\nLD 0x80\n", &[], "line 2: expected an address of up to 16 hexadecimal digits"),
         ("LD 64\nLX 64\n", &[], "line 2: expected `LD` or `ST`, found `LX`"),

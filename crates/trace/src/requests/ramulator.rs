@@ -2,7 +2,7 @@
 //!
 //! | line | of | meaning |
 //! |---|---|---|
-//! | `ADDRESS R`, `ADDRESS W`, `ADDRESS` | Ramulator 1 (DRAM) | a request; the address hexadecimal with or without `0x`; a read if nothing follows |
+//! | `ADDRESS R`, `ADDRESS W`, `ADDRESS` | Ramulator 1 (DRAM) | a request; the address hexadecimal with or without `0x`, in the first line with it; a read if nothing follows |
 //! | `LD ADDRESS`, `ST ADDRESS` | Ramulator 2 (`LoadStoreTrace`) | a request; the address decimal, or hexadecimal behind `0x` |
 //! | `R A,B,…`, `W A,B,…` | Ramulator 2 (`ReadWriteTrace`) | a request; channel, rank and so on down to the column, decimal |
 //!
@@ -34,7 +34,8 @@ impl Layout {
         match (first, second) {
             (b"LD" | b"ST", _) => Some(Layout::LoadStore),
             (b"R" | b"W", _) if second.contains(&b',') => Some(Layout::Vectors),
-            (_, b"R" | b"W") if hex::number(first).is_some() => Some(Layout::Dram),
+            // Without `0x` it may be the beginning of a line of NVMain's.
+            (_, b"R" | b"W") if first.starts_with(b"0x") => Some(Layout::Dram),
             _ => None,
         }
     }
