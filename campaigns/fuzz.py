@@ -27,10 +27,12 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -237,6 +239,7 @@ def make_sound(folder: Path) -> None:
         (folder / f"{number}.champsim.xz").write_bytes(lzma.compress(raw))
         (folder / f"{number}.champsim.gz").write_bytes(gzip.compress(raw))
     shutil.copy(ROOT / "crates/graven/tests/traces/version-1.gvt", folder / "2.gvt")
+    _make_traces_of_others(folder)
     text = "".join(f"0x{64 * at:x} {'READ' if at % 3 else 'WRITE'} {7 * at}\n" for at in range(30))
     (folder / "0.trc").write_text(text)
     (folder / "1.trc").write_text("".join(text.splitlines(keepends=True)[:3]))
@@ -260,6 +263,46 @@ def make_sound(folder: Path) -> None:
     for name in ("segment", "under", "index", "about"):
         for number, path in enumerate(sorted((folder / "store").glob(_IN_STORE[name]))):
             shutil.copy(path, folder / f"{number}.{name}")
+
+
+def _make_traces_of_others(folder: Path) -> None:
+    """Small traces of other tools, as these write them."""
+    places = [(at, 0x1000 * (at % 5) + 24 * at) for at in range(40)]
+    lackey = [f"I  {4 * at:08x},4\n {'LSM'[at % 3]} {place:08x},8\n" for at, place in places]
+    (folder / "0.lackey").write_text("==7== Lackey\n" + "".join(lackey) + "==7== end\n")
+    entries = [(25, 0, 7), (22, 4, 7), (24, 4, 7), (28, 9, 0xE40)]
+    for at, place in places:
+        entries += [(47, 4, 0x90), (10, 4, 4 * at), (at % 3 & 1, 8, place), (3 + at % 2, 64, place)]
+    entries += [(17, 8, 0x101), (29, 2, 4), (20, 64, 0x1000), (23, 4, 7), (26, 0, 0)]
+    content = b"".join(struct.pack("<HHQ", *entry) for entry in entries)
+    (folder / "0.drmemtrace").write_bytes(content)
+    # Only the first version has several threads in a file.
+    entries[0], entries[20], entries[40] = (25, 0, 1), (22, 4, 8), (22, 4, 7)
+    several = b"".join(struct.pack("<HHQ", *entry) for entry in entries)
+    (folder / "1.drmemtrace").write_bytes(several)
+    for number, how in enumerate((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)):
+        with zipfile.ZipFile(folder / f"{number}.drmemtrace.zip", "w", how) as packed:
+            packed.writestr(zipfile.ZipInfo("chunk.0000"), content[:600], how)
+            packed.writestr(zipfile.ZipInfo("chunk.0001"), content[600:], how)
+    lines = {
+        "0.core": [f"{at} {place}\n" for at, place in places],
+        "1.core": [f"{at} {place} {64 * at + 1}\n" for at, place in places],
+        "2.core": [f"{at} {place:#x} {'RW'[at % 2]}\n" for at, place in places],
+        "3.core": [f"{at} R {place:#x} 0x40\n{at} W {place:#x}\n" for at, place in places],
+        "0.ramulator": [f"{place:#x} {'RW'[at % 2]}\n" for at, place in places],
+        "1.ramulator": [f"{('LD', 'ST')[at % 2]} {place:#x}\n" for at, place in places],
+        "2.ramulator": [f"{'RW'[at % 2]} 0,{at % 2},{at}\n" for at, place in places],
+        "0.stl": [f"{at}: {('read', 'write')[at % 2]} {place:#x}\n" for at, place in places],
+        "1.stl": [f"{at}: (64) write {64 * at:#x} 0x{at:02x}{'ab' * 63}\n" for at, _ in places],
+    }
+    for name, text in lines.items():
+        (folder / name).write_text("".join(text))
+    packet = struct.Struct("<BBHBBBBBQ")  # a fixed number of 64 bits is no tick, and is passed over
+    trace = b"gem5\x0d\x0a\x04test\x18" + b"\x80\xa0\x94\xa5\x8d\x1d"
+    for at, _ in places:
+        message = packet.pack(8, at, 0x0110 if at % 2 else 0x0410, 0x18, at, 0x20, 64, 0x39, at)
+        trace += bytes([len(message)]) + message
+    (folder / "0.gem5").write_bytes(trace)
 
 
 _IN_STORE = {
@@ -303,6 +346,20 @@ def read_requests(path: Path) -> object:
     """A replay, and the same requests in the other format."""
     graven.memory(path, store=None)
     return graven.convert_requests(path, path.with_name("out.grt"))
+
+
+def read_requests_for_ramulator(path: Path) -> object:
+    """The same of what may have addresses that are vectors."""
+    from graven.api.recognised import VECTORS, recognised
+
+    levels = (2, 2, 4096) if recognised(path.read_bytes()[:4096]) is VECTORS else None
+    graven.memory(path, store=None, levels=levels)
+    return graven.convert_requests(path, path.with_name("out.grt"), levels=levels, clock="1 GHz")
+
+
+def read_trace_of_others(path: Path) -> object:
+    """A program trace of it."""
+    return graven.import_trace([path], path.with_name("out.gvt"), transaction_stores=4)
 
 
 def read_champsim(path: Path) -> object:
@@ -470,6 +527,20 @@ KINDS = (
          ("trace convert FILE --to o.gvt",)),
     Kind("ChampSim, gzip", "c.gz", "*.champsim.gz", read_champsim,
          ("trace convert FILE --to o.gvt",)),
+    Kind("lackey", "l.txt", "*.lackey", read_trace_of_others, ("trace convert FILE --to o.gvt",),
+         TEXT),
+    Kind("drmemtrace", "d.trace", "*.drmemtrace", read_trace_of_others,
+         ("trace convert FILE --to o.gvt",)),
+    Kind("drmemtrace, zip", "d.zip", "*.drmemtrace.zip", read_trace_of_others,
+         ("trace convert FILE --to o.gvt",)),
+    Kind("Ramulator's and USIMM's cores", "c.trace", "*.core", read_trace_of_others,
+         ("trace convert FILE --to o.gvt",), TEXT),
+    Kind("requests, Ramulator", "r.trace", "*.ramulator", read_requests_for_ramulator,
+         ("memory FILE --no-store", "trace convert FILE --to o.grt --clock 1GHz"), TEXT),
+    Kind("requests, gem5", "r.gem5", "*.gem5", read_requests,
+         ("memory FILE --no-store", "trace convert FILE --to o.grt")),
+    Kind("requests, DRAMSys", "r.stl", "*.stl", read_requests,
+         ("memory FILE --no-store", "trace convert FILE --to o.grt"), TEXT),
     Kind("machine", "m.toml", "*.toml", read_machine,
          ("run --design silo --workload array --machine ./FILE --transactions 2 --no-store",),
          TEXT, has_keys=True),

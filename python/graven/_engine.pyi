@@ -192,7 +192,10 @@ class Conversion(Task):
     """
 
     def __init__(
-        self, kind: Literal["import", "export", "requests"], spec_json: str, files: list[BinaryIO]
+        self,
+        kind: Literal["import", "export", "requests", "threads"],
+        spec_json: str,
+        files: list[BinaryIO],
     ) -> None: ...
 
 class CaptureAssembly(Task):

@@ -99,6 +99,10 @@ def test_numpy_paths_and_enumerations_are_taken(tmp_path):
         (graven.cost, {"design": 3}, "design: 3 is not a text"),
         (graven.import_champsim, {"sources": "abc"}, r"sources: 'abc' is one path; give a list"),
         (graven.import_champsim, {"sources": []}, "sources: the list is empty"),
+        (graven.memory, {"trace": "a", "clock": 3}, "clock: 3 is not a text"),
+        (graven.memory, {"trace": "a", "levels": "1,2"}, "levels: '1,2' is not a list of integers"),
+        (graven.convert_requests, {"trace": "a", "levels": []}, "levels: the list is empty"),
+        (graven.import_trace, {"sources": ["a"], "layout": "x"}, "layout: 'x' is not allowed"),
         (graven.import_champsim, {"sources": ["a"], "instructions": 0}, "instructions: 0 is not"),
         (graven.export_champsim, {"thread": -1}, "thread: -1 is not allowed; from 0 to 4294967295"),
         (graven.trace_info, {"trace": None}, "trace: None is not a path"),
@@ -224,7 +228,8 @@ JUNK = st.one_of(
 
 FUNCTIONS = [
     graven.run, graven.compare, graven.memory, graven.crash, graven.litmus, graven.cost,
-    graven.record_trace, graven.replay, graven.import_champsim, graven.export_champsim,
+    graven.record_trace, graven.replay, graven.import_champsim, graven.import_trace,
+    graven.export_champsim,
     graven.convert_requests, graven.trace_info, graven.sweep,
 ]  # fmt: skip
 

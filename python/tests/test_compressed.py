@@ -6,7 +6,9 @@ import lzma
 import os
 import re
 import threading
+import zipfile
 
+import pyarrow
 import pytest
 
 from graven.basics import compressed
@@ -136,10 +138,108 @@ def test_much_from_little_is_read_in_pieces(file, pack):
         assert b"".join(pieces) == TWO
 
 
-@pytest.mark.parametrize("begin", [b"\x28\xb5\x2f\xfd", b"PK\x03\x04\x14\x00", b"\x04\x22\x4d\x18"])
+@pytest.mark.parametrize("begin", [b"7z\xbc\xaf\x27\x1c", b"\x04\x22\x4d\x18"])
 def test_other_compressions_are_named(file, begin):
-    with pytest.raises(CompressedError, match=r"compressed by \w+; \.gz, \.xz and \.bz2 are read"):
+    with pytest.raises(
+        CompressedError, match=r"compressed by \S+; \.gz, .*\.zst and \.zip are read"
+    ):
         read(file(begin + bytes(100)))
+
+
+def zstandard(content):
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.CompressedOutputStream(sink, "zstd") as out:
+        out.write(content)
+    return sink.getvalue().to_pybytes()
+
+
+def test_streams_of_zstandard_are_read_and_damage_is_an_error(file):
+    one, two = zstandard(ONE), zstandard(TWO)
+    assert read(file(one + two + zstandard(b""))) == ONE + TWO
+    with Reading(file(one)) as opened:
+        assert opened.compression.name == "Zstandard"
+    wrong = bytearray(two)
+    wrong[2000] ^= 1
+    for content in (
+        one + b"xx",
+        one + bytes(8),
+        one[:-3],
+        one + two[:2000],
+        one + bytes(wrong)[:-9],
+    ):
+        with pytest.raises(CompressedError, match=r"^byte \d+ or before: a stream of Zstandard"):
+            read(file(content))
+
+
+def packed(tmp_path, members, how=zipfile.ZIP_DEFLATED):
+    path = tmp_path / "packed"
+    with zipfile.ZipFile(path, "w", how) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_zip_files_of_one_file_or_of_chunks_are_read(tmp_path, how):
+    assert read(packed(tmp_path, {"any name": ONE}, how)) == ONE
+    chunks = {"chunk.0000": ONE, "chunk.0001": b"", "chunk.0002": TWO}
+    assert read(packed(tmp_path, chunks, how)) == ONE + TWO
+    # An empty folder is no file.
+    assert read(packed(tmp_path, {"folder/": b"", "folder/a": ONE}, how)) == ONE
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["a", "b"], "must have one file, or chunk.0000, .* and has 2 files, a the first"),
+        (["chunk.0000", "b"], "must have one file, or .* and has 2 files, chunk.0000 the first"),
+        (["chunk.0000", "chunk.0002"], "must have chunk.0001 as file 2 of 2, and has chunk.0002"),
+        (["chunk.0001"], "must have chunk.0000 as file 1 of 1, and has chunk.0001"),
+        (["folder/"], "and has none"),
+    ],
+)
+def test_zip_files_of_anything_else_are_refused(tmp_path, names, expected):
+    with pytest.raises(CompressedError, match=expected):
+        read(packed(tmp_path, dict.fromkeys(names, b"")))
+
+
+def test_damaged_zip_files_are_refused_with_their_byte(tmp_path):
+    path = packed(tmp_path, {"chunk.0000": ONE, "chunk.0001": TWO[:3000]})
+    content = bytearray(path.read_bytes())
+    second = content.index(b"PK\x03\x04", 1)
+    assert read(path) == ONE + TWO[:3000]
+    for at, begin in [(100, 0), (second + 1000, second)]:
+        damaged = bytearray(content)
+        damaged[at] ^= 0xFF
+        path.write_bytes(damaged)
+        with pytest.raises(CompressedError, match=f"^byte {begin}: the part of the zip file"):
+            read(path)
+    path.write_bytes(content[:-10])
+    with pytest.raises(CompressedError, match=r"^byte 0: the part of the zip file"):
+        read(path)
+
+
+def test_a_file_without_a_name_in_a_zip_file_is_a_file(tmp_path):
+    path = packed(tmp_path, {"a": ONE, "b": TWO[:10]})
+    content = bytearray(path.read_bytes())
+    for at in [found.start() for found in re.finditer(rb"PK\x01\x02", content)]:
+        # The name's length in the directory; the name is taken for a field of another kind then.
+        content[at + 28 : at + 30] = b"\0\0"
+        content[at + 30 : at + 32] = b"\1\0"
+    path.write_bytes(content)
+    with pytest.raises(CompressedError, match="must have one file, or chunk"):
+        read(path)
+
+
+def test_a_zip_file_is_not_read_from_a_pipe(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    content = packed(tmp_path, {"a": ONE}).read_bytes()
+    writer = threading.Thread(target=lambda: path.write_bytes(content[:100]))
+    writer.start()
+    with pytest.raises(CompressedError, match="a zip file is not read from a pipe"):
+        read(path)
+    writer.join()
 
 
 def test_addresses_of_instructions_are_no_compression(file):

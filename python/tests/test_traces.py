@@ -5,9 +5,12 @@ import gzip
 import lzma
 import os
 import re
+import shutil
 import struct
+import subprocess
 import threading
 import time
+import zipfile
 
 import pytest
 from conftest import documents
@@ -175,7 +178,7 @@ def test_options_go_with_one_direction(quick, tmp_path):
     for arguments, expected in [
         (("t.gvt", "--layout", "champsim"), "--layout does not go with a program trace"),
         (("t.gvt", "--instructions", "5"), "--instructions does not go with a program trace"),
-        (("c", "--thread", "1"), "--thread does not go with a trace of ChampSim"),
+        (("c", "--thread", "1"), "--thread does not go with a trace of another tool"),
         (("t.gvt", "c"), "is a program trace; name it alone"),
     ]:
         done = quick("trace", "convert", *arguments, "--to", "x")
@@ -244,15 +247,52 @@ def test_traces_of_requests_are_made_of_each_other(quick, tmp_path):
 ZERO = "0" * 128
 
 OF_OTHERS = {
-    "a packet trace of gem5": b"gem5\x08\x0a\x04test" + bytes(200),
-    "a request trace of Ramulator 1": b"0x12340 R\n0x12380 W\n",
-    "a load-store trace of Ramulator 2": b"LD 0x12340\nST 0x12380\n",
-    "a read-write trace of Ramulator 2": b"R 0,0,0,0,5,16\nW 0,0,1,2,5,24\n",
-    "a trace of a core of Ramulator (SimpleO3)": b"3 20734016\n8 20841280 20841280\n",
-    "a trace of DRAMSys": b"# comment\n0:\tread\t0x40\n10:\t(64) write\t0x80\t0xab\n",
-    "a trace of USIMM": b"12 R 0x12340 0x400abc\n3 W 0x12380\n",
-    "a trace of valgrind's lackey": b"==7== Lackey\nI  00400000,3\n L 1ffe000000,8\n",
+    "a store log of valgrind's pmemcheck": b"START|STORE;0x40;0x1;0x8|FLUSH;0x40;0x40|FENCE\n",
 }
+
+UNTIMED = {
+    "a request trace of Ramulator 1": b"0x12340 R\n0x12380 W\n",
+    "a load-store trace of Ramulator 2": b"LD 0x12340\nST 74624\n",
+    "a read-write trace of Ramulator 2": b"R 0,0,1165\nW 0,0,1166\n",
+}
+"""Traces of requests without times: a read of line 0x48d, and a write of the next."""
+
+
+def gem5(*packets):
+    """A packet trace of gem5: the fields of each packet from 1 on, each below 128."""
+    header = b"\x0a\x04test\x18\x80\xa0\x94\xa5\x8d\x1d"  # 10^12 ticks in a second
+    keys = range(8, 40, 8)
+    messages = [header, *(bytes(sum(zip(keys, of, strict=True), ())) for of in packets)]
+    return b"gem5" + b"".join(bytes([len(message)]) + message for message in messages)
+
+
+TIMED = {
+    "a packet trace of gem5": gem5((0, 1, 64, 64), (1, 2, 64, 64), (5, 4, 64, 64)),
+    "a trace of DRAMSys": b"# comment\n0:\tread\t0x40\n2:\t(64) write\t0x40\t0xab\n",
+}
+"""Traces of requests with times: a read and a write of line 1, and something that is left out."""
+
+LACKEY = b"==7== Lackey\nI  00400000,3\n L 1ffe000000,8\nI  00400003,2\n M 1ffe00000c,8\n"
+
+
+def drmemtrace(*inside, thread=7):
+    """A whole trace of drmemtrace: header, thread, process, what is given, footer."""
+    begin = [(25, 0, 7), (22, 4, thread), (24, 4, 7)]
+    return b"".join(struct.pack("<HHQ", *entry) for entry in [*begin, *inside, (26, 0, 0)])
+
+
+DRMEMTRACE = drmemtrace(
+    (10, 3, 0x400000), (0, 8, 0x1FFE000000), (10, 2, 0x400003), (0, 8, 0x1FFE00000C),
+    (1, 8, 0x1FFE00000C), (3, 64, 0x1FFE000040),
+)  # fmt: skip
+
+PROGRAMS = {
+    "valgrind's lackey": (LACKEY, (3, 2, 0)),
+    "DynamoRIO's drmemtrace": (DRMEMTRACE, (3, 2, 0)),
+    "USIMM": (b"12 R 0x12340 0x400abc\n3 W 0x12380\n", (1, 1, 15)),
+    "a core of Ramulator (SimpleO3)": (b"3 20734016\n8 20841280 20841344\n", (2, 1, 11)),
+}
+"""Traces of other tools: content, and loads, stores and instructions of its program trace."""
 
 OWN = {
     "a request trace of NVMain": b"NVMV1\n" + f"1 R 0x40 {ZERO} {ZERO} 0\n".encode(),
@@ -260,7 +300,106 @@ OWN = {
     "a binary request trace of Graven": b"\x89GRVNR\r\n" + bytes(100),
     "a program trace of Graven": b"\x89GRVNT\r\n{}",
     "a trace of ChampSim": loads(100),
+    **UNTIMED,
+    **TIMED,
+    **{f"a trace of {name}": content for name, (content, _) in PROGRAMS.items()},
 }
+
+
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_traces_of_other_tools_are_read_by_their_content(quick, tmp_path, name, pack):
+    content, counts = PROGRAMS[name]
+    (tmp_path / "x").write_bytes(pack(content))
+    done = quick("trace", "convert", "x", "x", "--to", "o.gvt")
+    assert done.returncode == 0, done.stderr
+    threads = documents(quick("trace", "info", "o.gvt", "--format", "json").stdout)["threads"]
+    assert [(t["loads"], t["stores"], t["instructions"]) for t in threads] == [counts] * 2
+    shown = " ".join(quick("trace", "info", "o.gvt").stdout.split())
+    assert f"from traces of {name}: no values, and no transactions of theirs" in shown
+    quick("trace", "convert", "x", "--to", "p.gvt", "--transaction-stores", "1")
+    [thread] = graven.trace_info(tmp_path / "p.gvt").threads
+    assert thread.transactions == counts[1]
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_a_real_trace_of_lackey_has_the_instructions_that_lackey_counts(quick, tmp_path):
+    command = ["valgrind", "--tool=lackey", "--trace-mem=yes", "--log-file=lackey.txt", "true"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    text = (tmp_path / "lackey.txt").read_text()
+    counted = int(re.search(r"guest instrs: +([\d,]+)", text)[1].replace(",", ""))
+    done = quick("trace", "convert", "lackey.txt", "--to", "o.gvt")
+    assert done.returncode == 0, done.stderr
+    assert f"of {counted:,} instructions" in done.stderr
+    words = {"L": 0, "S": 0, "M": 0}
+    for kind, address, size in re.findall(r"^ ([LSM]) ([0-9a-f]+),(\d+)$", text, re.MULTILINE):
+        first, end = int(address, 16), int(address, 16) + int(size)
+        words[kind] += (end - 1) // 8 - first // 8 + 1
+    [thread] = graven.trace_info(tmp_path / "o.gvt").threads
+    assert (thread.loads, thread.stores) == (words["L"] + words["M"], words["S"] + words["M"])
+
+
+def test_what_is_left_out_of_other_tools_traces_is_said(quick, tmp_path):
+    (tmp_path / "x").write_bytes(DRMEMTRACE)
+    done = quick("trace", "convert", "x", "--to", "o.gvt")
+    assert "wrote o.gvt: 5 operations, of 2 instructions" in done.stderr
+    assert "drmemtrace has no values, transactions and registers; docs/guides" in done.stderr
+    assert "prefetches are left out: 1" in done.stderr
+    made = graven.import_trace([tmp_path / "x"], tmp_path / "p.gvt")
+    assert (made.source_instructions, made.notes) == (2, ("prefetches are left out: 1",))
+
+
+def test_damage_and_mixtures_of_other_tools_traces_are_refused_and_leave_nothing(quick, tmp_path):
+    (tmp_path / "lackey").write_bytes(LACKEY)
+    (tmp_path / "bad-lackey").write_bytes(LACKEY.replace(b" M 1ffe", b" N 1ffe"))
+    (tmp_path / "cut-lackey").write_bytes(LACKEY[:-1])
+    (tmp_path / "drmemtrace").write_bytes(DRMEMTRACE)
+    (tmp_path / "cut-drmemtrace").write_bytes(DRMEMTRACE[:-12])
+    (tmp_path / "simpleo3").write_bytes(b"3 20734016\n8 020841280\n")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for arguments, expected in [
+        (("bad-lackey",), "bad-lackey: line 5: expected in file 1: `I`, `L`, `S` or `M`"),
+        (("cut-lackey",), "line 5: expected in file 1: the end of a line"),
+        (("cut-drmemtrace",), f"byte {len(DRMEMTRACE) - 12}: expected in file 1: the footer"),
+        (("simpleo3",), "line 2: expected in file 1: `BUBBLES LOAD`"),
+        (("lackey", "drmemtrace"), "drmemtrace: expected a trace of valgrind's lackey, as lackey"),
+        (("lackey", "--layout", "champsim"), "lackey is a trace of valgrind's lackey, and ChampS"),
+    ]:
+        done = quick("trace", "convert", *arguments, "--to", "o.gvt")
+        assert done.returncode == 2, arguments
+        assert expected in " ".join(done.stderr.split()), arguments
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+    with pytest.raises(graven.TraceError, match=r"expected a trace of ChampSim, found .*lackey"):
+        graven.import_champsim([tmp_path / "lackey"], tmp_path / "o.gvt")
+
+
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
+def test_threads_in_one_file_of_drmemtrace_become_threads(quick, tmp_path, pack):
+    access = [(10, 3, 0x400000), (0, 8, 0x5000)]
+    several = drmemtrace(*access, (22, 4, 9), *access, *access, (22, 4, 7), *access)
+    # Only the first version has several threads in a file.
+    (tmp_path / "x").write_bytes(pack(several.replace(b"\x19\0\0\0\7", b"\x19\0\0\0\1", 1)))
+    (tmp_path / "y").write_bytes(pack(several))
+    done = quick("trace", "convert", "x", "x", "--to", "o.gvt")
+    assert done.returncode == 0, done.stderr
+    assert [thread.loads for thread in graven.trace_info(tmp_path / "o.gvt").threads] == [2, 2] * 2
+    done = quick("trace", "convert", "y", "--to", "p.gvt")
+    assert done.returncode == 2
+    assert "an entry of thread 7, the first of the file, found one of thread 9" in done.stderr
+
+
+def test_chunks_of_drmemtrace_in_a_zip_file_are_one_trace(quick, tmp_path):
+    parts = [DRMEMTRACE[:36], DRMEMTRACE[36:50], DRMEMTRACE[50:]]
+    with zipfile.ZipFile(tmp_path / "x", "w", zipfile.ZIP_DEFLATED) as packed:
+        for number, part in enumerate(parts):
+            packed.writestr(f"chunk.{number:04}", part)
+    done = quick("trace", "convert", "x", "--to", "o.gvt")
+    assert done.returncode == 0, done.stderr
+    graven.import_trace([tmp_path / "x"], tmp_path / "p.gvt")
+    (tmp_path / "plain").write_bytes(DRMEMTRACE)
+    graven.import_trace([tmp_path / "plain"], tmp_path / "q.gvt")
+    made = [(tmp_path / name).read_bytes() for name in ("o.gvt", "p.gvt", "q.gvt")]
+    assert made[0] == made[1] == made[2]
 
 
 @pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
@@ -283,7 +422,7 @@ def test_errors_name_the_format_that_a_file_of_others_looks_like(quick, tmp_path
 @pytest.mark.parametrize("name", OWN)
 def test_errors_name_what_reads_a_file_that_another_command_reads(quick, tmp_path, name):
     (tmp_path / "x").write_bytes(OWN[name])
-    is_requests, is_program = "request" in name, "program" in name
+    is_requests, is_program = "request" in name or name in {**UNTIMED, **TIMED}, "program" in name
     reader = "memory" if is_requests else "trace" if is_program else "trace convert"
     for arguments, reads in [
         (("memory", "x"), is_requests),
@@ -296,16 +435,128 @@ def test_errors_name_what_reads_a_file_that_another_command_reads(quick, tmp_pat
             assert f"looks like {name} (graven {reader} reads it)" in done.stderr, arguments
 
 
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
+@pytest.mark.parametrize("name", TIMED)
+def test_requests_with_times_are_read_and_what_is_left_out_is_said(quick, tmp_path, name, pack):
+    (tmp_path / "x").write_bytes(pack(TIMED[name]))
+    done = quick("memory", "x", "--format", "json", "--no-store")
+    assert done.returncode == 0, done.stderr
+    stats = documents(done.stdout)["stats"]
+    assert (stats["reads"], stats["writes"], stats["late_requests"]) == (1, 1, 0)
+    left_out = {
+        "a packet trace of gem5": "packets that neither read nor write memory are left out: 1, "
+        "the first at byte 27 (command 2)",
+        "a trace of DRAMSys": "data of writes that are not a whole line are left out: 1",
+    }
+    assert left_out[name] in done.stderr
+    converted = quick("trace", "convert", "x", "--to", "o.grt")
+    assert left_out[name] in converted.stderr
+    refused = quick("trace", "convert", "x", "--to", "o.nvt")
+    assert "its requests have no data, which NVMain's format must have" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "cycles"),
+    [
+        (b"3: read 0x40\n5: write 0x80\n", {}, (3, 5)),
+        (b"3: read 0x40\n5: write 0x80\n", {"relative": True}, (3, 8)),
+        (b"3: read 0x40\n5: write 0x80\n", {"relative": True, "clock": "1 GHz"}, (6, 16)),
+        # 127 ticks of 10^11 in a second.
+        (
+            b"gem5\x09\x0a\x00\x18\x80\xd0\xdb\xc3\xf4\x02"
+            b"\x08\x08\x00\x10\x01\x18\x40\x20\x40\x09\x08\x7f\x10\x04\x18\x80\x01\x20\x40",
+            {},
+            (0, 2),
+        ),
+    ],
+)
+def test_times_of_gem5_and_dramsys_become_cycles_of_the_core(tmp_path, content, more, cycles):
+    (tmp_path / "x").write_bytes(content)
+    (tmp_path / "same").write_text(f"40 READ {cycles[0]}\n80 WRITE {cycles[1]}\n")
+    graven.convert_requests(tmp_path / "x", tmp_path / "found.grt", **more)
+    graven.convert_requests(tmp_path / "same", tmp_path / "same.grt")
+    assert (tmp_path / "found.grt").read_bytes() == (tmp_path / "same.grt").read_bytes()
+
+
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
+@pytest.mark.parametrize("name", UNTIMED)
+def test_requests_for_ramulator_are_offered_one_in_each_cycle(quick, tmp_path, name, pack):
+    (tmp_path / "x").write_bytes(pack(UNTIMED[name]))
+    (tmp_path / "same.trc").write_text("0x12340 READ 0\n0x12380 WRITE 1\n")
+    levels = ("--levels", "2,2,4096") if "read-write" in name else ()
+    done = quick("memory", "x", *levels, "--format", "json", "--no-store")
+    assert done.returncode == 0, done.stderr
+    assert "requests have no times: one is offered in each cycle" in done.stderr
+    same = quick("memory", "same.trc", "--format", "json", "--no-store")
+    assert done.stdout == same.stdout
+    converted = quick("trace", "convert", "x", "--to", "o.grt", *levels)
+    assert converted.returncode == 0, converted.stderr
+    assert "requests have no times" in converted.stderr
+    graven.convert_requests(tmp_path / "same.trc", tmp_path / "same.grt")
+    assert (tmp_path / "o.grt").read_bytes() == (tmp_path / "same.grt").read_bytes()
+
+
+def test_cycles_of_another_clock_become_those_of_the_machines_core(quick, tmp_path):
+    (tmp_path / "x.trc").write_text("0x40 READ 3\n0x80 WRITE 600\n")
+    (tmp_path / "same.trc").write_text("0x40 READ 5\n0x80 WRITE 1000\n")
+    graven.convert_requests(tmp_path / "same.trc", tmp_path / "same.grt")
+    for clock in ("1.2 GHz", "1200MHz"):
+        done = quick("trace", "convert", "x.trc", "--to", "o.grt", "--clock", clock)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "o.grt").read_bytes() == (tmp_path / "same.grt").read_bytes()
+    graven.convert_requests(tmp_path / "x.trc", tmp_path / "p.grt", clock="1.2GHz")
+    assert (tmp_path / "p.grt").read_bytes() == (tmp_path / "same.grt").read_bytes()
+    same = graven.memory(tmp_path / "same.trc", store=None)
+    found = graven.memory(tmp_path / "x.trc", clock="1200 MHz", store=None)
+    plain = graven.memory(tmp_path / "x.trc", store=None)
+    assert found.stats == same.stats != plain.stats
+    # A store tells results of different clocks from each other.
+    for clock, stats in [(None, plain.stats), ("1.2 GHz", found.stats), (None, plain.stats)]:
+        record = graven.memory(tmp_path / "x.trc", clock=clock, store=tmp_path / "store")
+        assert record.stats == stats
+
+
+def test_clocks_and_levels_that_say_nothing_are_refused(quick, tmp_path):
+    (tmp_path / "x.trc").write_text("0x40 READ 3\n")
+    (tmp_path / "gem5").write_bytes(TIMED["a packet trace of gem5"])
+    (tmp_path / "v").write_bytes(UNTIMED["a read-write trace of Ramulator 2"])
+    record(quick)
+    (tmp_path / "lackey").write_bytes(LACKEY)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    to = ("--to", "o.grt")
+    for arguments, expected in [
+        (("memory", "x.trc", "--clock", "3 ns"), "clock: '3 ns' is not allowed; a number of Hz"),
+        (("memory", "x.trc", "--clock", "0.5 Hz"), "from 1 Hz to 1000 THz and whole in Hz"),
+        (("memory", "x.trc", "--levels", "1,2"), "only a read-write trace of Ramulator 2 has"),
+        (("memory", "x.trc", "--relative"), "only a trace of DRAMSys may have relative cycles"),
+        (("memory", "gem5", "--clock", "1 GHz"), "a packet trace of gem5 says its own"),
+        (("memory", "v"), "line 1: expected a vector of decimal numbers"),
+        (("memory", "v", "--levels", "1,2"), "line 1: expected a vector of decimal numbers"),
+        (("memory", "v", "--levels", "1,2,x"), "is not a list of numbers separated by commas"),
+        (("memory", "v", "--levels", "0,2,3"), "levels: 0 is not allowed"),
+        (("memory", "v", "--levels", "99999999,99999999,99999999"), "product is at most 2^58"),
+        (("trace", "convert", "v", *to), "line 1: expected a vector of decimal numbers"),
+        (("trace", "convert", "t.gvt", "--to", "c", "--clock", "1GHz"), "--clock does not go with"),
+        (("trace", "convert", "lackey", "--to", "o.gvt", "--levels", "1"), "--levels does not go"),
+        (("trace", "convert", "lackey", "--to", "o.gvt", "--machine", "silo"), "--machine does n"),
+    ]:
+        done = quick(*arguments)
+        assert done.returncode == 2, arguments
+        assert expected in " ".join(done.stderr.split()), arguments
+        found = sorted(path.name for path in tmp_path.iterdir() if path.name != "graven-results")
+        assert found == before, arguments
+
+
 def test_a_file_that_is_compressed_twice_is_taken_for_no_instructions(quick, tmp_path):
     (tmp_path / "x").write_bytes(lzma.compress(gzip.compress(loads(100))))
     done = quick("trace", "convert", "x", "--to", "o.gvt")
-    assert "x: expected a trace of ChampSim, found what looks like a file com" in done.stderr
+    assert "or USIMM, found what looks like a file compressed" in " ".join(done.stderr.split())
 
 
 def test_no_text_is_taken_for_instructions(quick, tmp_path):
     (tmp_path / "x").write_bytes(b"<html>503</html>" * 4)
     done = quick("trace", "convert", "x", "--to", "o.gvt")
-    assert "x: expected a trace of ChampSim, found a text of no known format" in done.stderr
+    assert "or USIMM, found a text of no known format" in " ".join(done.stderr.split())
 
 
 def test_a_trace_of_requests_is_one_whatever_the_name_of_the_file_to_write(quick, tmp_path):

@@ -12,7 +12,7 @@ use graven::cost::Sheet;
 use graven::recovery;
 use graven::sim::{Beginning, Others, Simulation, Spec};
 use graven::trace::requests::replay::Replay;
-use graven::trace::requests::{Reader, TraceError};
+use graven::trace::requests::{Assumptions, Reader, TraceError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
@@ -103,6 +103,12 @@ struct ReplaySpec {
     dram: bool,
     machine: MachineSpec,
     set: Vec<(String, String)>,
+    #[serde(default)]
+    clock_hz: Option<u64>,
+    #[serde(default)]
+    levels: Vec<u64>,
+    #[serde(default)]
+    relative: bool,
 }
 
 /// A simulation from its specification; everything is checked here, nothing runs. The machine is built and populated only when
@@ -206,11 +212,18 @@ pub fn memory_replay(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Task, F
     let config = given.machine.config(&given.set)?;
     validate(&config)?;
     let source = request_trace::source(&given.trace, file)?;
+    let assumptions = Assumptions {
+        clock_hz: given.clock_hz,
+        levels: given.levels.clone(),
+        are_relative: given.relative,
+        ..Assumptions::default()
+    };
+    let assumptions = request_trace::assumptions(&config, assumptions);
     Ok(Task::new(move |watch| {
         let replay = if given.dram { Replay::of_dram(&config) } else { Replay::new(&config) };
         // How many requests there are is known only at the end.
         watch.follow(replay.control(), 0)?;
-        let mut reader = Reader::new(source);
+        let mut reader = Reader::assuming(source, assumptions);
         match replay.run(&mut reader) {
             Ok(record) => {
                 let mut found = record.to_json();

@@ -160,9 +160,9 @@ impl TraceReplay {
     }
 }
 
-/// Traces of ChampSim from and to program traces: `Conversion("import" | "export", spec_json, files)`; traces of requests from
-/// one format to another: `Conversion("requests", spec_json, [])`, or with an open file to read from in place of the path. Its progress is in instructions, operations or requests,
-/// of 0: how many there are is known at the end.
+/// Traces of other tools made program traces, and those traces of ChampSim: `Conversion("import" | "export", spec_json, files)`;
+/// traces of requests from one format to another: `Conversion("requests", spec_json, [])`, or with an open file to read from in
+/// place of the path; the threads of a file of drmemtrace: `Conversion("threads", spec_json, [file])`. Its progress is in instructions, operations or requests, of 0: their number is known at the end.
 #[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
 struct Conversion;
 
@@ -180,6 +180,7 @@ impl Conversion {
                 program_trace::import(spec_json, files)?
             }
             ("export", Some(out)) if files.is_empty() => program_trace::export(spec_json, out)?,
+            ("threads", Some(file)) if files.is_empty() => program_trace::threads(spec_json, file)?,
             ("requests", file) if files.is_empty() => request_trace::conversion(spec_json, file)?,
             _ => {
                 let message = "a conversion is an import of one or more files, an export to one, or of requests";

@@ -1,4 +1,4 @@
-//! Program traces' side of the seam: recording into a file, replays, what is in a trace, and ChampSim's traces.
+//! Program traces' side of the seam: recording into a file, replays, what is in a trace, and traces of other tools.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -8,7 +8,8 @@ use std::sync::Arc;
 use graven::config::{Config, ConfigError};
 use graven::control::Control;
 use graven::sim::{Programs, Simulation, Spec};
-use graven::trace::champsim::{self, How, Layout, Oddities, Part};
+use graven::trace::champsim::{self, Layout, Part};
+use graven::trace::imports::{self, Format, How, Oddities};
 use graven::trace::program::{Reader, Recorder, Replay, TraceError, UNREGISTERED};
 use graven::workload::WorkloadInfo;
 use pyo3::prelude::*;
@@ -312,10 +313,39 @@ struct ImportSpec {
     /// Names of the files in messages.
     names: Vec<String>,
     out: String,
+    #[serde(default)]
+    format: FormatSpec,
     transaction_stores: Option<u32>,
     instructions: Option<u64>,
     #[serde(default)]
     layout: Option<LayoutSpec>,
+    /// The thread that is taken of each file of drmemtrace.
+    #[serde(default)]
+    threads: Vec<Option<u64>>,
+}
+
+/// A format of program traces of others as a specification names it.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FormatSpec {
+    #[default]
+    ChampSim,
+    Lackey,
+    DrMemtrace,
+    Ramulator,
+    Usimm,
+}
+
+impl ImportSpec {
+    fn format(&self) -> Format<'_> {
+        match self.format {
+            FormatSpec::ChampSim => Format::ChampSim(self.layout.map(Layout::from)),
+            FormatSpec::Lackey => Format::Lackey,
+            FormatSpec::DrMemtrace => Format::DrMemtrace(&self.threads),
+            FormatSpec::Ramulator => Format::Ramulator,
+            FormatSpec::Usimm => Format::Usimm,
+        }
+    }
 }
 
 /// A layout as a specification names it.
@@ -353,7 +383,7 @@ struct ExportSpec {
     transactions: Option<u64>,
 }
 
-/// ChampSim's traces made a program trace: `sources` are their files.
+/// Traces of other tools made a program trace: `sources` are their files.
 ///
 /// # Errors
 /// The specification is not as agreed.
@@ -362,17 +392,39 @@ pub fn import(spec_json: &str, sources: Vec<Py<PyAny>>) -> Result<Task, Failure>
     let mut sources: Vec<PythonFile> = sources.into_iter().map(PythonFile).collect();
     Ok(Task::new(move |watch| {
         let control = watch.begin(0)?;
-        let ImportSpec { names, out, transaction_stores, instructions, layout } = given;
-        let how = How { transaction_stores, instructions, layout: layout.map(Layout::from) };
-        let made = champsim::import(&mut sources, how, create(&out)?, &control);
+        let ImportSpec { names, out, transaction_stores, instructions, .. } = &given;
+        let how = How { transaction_stores: *transaction_stores, instructions: *instructions };
+        let made = imports::import(&mut sources, given.format(), how, create(out)?, &control);
         let made = made.map_err(|e| failure(&names.join(", "), e))?;
-        keep(&out, made.out)?;
-        let mut found = contents(&out)?;
+        keep(out, made.out)?;
+        let mut found = contents(out)?;
+        found["source_instructions"] = json!(made.instructions);
         let notes = notes(made.oddities);
         if !notes.is_empty() {
             found["notes"] = json!(notes);
         }
         Ok(found)
+    }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ThreadsSpec {
+    /// Name of the file in messages.
+    name: String,
+}
+
+/// The threads of a file of drmemtrace.
+///
+/// # Errors
+/// The specification is not as agreed.
+pub fn threads(spec_json: &str, source: Py<PyAny>) -> Result<Task, Failure> {
+    let ThreadsSpec { name } = parse(spec_json)?;
+    let mut source = PythonFile(source);
+    Ok(Task::new(move |watch| {
+        let control = watch.begin(0)?;
+        let found = imports::drmemtrace_threads(&mut source, &control);
+        Ok(json!({ "threads": found.map_err(|e| failure(&name, e))? }))
     }))
 }
 
@@ -397,18 +449,25 @@ pub fn export(spec_json: &str, out: Py<PyAny>) -> Result<Task, Failure> {
 
 /// Sentences for the user about the sources of an import.
 fn notes(oddities: Oddities) -> Vec<String> {
-    let mut notes = Vec::new();
-    if oddities.register_stores > 0 {
-        notes.push(format!(
-            "stores below address 256, which are numbers of registers, are left out: {}",
-            oddities.register_stores
-        ));
-    }
-    if oddities.without_ip > 0 {
-        notes.push(format!(
-            "instructions have address 0, at which older versions of ChampSim end a trace: {}",
-            oddities.without_ip
-        ));
-    }
-    notes
+    let Oddities {
+        register_stores,
+        without_ip,
+        prefetches,
+        flushes,
+        unsized_accesses,
+        filtered_files,
+    } = oddities;
+    let counts = [
+        (register_stores, "stores below address 256, which are numbers of registers, are left out"),
+        (
+            without_ip,
+            "instructions have address 0, at which older versions of ChampSim end a trace",
+        ),
+        (prefetches, "prefetches are left out"),
+        (flushes, "flushes of caches are left out"),
+        (unsized_accesses, "accesses have no size, and are taken for one word each"),
+        (filtered_files, "files lack accesses or instructions, which the tracer left out"),
+    ];
+    let odd = counts.into_iter().filter(|(count, _)| *count > 0);
+    odd.map(|(count, what)| format!("{what}: {count}")).collect()
 }

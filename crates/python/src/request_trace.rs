@@ -5,15 +5,18 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex};
 
+use graven::config::{Config, CoreConfig};
 use graven::control::Control;
 use graven::controller::Recorder;
-use graven::trace::requests::{BinaryWriter, Reader, Request, TraceError, Version, Writer};
+use graven::trace::requests::{
+    Assumptions, BinaryWriter, Reader, Request, TraceError, Version, Writer,
+};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::program_trace::PythonFile;
-use crate::seam::{Failure, Task, parse};
+use crate::seam::{Failure, MachineSpec, Task, parse};
 
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -111,6 +114,21 @@ struct ConversionSpec {
     trace: String,
     out: String,
     is_binary: bool,
+    /// The machine whose core's clock cycles are converted to.
+    #[serde(default)]
+    machine: Option<MachineSpec>,
+    #[serde(default)]
+    clock_hz: Option<u64>,
+    #[serde(default)]
+    levels: Vec<u64>,
+    #[serde(default)]
+    relative: bool,
+}
+
+/// Assumptions about a trace whose requests a machine gets.
+pub fn assumptions(config: &Config, assumptions: Assumptions) -> Assumptions {
+    let core_hz = u64::from(config.get::<CoreConfig>().frequency_mhz) * 1_000_000;
+    Assumptions { core_hz: Some(core_hz), ..assumptions }
 }
 
 /// The bytes of a trace.
@@ -130,6 +148,19 @@ pub fn source(path: &str, file: Option<Py<PyAny>>) -> Result<Source, Failure> {
 /// Puts into a result what a user should know of the trace that was read, if there is anything.
 pub fn note<R: Read>(found: &mut Value, reader: &Reader<R>) {
     let mut notes = Vec::new();
+    if reader.is_untimed() {
+        notes.push("requests have no times: one is offered in each cycle".to_owned());
+    }
+    if reader.data_left_out() > 0 {
+        let count = reader.data_left_out();
+        notes.push(format!("data of writes that are not a whole line are left out: {count}"));
+    }
+    if let Some(out) = reader.left_out() {
+        notes.push(format!(
+            "packets that neither read nor write memory are left out: {}, the first at byte {} (command {})",
+            out.packets, out.first_byte, out.first_command
+        ));
+    }
     if reader.left_out_first() {
         notes.push(
             "without a first line NVMV0 or NVMV1 the first request is left out, as by NVMain"
@@ -154,9 +185,19 @@ pub fn note<R: Read>(found: &mut Value, reader: &Reader<R>) {
 pub fn conversion(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Task, Failure> {
     let given: ConversionSpec = parse(spec_json)?;
     let source = source(&given.trace, file)?;
+    let assumed = Assumptions {
+        clock_hz: given.clock_hz,
+        levels: given.levels.clone(),
+        are_relative: given.relative,
+        ..Assumptions::default()
+    };
+    let assumptions = match &given.machine {
+        Some(machine) => assumptions(&machine.config(&[])?, assumed),
+        None => assumed,
+    };
     Ok(Task::new(move |watch| {
         let control = watch.begin(0)?;
-        convert(&given, source, &control)
+        convert(&given, Reader::assuming(source, assumptions), &control)
     }))
 }
 
@@ -164,9 +205,12 @@ fn refused(path: &str, error: impl std::fmt::Display) -> Failure {
     Failure::Trace(format!("{path}: {error}"))
 }
 
-fn convert(given: &ConversionSpec, source: Source, control: &Control) -> Result<Value, Failure> {
-    let ConversionSpec { trace, out: path, is_binary } = given;
-    let mut reader = Reader::new(source);
+fn convert(
+    given: &ConversionSpec,
+    mut reader: Reader<Source>,
+    control: &Control,
+) -> Result<Value, Failure> {
+    let ConversionSpec { trace, out: path, is_binary, .. } = given;
     let mut next = || reader.next().transpose().map_err(|error| refused(trace, error));
     let unwritten = |error: io::Error| failure(path, &error);
     let first = next()?.ok_or_else(|| refused(trace, TraceError::Empty))?;

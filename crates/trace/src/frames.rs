@@ -8,10 +8,10 @@ pub const PAGE_BYTES: u64 = 4096;
 /// The places of the pages of some addresses.
 #[derive(Debug, Default)]
 pub struct Frames {
-    frames: FxHashMap<u64, u64>,
+    frames: FxHashMap<(u32, u64), u64>,
     first: u64,
     /// The page accessed last, and where it is.
-    last: Option<(u64, u64)>,
+    last: Option<((u32, u64), u64)>,
 }
 
 impl Frames {
@@ -22,7 +22,12 @@ impl Frames {
 
     /// The place of a byte, as it is accessed.
     pub fn place(&mut self, address: u64) -> u64 {
-        let page = address / PAGE_BYTES;
+        self.place_in(0, address)
+    }
+
+    /// The place of a byte of one of several address spaces.
+    pub fn place_in(&mut self, space: u32, address: u64) -> u64 {
+        let page = (space, address / PAGE_BYTES);
         let frame = match self.last {
             Some((last, frame)) if last == page => frame,
             _ => {
@@ -52,6 +57,8 @@ mod tests {
             let offsets = places.map(|address| frames.place(address) - first * PAGE_BYTES);
             assert_eq!(offsets, [8, 4096 + 16, 16, 2 * 4096]);
             assert_eq!(frames.end(), first + 3);
+            let offset = frames.place_in(1, 0x5000_0010) - first * PAGE_BYTES;
+            assert_eq!(offset, 3 * 4096 + 16, "another space has pages of its own");
         }
     }
 }

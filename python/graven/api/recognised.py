@@ -19,10 +19,14 @@ class Format:
     Attributes:
         name: As messages say it.
         reader: What reads it, if anything here does.
+        imported_as: The engine's name for it, if a program trace can be made of it.
+        lacks: Of such a format, things that a program has and it has not.
     """
 
     name: str
     reader: str = ""
+    imported_as: str = ""
+    lacks: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reader} reads it)" if self.reader else self.name
@@ -32,32 +36,74 @@ PROGRAM = Format("a program trace of Graven", "graven trace")
 BINARY = Format("a binary request trace of Graven", "graven memory")
 NVMAIN = Format("a request trace of NVMain", "graven memory")
 DRAMSIM3 = Format("a request trace of DRAMsim3", "graven memory")
-CHAMPSIM = Format("a trace of ChampSim", "graven trace convert")
+CHAMPSIM = Format(
+    "a trace of ChampSim",
+    "graven trace convert",
+    "champsim",
+    "values, transactions and sizes of accesses",
+)
+LACKEY = Format(
+    "a trace of valgrind's lackey",
+    "graven trace convert",
+    "lackey",
+    "values, transactions, registers and threads",
+)
+DRMEMTRACE = Format(
+    "a trace of DynamoRIO's drmemtrace",
+    "graven trace convert",
+    "drmemtrace",
+    "values, transactions and registers",
+)
+RAMULATOR = Format(
+    "a trace of a core of Ramulator (SimpleO3)",
+    "graven trace convert",
+    "ramulator",
+    "values, transactions, registers and sizes of accesses",
+)
 TEXT = Format("a text of no known format")
 
-REQUESTS = (BINARY, NVMAIN, DRAMSIM3)
+USIMM = Format(
+    "a trace of USIMM",
+    "graven trace convert",
+    "usimm",
+    "values, transactions, registers and sizes of accesses",
+)
+DRAM = Format("a request trace of Ramulator 1", "graven memory")
+LOAD_STORE = Format("a load-store trace of Ramulator 2", "graven memory")
+VECTORS = Format("a read-write trace of Ramulator 2", "graven memory")
+GEM5 = Format("a packet trace of gem5", "graven memory")
+DRAMSYS = Format("a trace of DRAMSys", "graven memory")
+
+REQUESTS = (BINARY, NVMAIN, DRAMSIM3, DRAM, LOAD_STORE, VECTORS, GEM5, DRAMSYS)
 """The formats of `graven.memory`."""
+
+PROGRAMS = (CHAMPSIM, LACKEY, DRMEMTRACE, RAMULATOR, USIMM)
+"""The formats of which program traces are made."""
 
 _MAGIC = {
     b"\x89GRVNT\r\n": PROGRAM,
     b"\x89GRVNR\r\n": BINARY,
+    # The type of a header, which has no size.
+    b"\x19\x00\x00\x00": DRMEMTRACE,
     # `gem5` as a number of 32 bits, little endian.
-    b"gem5": Format("a packet trace of gem5"),
+    b"gem5": GEM5,
 }
 
 _HEX = r"(0x)?[0-9a-f]+"
+
+_NUMBER = r"(0x[0-9a-f]+|\d+)"
 
 _LINES = (
     (NVMAIN, r"nvmv.*"),
     (NVMAIN, rf"\d+\s+[rw]\s+{_HEX}\s+[0-9a-f]{{128}}(\s.*)?"),
     (DRAMSIM3, rf"{_HEX}\s+[a-z]\w+\s+\d+"),
-    (Format("a trace of USIMM"), r"\d+\s+(r\s+0x[0-9a-f]+\s+0x[0-9a-f]+|w\s+0x[0-9a-f]+)"),
-    (Format("a request trace of Ramulator 1"), r"0x[0-9a-f]+\s+[rw]"),
-    (Format("a load-store trace of Ramulator 2"), rf"(ld|st)\s+{_HEX}"),
-    (Format("a read-write trace of Ramulator 2"), r"[rw]\s+\d+(,\s*\d+)+"),
-    (Format("a trace of a core of Ramulator (SimpleO3)"), r"\d+\s+\d+(\s+\d+)?"),
-    (Format("a trace of DRAMSys"), rf"(\d+:)?\s*(\(\d+\))?\s*(read|write)\s+{_HEX}(\s.*)?"),
-    (Format("a trace of valgrind's lackey"), r"[ilsm]\s+[0-9a-f]+,\d+"),
+    (USIMM, rf"\d+\s+(r\s+{_HEX}\s+{_HEX}|w\s+{_HEX})"),
+    (DRAM, r"0x[0-9a-f]+\s+[rw]"),
+    (LOAD_STORE, rf"(ld|st)\s+{_HEX}"),
+    (VECTORS, r"[rw]\s+\d+(,\d+)+"),
+    (RAMULATOR, rf"\d+\s+{_NUMBER}(\s+({_NUMBER}|[rw]))?"),
+    (DRAMSYS, rf"\d+:?\s+(\(\d+\)\s+)?(read|write)\s+{_HEX}(\s.*)?"),
+    (LACKEY, r"[ilsm]\s+[0-9a-f]+,\d+"),
     (Format("a store log of valgrind's pmemcheck"), r".*\|(store|flush|fence)[;|].*"),
 )
 """Formats of text by their first line that is no comment."""
@@ -73,7 +119,7 @@ def recognised(beginning: bytes) -> Format | None:
     for magic, found in _MAGIC.items():
         if beginning.startswith(magic):
             return found
-    for known in compressed.KNOWN:
+    for known in compressed.READ:
         if known.magic.match(beginning):
             return Format(f"a file compressed by {known.name}, and once more")
     text = _text(beginning)

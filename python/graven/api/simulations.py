@@ -15,6 +15,7 @@ from typing import BinaryIO, cast
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, TraceError
+from graven.api.assumed import Assumed
 from graven.api.options import (
     Folder,
     Names,
@@ -330,6 +331,9 @@ def memory(
     *,
     machine: str | PathLike[str] = DEFAULT,
     dram: bool = False,
+    clock: str | None = None,
+    levels: Iterable[int] | None = None,
+    relative: bool = False,
     observe: Observer | None = None,
     store: Folder = ...,
     fresh: bool = False,
@@ -339,11 +343,15 @@ def memory(
     """Drives the memory controller and the device alone from a trace of requests.
 
     Args:
-        trace: A file in NVMain's or DRAMsim3's text format, or binary; those compressed by gzip, xz
-            or bzip2 are decompressed, whatever their names.
+        trace: A file in a format of NVMain, DRAMsim3, Ramulator, gem5 (packets) or DRAMSys, or
+            binary; those compressed are decompressed, whatever their names.
         machine: Name of a preset, or path of a TOML file.
         dram: Whether addresses are the DRAM's instead of the PM's; of its requests times alone
             are counted.
+        clock: The clock of the trace's cycles, for example `"1.2 GHz"`; the core's if not given.
+        levels: Numbers of channels, ranks and so on, down to columns of a line each, of addresses
+            that are vectors (Ramulator 2).
+        relative: Whether cycles of DRAMSys count from the request before, as in `.rstl`.
         observe: Called with the progress several times a second.
         store: A folder where the result is kept, and found if it is asked for again; or nothing.
         fresh: True to replay even if the store has the result.
@@ -373,8 +381,12 @@ def memory(
     shown_by = observer(observe)
     is_dram = arguments.flag("dram", dram)
     name, where = arguments.path("trace", trace), Machine.find(machine)
+    assumed = Assumed.of(clock, levels, relative)
     keep = keeper_of(store, fresh=fresh)
-    return replay_requests(name, where, texts, dram=is_dram, keep=keep, observe=shown_by)[0]
+    found = replay_requests(
+        name, where, texts, dram=is_dram, assumed=assumed, keep=keep, observe=shown_by
+    )
+    return found[0]
 
 
 def replay_requests(
@@ -383,6 +395,7 @@ def replay_requests(
     settings: Mapping[str, str],
     *,
     dram: bool,
+    assumed: Assumed,
     keep: Keep | None,
     observe: Observer | None,
 ) -> tuple[MemoryRecord, bool]:
@@ -395,11 +408,12 @@ def replay_requests(
     from graven.running.requests import Asked, run_asked
 
     pairs = [list(pair) for pair in settings.items()]
-    common = {"dram": dram, "machine": machine.spec(), "set": pairs}
+    common = {"dram": dram, "machine": machine.spec(), "set": pairs, **assumed.spec()}
     path = Path(trace)
     spec: dict[str, object] = {"workload": path.name, **common}
     with opened([path]) as [file]:
         check_requests(file)
+        assumed.check(file)
         # The engine reads faster what it opens itself; a pipe is opened once.
         is_plain = path.is_file() and file.compression is None
         replay = _engine.MemoryReplay(

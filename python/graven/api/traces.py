@@ -1,4 +1,4 @@
-"""Program traces: recorded, replayed, looked at; traces of ChampSim made of them and from them.
+"""Program traces: recorded, replayed, looked at, made of traces of other tools, and these of them.
 
 Traces of memory requests are made others of another format.
 
@@ -17,8 +17,17 @@ from typing import Any, BinaryIO, Literal, cast
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
+from graven.api.assumed import Assumed
 from graven.api.options import checked_job, setting_texts
-from graven.api.recognised import CHAMPSIM, REQUESTS, TEXT, Format, recognised
+from graven.api.recognised import (
+    CHAMPSIM,
+    DRMEMTRACE,
+    PROGRAMS,
+    REQUESTS,
+    TEXT,
+    Format,
+    recognised,
+)
 from graven.basics import arguments
 from graven.basics.compressed import Reading, packing
 from graven.basics.errors import OutputError
@@ -91,6 +100,7 @@ class TraceInfo:
         populated_bytes: Bytes of the file that they take.
         threads: Each thread.
         notes: Of an import: sentences about what was odd in its sources.
+        source_instructions: Of an import: instructions of its sources.
 
     Examples:
         >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
@@ -112,6 +122,7 @@ class TraceInfo:
     populated_bytes: int
     threads: tuple[ThreadSummary, ...]
     notes: tuple[str, ...] = field(default=(), compare=False)
+    source_instructions: int | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         of = self.header
@@ -131,7 +142,7 @@ class TraceInfo:
         """As a document."""
         threads = [dict(vars(thread)) for thread in self.threads]
         document = {**vars(self), "header": dict(self.header), "threads": threads}
-        del document["notes"]
+        del document["notes"], document["source_instructions"]
         return document
 
     @property
@@ -367,36 +378,138 @@ def import_champsim(
         >>> record.stats["committed_transactions"]
         163
     """
+    options = _import_options(transaction_stores, instructions, layout)
+    out = Path(arguments.path("trace", trace))
+    names = arguments.paths("sources", sources)
+    with opened(names) as files:
+        return import_opened(files, out, options, observe, (CHAMPSIM,))
+
+
+def import_trace(
+    sources: Iterable[Path_],
+    trace: Path_,
+    *,
+    transaction_stores: int | None = None,
+    instructions: int | None = None,
+    layout: Layout | None = None,
+    observe: Observer | None = None,
+) -> TraceInfo:
+    r"""Makes a program trace of traces of another tool, a thread of each; their content says which.
+
+    They are ChampSim's, valgrind's lackey's, DynamoRIO's drmemtrace's, or those of a core for
+    Ramulator or USIMM.
+
+    Args:
+        sources: The files, all of one format; those compressed by gzip, xz or bzip2, and zip files
+            of drmemtrace, are decompressed, whatever their names.
+        trace: The file to write.
+        transaction_stores: Stores of a transaction; without, there are no transactions.
+        instructions: Instructions of each file that are taken, from its first on; all if not given.
+        layout: The layout of ChampSim's files, as for `import_champsim`.
+        observe: Called several times a second.
+
+    Returns:
+        What is in the program trace; its `notes` say what was left out of the sources.
+
+    Raises:
+        ConfigError: a number is refused, or there are no sources.
+        TraceError: a file is no such trace, or of another format than the first; the message names
+            the byte or line, and the format that it looks like.
+        OutputError: the file cannot be written, or is one of the sources.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> lines = ["I  00400000,3", " L 1ffe000000,8", "I  00400003,2", " M 1ffe00000c,8"]
+        >>> _ = Path("lackey.txt").write_text("\n".join(lines) + "\n")
+        >>> info = graven.import_trace(["lackey.txt"], "lackey.gvt")
+        >>> info.header["origin"], info.threads[0].loads, info.threads[0].stores
+        ('lackey', 3, 2)
+    """
+    options = _import_options(transaction_stores, instructions, layout)
+    out = Path(arguments.path("trace", trace))
+    with opened(arguments.paths("sources", sources)) as files:
+        return import_opened(files, out, options, observe)
+
+
+def _import_options(
+    transaction_stores: int | None, instructions: int | None, layout: Layout | None
+) -> dict[str, Any]:
     given = {"transaction_stores": transaction_stores, "instructions": instructions}
     numbers = {
         name: arguments.integer_or_none(name, value, 1, NUMBER_MAX) for name, value in given.items()
     }
     if layout is not None and layout not in LAYOUTS:
         raise ConfigError(f"layout: {layout!r} is not allowed; {', '.join(LAYOUTS)} are")
-    out = Path(arguments.path("trace", trace))
-    names = arguments.paths("sources", sources)
-    with opened(names) as files:
-        return import_opened(files, out, {**numbers, "layout": layout}, observe)
+    return {**numbers, "layout": layout}
 
 
 def import_opened(
-    files: Sequence[Reading], out: Path, options: Mapping[str, Any], observe: Observer | None
+    files: Sequence[Reading],
+    out: Path,
+    options: Mapping[str, Any],
+    observe: Observer | None,
+    allowed: Sequence[Format] = PROGRAMS,
 ) -> TraceInfo:
-    """Imports as `import_champsim`, from open files."""
+    """Imports as `import_trace`, from open files."""
     apart([("trace", out)], [("sources", file.path) for file in files])
     check([out], 0)
-    for file in files:
-        found = recognised(file.beginning)
-        if found not in (None, CHAMPSIM):
-            raise TraceError(f"{file.path}: expected {CHAMPSIM.name}, found {_looks_like(found)}")
-    with growing(out) as place:
+    kind = _format_of(files, allowed)
+    if options["layout"] is not None and kind is not CHAMPSIM:
+        raise ConfigError(f"layout: {files[0].path} is {kind.name}, and ChampSim's have layouts")
+    with growing(out) as place, contextlib.ExitStack() as more:
         names = [str(file.path) for file in files]
         given = {name: value for name, value in options.items() if name != "layout" or value}
-        spec = json.dumps({"names": names, "out": str(place), **given})
-        sources = cast("list[BinaryIO]", list(files))
-        return TraceInfo._parse(
-            _run(out.name, _engine.Conversion("import", spec, sources), observe)
-        )
+        spec = {"names": names, "out": str(place), "format": kind.imported_as, **given}
+        sources: list[Reading] = list(files)
+        if kind is DRMEMTRACE:
+            sources, spec["threads"] = _each_thread(files, more)
+        task = _engine.Conversion("import", json.dumps(spec), cast("list[BinaryIO]", sources))
+        return TraceInfo._parse(_run(out.name, task, observe))
+
+
+def _each_thread(
+    files: Sequence[Reading], opened: contextlib.ExitStack
+) -> tuple[list[Reading], list[int | None]]:
+    """Opens files of drmemtrace once for each of their threads; and the threads' numbers.
+
+    Only the first version of the format has several threads in a file. A pipe, which can be read
+    once, has one.
+    """
+    sources: list[Reading] = []
+    numbers: list[int | None] = []
+    for file in files:
+        threads: list[int | None] = [None]
+        if int.from_bytes(file.beginning[4:12], "little") == 1 and file.path.is_file():
+            with contextlib.closing(open_trace(file.path)) as scanned:
+                spec = json.dumps({"name": str(file.path)})
+                task = _engine.Conversion("threads", spec, [cast("BinaryIO", scanned)])
+                threads = json.loads(_run(file.path.name, task, None))["threads"]
+        readings = [
+            opened.enter_context(contextlib.closing(open_trace(file.path))) for _ in threads[1:]
+        ]
+        sources += [file, *readings]
+        numbers += threads if len(threads) > 1 else [None]
+    return sources, numbers
+
+
+def _format_of(files: Sequence[Reading], allowed: Sequence[Format]) -> Format:
+    """The format that all files look like; ChampSim's, which begins with nothing special, of none.
+
+    Raises:
+        TraceError: one looks like another format.
+    """
+    kinds = [recognised(file.beginning) or CHAMPSIM for file in files]
+    for file, found in zip(files, kinds, strict=True):
+        if found not in allowed:
+            tools = [kind.name.removeprefix("a trace of ") for kind in allowed]
+            expected = " or ".join(filter(None, [", ".join(tools[:-1]), tools[-1]]))
+            raise TraceError(
+                f"{file.path}: expected a trace of {expected}, found {_looks_like(found)}"
+            )
+        if found is not kinds[0]:
+            expected = f"{kinds[0].name}, as {files[0].path} is one"
+            raise TraceError(f"{file.path}: expected {expected}, found {_looks_like(found)}")
+    return kinds[0]
 
 
 def export_champsim(
@@ -446,12 +559,26 @@ def export_champsim(
         return int(json.loads(text)["instructions"])
 
 
-def convert_requests(trace: Path_, out: Path_, *, observe: Observer | None = None) -> int:
+def convert_requests(
+    trace: Path_,
+    out: Path_,
+    *,
+    clock: str | None = None,
+    levels: Iterable[int] | None = None,
+    relative: bool = False,
+    machine: Path_ = DEFAULT,
+    observe: Observer | None = None,
+) -> int:
     """Makes a trace of memory requests one of another format; returns its requests.
 
     Args:
         trace: A trace of requests in any format that `graven.memory` takes.
         out: The file to write: a binary trace if its name ends in `.grt`, otherwise NVMain's text.
+        clock: The clock of the trace's cycles, for example `"1.2 GHz"`: they are converted to
+            cycles of the machine's core; if not given, cycles stay as they are.
+        levels: As for `graven.memory`.
+        relative: Likewise.
+        machine: Name of a preset, or path of a TOML file; its core has the clock of the result.
         observe: Called several times a second.
 
     Raises:
@@ -466,21 +593,26 @@ def convert_requests(trace: Path_, out: Path_, *, observe: Observer | None = Non
         1538
     """
     path = Path(arguments.path("out", out))
+    assumed = Assumed.of(clock, levels, relative)
+    found = Machine.find(machine)
     with opened([arguments.path("trace", trace)]) as [file]:
-        return convert_opened(file, path, observe)[0]
+        return convert_opened(file, path, found, assumed, observe)[0]
 
 
 def convert_opened(
-    file: Reading, out: Path, observe: Observer | None
+    file: Reading, out: Path, machine: Machine, assumed: Assumed, observe: Observer | None
 ) -> tuple[int, tuple[str, ...]]:
     """Converts as `convert_requests`, from an open file; the requests, and what was odd."""
     apart([("out", out)], [("trace", file.path)])
     check([out], 0)
     check_requests(file)
+    assumed.check(file)
     with growing(out) as place:
-        spec = json.dumps({"trace": str(file.path), "out": str(place), "is_binary": is_binary(out)})
+        spec = {"trace": str(file.path), "out": str(place), "is_binary": is_binary(out)}
+        spec |= {"machine": machine.spec(), **assumed.spec()}
         files = cast("list[BinaryIO]", [file])
-        found = json.loads(_run(out.name, _engine.Conversion("requests", spec, files), observe))
+        task = _engine.Conversion("requests", json.dumps(spec), files)
+        found = json.loads(_run(out.name, task, observe))
         return int(found["requests"]), tuple(found.get("notes", ()))
 
 
@@ -492,7 +624,8 @@ def check_requests(file: Reading) -> None:
     """
     found = recognised(file.beginning)
     if found is not None and found not in (*REQUESTS, TEXT):
-        expected = "expected a trace of memory requests (NVMain's, DRAMsim3's or Graven's)"
+        of = "NVMain, DRAMsim3, Ramulator, gem5, DRAMSys, Graven"
+        expected = f"expected a trace of memory requests (of {of})"
         raise TraceError(f"{file.path}: {expected}, found {_looks_like(found)}")
 
 

@@ -2,7 +2,8 @@
 
 Traces of others come compressed, and under names that do not say how. A file is taken for what its
 first bytes say. All of its streams are read, one behind the other, each with its checksums; what is
-damaged, ends too early, or is followed by something else is an error that names the byte.
+damaged, ends too early, or is followed by something else is an error that names the byte. A zip
+file is read if it has one file, or the chunks of a trace of drmemtrace.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import io
 import lzma
 import re
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -73,29 +75,38 @@ class Compression:
     Attributes:
         name: As messages say it.
         suffix: The end of a file's name.
-        magic: A stream's first bytes.
-        stream: Makes what decompresses a stream.
-        padding: Zero bytes may follow a stream, in multiples of this number; 0: none.
+        magic: The first bytes, of a stream or of the file.
     """
 
     name: str
     suffix: str
     magic: re.Pattern[bytes]
+
+
+@dataclass(frozen=True)
+class Streamed(Compression):
+    """A way to compress that has streams, one behind the other.
+
+    Attributes:
+        stream: Makes what decompresses a stream.
+        padding: Zero bytes may follow a stream, in multiples of this number; 0: none.
+    """
+
     stream: Callable[[], _Stream]
     padding: int
 
 
 KNOWN = (
     # The flags have no bit that is reserved.
-    Compression("gzip", ".gz", re.compile(rb"\x1f\x8b\x08[\x00-\x1f]", re.DOTALL), _Gzip, 1),
-    Compression(
+    Streamed("gzip", ".gz", re.compile(rb"\x1f\x8b\x08[\x00-\x1f]", re.DOTALL), _Gzip, 1),
+    Streamed(
         "xz",
         ".xz",
         re.compile(rb"\xfd7zXZ\x00"),
         lambda: lzma.LZMADecompressor(format=lzma.FORMAT_XZ),
         4,
     ),
-    Compression(
+    Streamed(
         "bzip2",
         ".bz2",
         re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", re.DOTALL),
@@ -105,15 +116,20 @@ KNOWN = (
 )
 """Compressions that are read and written."""
 
+ZSTANDARD = Compression("Zstandard", ".zst", re.compile(rb"\x28\xb5\x2f\xfd"))
+
+# The version behind it is below 256: else it may be the address of an instruction.
+ZIP = Compression("zip", ".zip", re.compile(rb"PK\x03\x04[\x0a-\x3f]\x00", re.DOTALL))
+
+READ = (*KNOWN, ZSTANDARD, ZIP)
+"""Compressions that are read."""
+
 MAGIC_BYTES = 10
 """The longest first bytes of a stream."""
 
 OTHERS = {
-    "Zstandard": (".zst", re.compile(rb"\x28\xb5\x2f\xfd")),
     "LZ4": (".lz4", re.compile(rb"\x04\x22\x4d\x18")),
     "7-Zip": (".7z", re.compile(rb"7z\xbc\xaf\x27\x1c")),
-    # The version behind it is below 256: else it may be the address of an instruction.
-    "zip": (".zip", re.compile(rb"PK\x03\x04[\x0a-\x3f]\x00", re.DOTALL)),
     "LZMA": (".lzma", None),
     "compress": (".Z", None),
     "Brotli": (".br", None),
@@ -123,6 +139,12 @@ OTHERS = {
 SUFFIXES = tuple(known.suffix for known in KNOWN)
 
 ALLOWED = f"{', '.join(SUFFIXES[:-1])} and {SUFFIXES[-1]}"
+"""Ends of the names of files that are written compressed."""
+
+ALLOWED_TO_READ = f"{', '.join(of.suffix for of in READ[:-1])} and {READ[-1].suffix}"
+
+CHUNK_NAME = re.compile(r"chunk\.\d{4,}")
+"""Names of the files in a zip file of drmemtrace, which are one trace in the order of numbers."""
 
 
 def named(path: Path) -> Compression | None:
@@ -131,9 +153,10 @@ def named(path: Path) -> Compression | None:
 
 
 def named_other(path: Path) -> str | None:
-    """The compression that a file's name says, of those that are neither read nor written."""
-    ends = ((name, suffix) for name, (suffix, _) in OTHERS.items())
-    return next((name for name, suffix in ends if suffix == path.suffix), None)
+    """The compression that a file's name says, of those that are not written."""
+    others = {ZSTANDARD.name: ZSTANDARD.suffix, ZIP.name: ZIP.suffix}
+    others |= {name: suffix for name, (suffix, _) in OTHERS.items()}
+    return next((name for name, suffix in others.items() if suffix == path.suffix), None)
 
 
 class Reading(io.RawIOBase):
@@ -202,16 +225,16 @@ def _exactly(file: io.FileIO, count: int) -> bytes:
 
 
 def _compression(path: Path, start: bytes) -> Compression | None:
-    if found := next((known for known in KNOWN if known.magic.match(start)), None):
+    if found := next((known for known in READ if known.magic.match(start)), None):
         return found
     for name, (_, magic) in OTHERS.items():
         if magic is not None and magic.match(start):
-            raise CompressedError(f"it is compressed by {name}; {ALLOWED} are read")
-    if other := named_other(path):
-        raise CompressedError(f"a file compressed by {other} is not read; {ALLOWED} are")
-    if said := named(path):
+            raise CompressedError(f"it is compressed by {name}; {ALLOWED_TO_READ} are read")
+    if said := next((known for known in READ if known.suffix == path.suffix), None):
         expected = f"byte 0: expected a stream of {said.name}, as the name says"
         raise CompressedError(f"{expected}, found {_shown(start)}")
+    if other := named_other(path):
+        raise CompressedError(f"a file compressed by {other} is not read; {ALLOWED_TO_READ} are")
     return None
 
 
@@ -225,14 +248,88 @@ def _content(file: io.FileIO, start: bytes, compression: Compression | None) -> 
             yield start
         while chunk := file.read(CHUNK_BYTES):
             yield chunk
+    elif compression is ZIP:
+        yield from _zip_content(file)
+    elif compression is ZSTANDARD:
+        yield from _zstandard_content(file, start)
     else:
-        yield from _Unpacking(file, start, compression).content()
+        yield from _Unpacking(file, start, cast("Streamed", compression)).content()
+
+
+def _zip_content(file: io.FileIO) -> Iterator[bytes]:
+    """The content of the one file in a zip file, or of all chunks of a trace of drmemtrace."""
+    if not file.seekable():
+        raise CompressedError("a zip file is not read from a pipe, as its end says what is in it")
+    begin = 0
+    try:
+        archive = zipfile.ZipFile(file)
+        members = [of for of in archive.infolist() if not of.filename.endswith("/")]
+        _check_names([member.filename for member in members])
+        for member in members:
+            begin = member.header_offset
+            with archive.open(member) as content:
+                while chunk := content.read(CHUNK_BYTES):
+                    yield chunk
+    except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error, lzma.LZMAError) as error:
+        # RuntimeError is that of passwords, and of compressions that are not known.
+        where = f"byte {begin}: the part of the zip file that begins there cannot be read"
+        raise CompressedError(f"{where}: {error}") from None
+
+
+def _check_names(names: list[str]) -> None:
+    """Refuses a zip file of which it is not known what is to be read."""
+    chunks = sum(CHUNK_NAME.fullmatch(name) is not None for name in names)
+    if not names or (len(names) > 1 and chunks != len(names)):
+        expected = "one file, or chunk.0000, chunk.0001 and so on of drmemtrace"
+        found = f"{len(names)} files, {names[0]} the first" if names else "none"
+        raise CompressedError(f"the zip file must have {expected}, and has {found}")
+    for number, name in enumerate(names if chunks else []):
+        if int(name.partition(".")[2]) != number:
+            expected = f"the zip file must have chunk.{number:04} as file {number + 1}"
+            raise CompressedError(f"{expected} of {len(names)}, and has {name}")
+
+
+class _Counted(io.RawIOBase):
+    """A file with what has been read of it before, and the number of bytes that were given."""
+
+    def __init__(self, file: io.FileIO, start: bytes) -> None:
+        super().__init__()
+        self._file = file
+        self._start = start
+        self.given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        target = memoryview(buffer).cast("B")
+        found = self._start or self._file.read(min(len(target), CHUNK_BYTES)) or b""
+        found, self._start = found[: len(target)], found[len(target) :]
+        target[: len(found)] = found
+        self.given += len(found)
+        return len(found)
+
+
+def _zstandard_content(file: io.FileIO, start: bytes) -> Iterator[bytes]:
+    """All streams of a file, each with its checksum; Arrow's library reads them."""
+    import pyarrow
+
+    counted = _Counted(file, start)
+    try:
+        with pyarrow.CompressedInputStream(
+            pyarrow.PythonFile(counted, mode="r"), "zstd"
+        ) as content:
+            while chunk := content.read(CHUNK_BYTES):
+                yield chunk
+    except OSError as error:
+        where = f"byte {counted.given} or before: a stream of Zstandard is damaged, ends too early,"
+        raise CompressedError(f"{where} or is followed by something else: {error}") from None
 
 
 class _Unpacking:
     """The streams of a compressed file."""
 
-    def __init__(self, file: io.FileIO, start: bytes, compression: Compression) -> None:
+    def __init__(self, file: io.FileIO, start: bytes, compression: Streamed) -> None:
         self._file = file
         self._of = compression
         self._data = start

@@ -158,6 +158,41 @@ machine = click.option(
 """`--machine`."""
 
 
+clock = click.option(
+    "--clock",
+    metavar="FREQUENCY",
+    help="The clock of the cycles of a request trace, as 1200MHz or '1.2 GHz'.  "
+    "[default: the core's]",
+)
+"""`--clock`."""
+
+
+def _level_counts(text: str) -> tuple[int, ...]:
+    """Reads `1,2,4`."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise ValueError(f"`{text}` is not a list of numbers separated by commas as in 1,2,4")
+    return tuple(map(int, parts))
+
+
+levels = click.option(
+    "--levels",
+    metavar="COUNTS",
+    type=Read("levels", _level_counts),
+    help="Numbers of channels, ranks and so on, down to columns of 64 B each, of a request trace "
+    "whose addresses are vectors (Ramulator 2), as 1,2,4,4,65536,128.",
+)
+"""`--levels`."""
+
+
+relative = click.option(
+    "--relative",
+    is_flag=True,
+    help="Cycles of a request trace of DRAMSys count from the request before, as in .rstl.",
+)
+"""`--relative`."""
+
+
 def optional_machine(default: str) -> Callable[[F], F]:
     """`--machine`, where another one than the usual is meant if it is not given."""
     return click.option(

@@ -12,7 +12,8 @@ from rich.markup import escape
 
 from graven._engine import TraceError
 from graven.api import traces
-from graven.api.recognised import PROGRAM, REQUESTS, recognised
+from graven.api.assumed import Assumed
+from graven.api.recognised import PROGRAM, PROGRAMS, REQUESTS, recognised
 from graven.api.traces import LAYOUTS, TraceInfo
 from graven.basics.compressed import Reading
 from graven.basics.numbers import exact
@@ -22,12 +23,16 @@ from graven.cli.files import Writers, Written
 from graven.cli.run import show
 from graven.cli.tables import numbers, plain_table
 from graven.cli.terminal import note, refusing, results_console
+from graven.engine.machine import DEFAULT, Machine
 from graven.results.formats import json_text
 from graven.running.experiment import Result
 from graven.running.job import Job, is_binary, is_trace
 from graven.running.progress import Display
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+IMPORTED = {kind.imported_as: kind for kind in PROGRAMS}
+"""Formats of other tools by the origin in the header of a program trace."""
 
 HELP = """Record what program threads do, and run it again.
 
@@ -85,23 +90,28 @@ Examples:
   graven trace replay perlbench.gvt --design silo --machine lalea
 """
 
-CONVERT = """Make a program trace of ChampSim's traces, or one for ChampSim of a program trace.
+CONVERT = """Make a program trace of traces of another tool, or one for ChampSim of a program trace.
 
-SOURCES are files of ChampSim, one for each thread, or one program trace.
+SOURCES are files of ChampSim, valgrind's lackey, DynamoRIO's drmemtrace, or of a core for Ramulator
+or USIMM, one for each thread, or one program trace. Their content says which.
 
 Or a trace of memory requests (`graven memory`) is made one of another format: binary if FILE ends
 in .grt, otherwise NVMain's text.
 
-Sources may be compressed by gzip, xz or bzip2, whatever their names, but for program traces.
+Sources may be compressed by gzip, xz or bzip2, or be zip files of drmemtrace, whatever their names,
+but for program traces.
 
 \b
 Examples:
   graven trace convert 600.perlbench.champsimtrace.xz --to perlbench.gvt
   graven trace convert a.xz b.xz --to two.gvt --instructions 1000000 --transaction-stores 8
   graven trace convert cassandra_phase0.xz --to cassandra.gvt --layout cloudsuite
+  graven trace convert lackey.txt --to program.gvt
+  graven trace convert drmemtrace.*.trace.zip --to threads.gvt
   graven trace convert btree.gvt --to btree.champsimtrace.xz --thread 3
   graven trace convert requests.nvt --to requests.grt
   graven trace convert requests.grt --to requests.nvt
+  graven trace convert ramulator.trace --to requests.grt --clock 1200MHz
 """
 
 
@@ -272,8 +282,9 @@ def _print_properties(found: Mapping[str, Any]) -> None:
 def _print_info(found: TraceInfo) -> None:
     console = results_console()
     header = found.header
-    if header["origin"] == "champsim":
-        console.print("from traces of ChampSim: no values, and no transactions of theirs")
+    if header["origin"] in IMPORTED:
+        what = IMPORTED[header["origin"]].name.removeprefix("a trace of ")
+        console.print(f"from traces of {what}: no values, and no transactions of theirs")
     elif header["origin"] == "program":
         _print_capture(header)
     else:
@@ -306,7 +317,7 @@ def _print_capture(header: Mapping[str, Any]) -> None:
     )
 
 
-@trace.command(help=CONVERT, short_help="Convert from and to ChampSim's, or of requests.")
+@trace.command(help=CONVERT, short_help="Convert from other tools' traces, or to them.")
 @click.argument(
     "sources", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
 )
@@ -327,9 +338,9 @@ def _print_capture(header: Mapping[str, Any]) -> None:
 @_number(
     "--transaction-stores",
     1,
-    "Make a transaction of every N stores of a ChampSim trace.  [default: none]",
+    "Make a transaction of every N stores of a trace of another tool.  [default: none]",
 )
-@_number("--instructions", 1, "Instructions that are taken of each ChampSim trace.  [default: all]")
+@_number("--instructions", 1, "Instructions that are taken of each such trace.  [default: all]")
 @_number("--thread", 0, "The thread that is written for ChampSim, from 0.  [default: 0]")
 @_number(
     "--first-transaction",
@@ -337,6 +348,10 @@ def _print_capture(header: Mapping[str, Any]) -> None:
     "First transaction of the thread that is written, from 0.  [default: 0]",
 )
 @_number("--transactions", 1, "Transactions that are written.  [default: all that follow]")
+@options.clock
+@options.levels
+@options.relative
+@options.optional_machine(DEFAULT)
 def convert(
     sources: tuple[Path, ...],
     out: Path,
@@ -346,6 +361,10 @@ def convert(
     thread: int | None,
     first_transaction: int | None,
     transactions: int | None,
+    clock: str | None,
+    levels: tuple[int, ...] | None,
+    relative: bool,
+    machine: str | None,
 ) -> int:
     """Finds out which way, and converts."""
     of_import: dict[str, Any] = {
@@ -353,24 +372,30 @@ def convert(
         "instructions": instructions,
         "layout": layout,
     }
-    of_export: dict[str, int | None] = {
+    of_export: dict[str, Any] = {
         "thread": thread,
         "first_transaction": first_transaction,
         "transactions": transactions,
+    }
+    of_requests: dict[str, Any] = {
+        "clock": clock,
+        "levels": levels,
+        "relative": relative or None,
+        "machine": machine,
     }
     with traces.opened(sources) as files, refusing("--to: "):
         found = [recognised(file.beginning) for file in files]
         if is_binary(out) or any(one in REQUESTS for one in found):
             _refuse(of_import | of_export, "a trace of requests")
-            _convert_requests(files, out)
+            _convert_requests(files, out, machine, Assumed.of(clock, levels, relative))
         elif PROGRAM in found:
             program = files[found.index(PROGRAM)]
             if len(files) > 1:
                 raise click.UsageError(f"SOURCES: {program.path} is a program trace; name it alone")
-            _refuse(of_import, "a program trace")
+            _refuse(of_import | of_requests, "a program trace")
             _export(program, out, of_export)
         else:
-            _refuse(of_export, "a trace of ChampSim")
+            _refuse(of_export | of_requests, "a trace of another tool")
             _import(files, out, of_import)
     return 0
 
@@ -397,18 +422,24 @@ def _export(program: Reading, out: Path, options: Mapping[str, int | None]) -> N
 def _import(files: Sequence[Reading], out: Path, options: Mapping[str, Any]) -> None:
     with Display("conversions") as display:
         made = traces.import_opened(files, out, options, display)
-    note(f"wrote {out}: {exact(made.operations)} operations")
+    count = exact(made.source_instructions or 0)
+    note(f"wrote {out}: {exact(made.operations)} operations, of {count} instructions")
+    kind = IMPORTED[made.header["origin"]]
+    note(f"{kind.name} has no {kind.lacks}; docs/guides/traces.md says what stands for them")
     for text in made.notes:
         note(text)
 
 
-def _convert_requests(files: Sequence[Reading], out: Path) -> None:
+def _convert_requests(
+    files: Sequence[Reading], out: Path, machine: str | None, assumed: Assumed
+) -> None:
     if len(files) > 1:
         raise click.UsageError("SOURCES: a trace of requests is made of one other; name it alone")
     if is_trace(str(out)):
         raise click.UsageError(f"--to: {out}: a trace of requests cannot be made a program trace")
+    where = Machine.find(DEFAULT if machine is None else machine)
     with Display("conversions") as display:
-        count, notes = traces.convert_opened(files[0], out, display)
+        count, notes = traces.convert_opened(files[0], out, where, assumed, display)
     note(f"wrote {out}: {exact(count)} requests")
     for text in notes:
         note(text)

@@ -6,7 +6,8 @@ use graven::control::Control;
 use graven::memory::Addr;
 use graven::program::{Op, Ptr};
 use graven::trace::champsim;
-use graven::trace::champsim::{How, Imported, Instruction, Layout, Oddities, Part};
+use graven::trace::champsim::{Instruction, Layout, Part};
+use graven::trace::imports::{self, Format, How, Imported, Oddities};
 use graven::trace::program::{Reader, TraceError};
 
 fn imported(instructions: &[Instruction], how: How) -> Result<Vec<u8>, TraceError> {
@@ -15,7 +16,20 @@ fn imported(instructions: &[Instruction], how: How) -> Result<Vec<u8>, TraceErro
 }
 
 fn imported_bytes(bytes: &[u8], how: How) -> Result<Imported<Vec<u8>>, TraceError> {
-    champsim::import(&mut [bytes], how, Vec::new(), &Control::default())
+    imported_as(bytes, None, how)
+}
+
+fn imported_as(
+    bytes: &[u8],
+    layout: Option<Layout>,
+    how: How,
+) -> Result<Imported<Vec<u8>>, TraceError> {
+    let format = Format::ChampSim(layout);
+    imports::import(&mut [bytes], format, how, Vec::new(), &Control::default())
+}
+
+fn imported_files(files: &mut [&[u8]], how: How) -> Result<Imported<Vec<u8>>, TraceError> {
+    imports::import(files, Format::ChampSim(None), how, Vec::new(), &Control::default())
 }
 
 fn exported(trace: &[u8], part: Part) -> Vec<Instruction> {
@@ -140,7 +154,7 @@ fn traces_of_champsim_run_under_every_design_with_transactions_and_without() {
     for transaction_stores in [None, Some(5)] {
         let how = How { transaction_stores, ..How::default() };
         let mut files = [&file[..], &file[64 * 500..]];
-        let trace = champsim::import(&mut files, how, Vec::new(), &Control::default()).unwrap().out;
+        let trace = imported_files(&mut files, how).unwrap().out;
         for design in registry().designs().iter().filter(|d| !d.name.contains("literal")) {
             for model in ["in-order", "out-of-order"] {
                 let machine = small(&[("core.model", model)]);
@@ -215,7 +229,7 @@ fn files_that_are_none_of_champsims_are_refused_with_their_byte() {
     let refusal = |bytes: &[u8]| {
         let sound = chase()[0].to_bytes();
         let mut files = [&sound[..], bytes];
-        let made = champsim::import(&mut files, How::default(), Vec::new(), &Control::default());
+        let made = imported_files(&mut files, How::default());
         made.expect_err("it is none").to_string()
     };
     assert!(refusal(&[]).contains("byte 0: expected in file 2: an instruction"));
@@ -244,7 +258,10 @@ fn stores_to_numbers_of_registers_are_left_out_and_counted_as_are_instructions_w
     };
     let bytes = [at(4, [0xe, 0x1000]), at(0, [0xff, 1]), at(8, [0x100, 0])].concat();
     let made = imported_bytes(&bytes, How::default()).unwrap();
-    assert_eq!(made.oddities, Oddities { register_stores: 3, without_ip: 1 });
+    assert_eq!(
+        made.oddities,
+        Oddities { register_stores: 3, without_ip: 1, ..Oddities::default() }
+    );
     let trace = open(&made.out).unwrap();
     let threads = &trace.contents().threads;
     assert_eq!((threads[0].stores, threads[0].instructions), (2, 1));
@@ -274,14 +291,15 @@ fn records_of_cloudsuite_are_read_when_asked_for_and_named_when_not() {
         let error = imported_bytes(&bytes, How::default()).unwrap_err().to_string();
         assert!(error.contains("expected in file 1: an instruction of 64 bytes"), "{error}");
         assert!(error.contains("--layout cloudsuite"), "{error}");
-        let how = How { layout: Some(Layout::CloudSuite), ..How::default() };
-        let made = imported_bytes(&bytes, how).unwrap();
+        let layout = Some(Layout::CloudSuite);
+        let made = imported_as(&bytes, layout, How::default()).unwrap();
         let accesses = records + records.div_ceil(again);
         let trace = open(&made.out).unwrap();
         let threads = &trace.contents().threads;
         assert_eq!((threads[0].loads, threads[0].stores), (accesses, accesses));
         assert_eq!(made.oddities, Oddities::default());
-        let cut = imported_bytes(&bytes[..bytes.len() - 1], how).unwrap_err().to_string();
+        let cut =
+            imported_as(&bytes[..bytes.len() - 1], layout, How::default()).unwrap_err().to_string();
         assert!(cut.contains("an instruction of 96 bytes, found 95 bytes, then the end"), "{cut}");
     }
 }

@@ -6,5 +6,6 @@ mod common;
 mod binary_requests;
 mod capture;
 mod champsim_trace;
+mod imports;
 mod program_trace;
 mod request_trace;

@@ -12,7 +12,9 @@ use graven::controller::RequestRecord;
 use graven::memory::{LineAddr, LineData};
 use graven::time::NEVER;
 use graven::trace::requests::replay::{Record, Replay};
-use graven::trace::requests::{Content, OtherWords, Reader, Request, TraceError, Writer};
+use graven::trace::requests::{
+    Assumptions, Content, LeftOut, OtherWords, Reader, Request, TraceError, Writer,
+};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Result<Vec<Request>, TraceError> {
@@ -90,6 +92,243 @@ fn words_of_dramsim3_are_writes_and_reads_as_there() {
     assert_eq!(reader.other_words(), Some(&others));
 }
 
+/// Requests of a trace whose addresses have levels of these numbers.
+fn read_with(text: &str, levels: &[u64]) -> Result<Vec<Request>, TraceError> {
+    let assumptions = Assumptions { levels: levels.to_vec(), ..Assumptions::default() };
+    Reader::assuming(text.as_bytes(), assumptions).collect()
+}
+
+#[test]
+fn requests_for_ramulator_come_one_in_each_cycle() {
+    let of = |cycle, line, write| Request {
+        cycle,
+        line: LineAddr(line),
+        write,
+        content: Content::Unknown,
+        thread: 0,
+    };
+    let dram = "0x12340 R\n\n12380 W\n0x123c0\n";
+    let expected = [of(0, 0x48d, false), of(1, 0x48e, true), of(2, 0x48f, false)];
+    assert_eq!(read(dram).unwrap(), expected);
+    let load_store = "LD 0x12340\nST 74624\r\nLD 0X123c0";
+    assert_eq!(read(load_store).unwrap(), expected);
+    let vectors = "R 0,1,2,3\nW 1,0,0,127\nR 0,0,0,0\n";
+    let line = |at: [u64; 4]| ((at[0] * 2 + at[1]) * 4 + at[2]) * 128 + at[3];
+    let expected =
+        [of(0, line([0, 1, 2, 3]), false), of(1, line([1, 0, 0, 127]), true), of(2, 0, false)];
+    assert_eq!(read_with(vectors, &[2, 2, 4, 128]).unwrap(), expected);
+    for text in [dram, load_store] {
+        let mut reader = Reader::new(text.as_bytes());
+        assert!(reader.by_ref().all(|request| request.is_ok()));
+        assert!(reader.is_untimed());
+    }
+    let mut timed = Reader::new(&b"0x40 READ 10\n"[..]);
+    assert!(timed.by_ref().all(|request| request.is_ok()) && !timed.is_untimed());
+}
+
+#[test]
+fn what_is_no_request_for_ramulator_is_refused_with_its_line() {
+    for (text, levels, expected) in [
+        ("40 R\n", &[][..], "line 1: expected an address of up to 16 hexadecimal digits (without"),
+        ("0x40 R\n0x80 X\n", &[], "line 2: expected `R`, `W` or nothing, found `X`"),
+        ("0x40 R\n0x80 W 3\n", &[], "line 2: expected the end of the line, found `3`"),
+        ("0x40 R\nLD 0x80\n", &[], "line 2: expected an address of up to 16 hexadecimal digits"),
+        ("LD 64\nLX 64\n", &[], "line 2: expected `LD` or `ST`, found `LX`"),
+        ("LD 64\nLD 6f\n", &[], "line 2: expected an address, decimal, or hexadecimal behind 0x"),
+        ("R 0,0\n", &[], "line 1: expected a vector of decimal numbers with commas, as many as"),
+        ("R 0,0\nW 0,2\n", &[2, 2], "line 2: expected a vector"),
+        ("R 0,0\nW 0,1,0\n", &[2, 2], "line 2: expected a vector"),
+        ("R 0,0\nW 0\n", &[2, 2], "line 2: expected a vector"),
+    ] {
+        let error = read_with(text, levels).expect_err(text).to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn cycles_of_another_clock_become_those_of_the_core() {
+    let assumptions = Assumptions {
+        core_hz: Some(2_000_000_000),
+        clock_hz: Some(1_200_000_000),
+        ..Assumptions::default()
+    };
+    let cycles = |text: &str| -> Result<Vec<u64>, TraceError> {
+        let reader = Reader::assuming(text.as_bytes(), assumptions.clone());
+        reader.map(|request| request.map(|request| request.cycle)).collect()
+    };
+    assert_eq!(cycles("0x40 READ 3\n0x40 WRITE 600\n").unwrap(), [5, 1000]);
+    assert_eq!(cycles("LD 0\nLD 0\nLD 0\nLD 0\n").unwrap(), [0, 1, 3, 5]);
+    let late = format!("0x40 READ 3\n0x40 READ {}\n", (1u64 << 62) - 1);
+    let error = cycles(&late).unwrap_err().to_string();
+    let expected = "line 2: expected a cycle of 1200000000 Hz that is below 2^62 at 2000000000 Hz";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
+fn requests_of_dramsys_are_to_their_lines_at_their_cycles() {
+    let data: String = (0..64).rev().map(|byte| format!("{byte:02x}")).collect();
+    let text = format!(
+        "# a comment\n\n0:\tread\t0x40\n10: (130) write 0x1080\n  12 write 20c0 0x{data}\n#0: read 0x0\n\
+         20: (64) write 0x80 0xabcd\n"
+    );
+    let words: LineData = std::array::from_fn(|word| {
+        u64::from_le_bytes(std::array::from_fn(|i| (8 * word + i) as u8))
+    });
+    let of = |cycle, line, content| Request {
+        cycle,
+        line: LineAddr(line),
+        write: line > 1,
+        content,
+        thread: 0,
+    };
+    let expected = [
+        of(0, 1, Content::Unknown),
+        of(10, 0x42, Content::Unknown),
+        of(10, 0x43, Content::Unknown),
+        of(10, 0x44, Content::Unknown),
+        of(12, 0x83, Content::New(words)),
+        of(20, 2, Content::Unknown),
+    ];
+    let mut reader = Reader::new(text.as_bytes());
+    assert_eq!(reader.by_ref().collect::<Result<Vec<_>, _>>().unwrap(), expected);
+    assert_eq!(reader.data_left_out(), 1);
+    let assumptions = Assumptions { are_relative: true, ..Assumptions::default() };
+    let reader = Reader::assuming(text.as_bytes(), assumptions);
+    let cycles: Vec<_> = reader.map(|request| request.unwrap().cycle).collect();
+    assert_eq!(cycles, [0, 10, 10, 10, 22, 42]);
+}
+
+#[test]
+fn what_is_no_request_of_dramsys_is_refused_with_its_line() {
+    let after = |line: &str| {
+        let text = format!("0: read 0x40\n{line}\n");
+        let assumptions = Assumptions { are_relative: true, ..Assumptions::default() };
+        let read: Result<Vec<_>, _> = Reader::assuming(text.as_bytes(), assumptions).collect();
+        read.expect_err(line).to_string()
+    };
+    for (line, expected) in [
+        ("x: read 0x40", "expected a cycle, a decimal number below 2^62, and a colon, found `x:`"),
+        ("1: red 0x40", "expected `read` or `write`, found `red`"),
+        ("1: (0) read 0x40", "expected (BYTES), 1 to 65536, found `(0)`"),
+        ("1: (65537) read 0x40", "expected (BYTES), 1 to 65536, found `(65537)`"),
+        ("1: (64 read 0x40", "expected (BYTES), 1 to 65536, found `(64`"),
+        ("1: read 0x4g", "expected an address of up to 16 hexadecimal digits, found `0x4g`"),
+        (
+            "1: (64) read 0xffffffffffffffff",
+            "expected bytes below address 2^64, found `64 bytes from",
+        ),
+        ("1: write 0x40 0xabc", "expected 0x and an even number of hexadecimal digits, found"),
+        ("1: write 0x40 0xab 1", "expected the end of the line, found `1`"),
+        (" # no comment", "expected a cycle, a decimal number below 2^62, and a colon, found `#`"),
+    ] {
+        let error = after(line);
+        assert!(error.starts_with(&format!("line 2: {expected}")), "{error}");
+    }
+    let late = (1u64 << 62) - 1;
+    let error = after(&format!("{late}: read 0x40\n1: read 0x40"));
+    assert!(error.starts_with("line 3: expected a cycle that makes less than 2^62"), "{error}");
+    for text in ["# c\n0x40 READ 1\n", "# c\nLD 0x40\n"] {
+        let error = read(text).unwrap_err().to_string();
+        assert!(error.starts_with("line 1: expected a request: only traces of DRAMSys"), "{error}");
+    }
+}
+
+/// A number of Protocol Buffers.
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+/// Messages of gem5, each of fields with numbers or texts.
+fn gem5(messages: &[&[(u64, Result<u64, &str>)]]) -> Vec<u8> {
+    let mut trace = b"gem5".to_vec();
+    for fields in messages {
+        let mut message = Vec::new();
+        for (field, value) in *fields {
+            let wire = if value.is_ok() { 0 } else { 2 };
+            message.extend(varint(field << 3 | wire));
+            match value {
+                Ok(number) => message.extend(varint(*number)),
+                Err(text) => {
+                    message.extend(varint(text.len() as u64));
+                    message.extend(text.bytes());
+                }
+            }
+        }
+        trace.extend(varint(message.len() as u64));
+        trace.extend(message);
+    }
+    trace
+}
+
+const PACKETS: &[(u64, Result<u64, &str>)] = &[(1, Err("system")), (3, Ok(1_000_000_000_000))];
+
+fn read_bytes(trace: &[u8]) -> Result<Vec<Request>, TraceError> {
+    let assumptions = Assumptions { core_hz: Some(2_000_000_000), ..Assumptions::default() };
+    Reader::assuming(trace, assumptions).collect()
+}
+
+#[test]
+fn packets_of_gem5_are_requests_to_their_lines_at_their_ticks() {
+    let packet = |tick, command, address, bytes| {
+        [(1, Ok(tick)), (2, Ok(command)), (3, Ok(address)), (4, Ok(bytes)), (7, Ok(u64::MAX))]
+    };
+    let trace = gem5(&[
+        PACKETS,
+        &packet(1000, 1, 0x1040, 64),
+        &packet(1499, 4, 0x107f, 2),
+        &packet(2000, 2, 0x1040, 64),
+        &packet(2500, 7, 0x8000_0000, 128),
+        &packet(3000, 17, 0x1040, 64),
+        &[(6, Ok(5)), (5, Err("unknown")), (4, Ok(1)), (3, Ok(0)), (2, Ok(25)), (1, Ok(4000))],
+    ]);
+    let expected = [(2, 0x41, false), (2, 0x41, true), (2, 0x42, true), (5, 0x200_0000, true)];
+    let expected = expected.into_iter().chain([(5, 0x200_0001, true), (8, 0, false)]);
+    let found = read_bytes(&trace).unwrap();
+    let told: Vec<_> = found.iter().map(|r| (r.cycle, r.line.0, r.write)).collect();
+    assert_eq!(told, Vec::from_iter(expected));
+    let mut reader = Reader::new(&trace[..]);
+    assert_eq!(reader.by_ref().flatten().last().unwrap().cycle, 4000, "ticks if nothing is known");
+    let before = gem5(&[PACKETS, &packet(1000, 1, 0x1040, 64), &packet(1499, 4, 0x107f, 2)]);
+    let first_byte = before.len() as u64;
+    let left_out = LeftOut { packets: 2, first_byte, first_command: 2 };
+    assert_eq!(reader.left_out(), Some(left_out));
+    for cut in 1..trace.len() {
+        // The trace ends behind a message, or is refused.
+        match read_bytes(&trace[..cut]) {
+            Ok(part) => assert_eq!(part, found[..part.len()]),
+            Err(error) => assert!(matches!(error, TraceError::Malformed { .. }), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_no_packet_trace_of_gem5_is_refused_with_its_byte() {
+    let sound = [(1, Ok(1)), (2, Ok(1)), (3, Ok(64)), (4, Ok(64))];
+    let after = |message: &[(u64, Result<u64, &str>)]| gem5(&[PACKETS, &sound, message]);
+    let at = gem5(&[PACKETS, &sound]).len();
+    for (trace, byte, expected) in [
+        (b"gem5".to_vec(), 4, "a header of packets with ticks in a second"),
+        (gem5(&[&[(1, Err("x"))]]), 4, "a header of packets with ticks in a second"),
+        (gem5(&[&[(3, Ok(0))]]), 4, "a header of packets with ticks in a second"),
+        (after(&[(1, Ok(1)), (2, Ok(1)), (3, Ok(64))]), at, "a packet with tick, command, address"),
+        (after(&[(1, Ok(1)), (2, Ok(1)), (3, Ok(64)), (4, Ok(0))]), at, "1 to 65536 bytes below"),
+        (after(&[(1, Ok(1)), (2, Ok(1)), (3, Ok(u64::MAX)), (4, Ok(2))]), at, "1 to 65536 bytes"),
+        (after(&[(1, Ok(1 << 62)), (2, Ok(4)), (3, Ok(0)), (4, Ok(2))]), at, "a tick below 2^62"),
+        ([gem5(&[PACKETS, &sound]), vec![2, 8]].concat(), at, "a message of 3 bytes, found 2 and"),
+        ([gem5(&[PACKETS, &sound]), vec![1, 3]].concat(), at, "a message of Protocol Buffers"),
+        ([gem5(&[PACKETS, &sound]), vec![0xff; 9]].concat(), at, "the length of a message"),
+    ] {
+        let error = read_bytes(&trace).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("byte {byte}: expected {expected}")), "{error}");
+    }
+}
+
 #[test]
 fn errors_name_line_expectation_and_text() {
     let z = zeros();
@@ -132,7 +371,7 @@ fn errors_name_line_expectation_and_text() {
         ),
         (
             "hello\n".into(),
-            "line 1: expected `NVMV1`, `CYCLE R|W ADDRESS DATA OLDDATA THREAD` (NVMain) or `ADDRESS READ|WRITE CYCLE` (DRAMsim3), found `hello`",
+            "line 1: expected `NVMV1`, `CYCLE R|W ADDRESS DATA OLDDATA THREAD` (NVMain), `ADDRESS READ|WRITE CYCLE` (DRAMsim3), `ADDRESS R|W`, `LD|ST ADDRESS` or `R|W VECTOR` (Ramulator), or `CYCLE: read|write ADDRESS` (DRAMSys), found `hello`",
         ),
     ] {
         assert_eq!(message(&text), expected);

@@ -11,26 +11,24 @@
 //! | 32 to 63 | 56 to 87 | four addresses that it loads from |
 //! | | 88 to 95 | number of the address space, and nothing |
 //!
-//! `import` makes a program trace of them, `export` makes them of a program trace. What each format has and the other
-//! has not is said there.
+//! `export` makes them of a program trace, and says what they lack; [`crate::imports`] makes a program trace of them.
 
 mod export;
-mod import;
 mod layout;
 
 pub use export::{Part, export};
-pub use import::{How, Imported, Oddities, import};
 pub use layout::Layout;
+pub(crate) use layout::Taken;
 
 /// Bytes of an instruction in ChampSim's own layout.
 pub const INSTRUCTION_BYTES: usize = 64;
 
 /// ChampSim's number of the stack pointer.
-const STACK_POINTER: u8 = 6;
+pub(crate) const STACK_POINTER: u8 = 6;
 /// The register of the flags.
-const FLAGS: u8 = 25;
+pub(crate) const FLAGS: u8 = 25;
 /// The register of the instruction pointer.
-const INSTRUCTION_POINTER: u8 = 26;
+pub(crate) const INSTRUCTION_POINTER: u8 = 26;
 
 /// One instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

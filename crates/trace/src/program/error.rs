@@ -21,6 +21,16 @@ pub enum TraceError {
         /// The bytes that were found.
         found: String,
     },
+    /// A line of a text is not as its format demands.
+    #[error("line {line}: expected {expected}, found {found}")]
+    MalformedLine {
+        /// The line, from 1.
+        line: u64,
+        /// The expected text.
+        expected: String,
+        /// The text that was found, shortened.
+        found: String,
+    },
     /// An operation that no program may have.
     #[error("block at byte {offset}, thread {thread}, operation {operation}: {what}")]
     Operation {
@@ -41,8 +51,8 @@ pub enum TraceError {
     Simulation(#[from] SimError),
     /// The simulation failed, of a trace that stores outside transactions.
     #[error(
-        "{error}; the trace stores outside transactions, which not every design takes (a trace of ChampSim can be \
-         converted with --transaction-stores)"
+        "{error}; the trace stores outside transactions, which not every design takes (a trace of another tool \
+         can be converted with --transaction-stores)"
     )]
     OutsideTransactions {
         /// The error.

@@ -17,6 +17,14 @@ pub enum Origin {
     Simulation,
     /// Traces of ChampSim.
     ChampSim,
+    /// Traces of valgrind's lackey.
+    Lackey,
+    /// Traces of DynamoRIO's drmemtrace.
+    DrMemtrace,
+    /// Traces of a core for Ramulator.
+    Ramulator,
+    /// Traces of a core for USIMM.
+    Usimm,
     /// A program that was captured while it ran.
     Program,
 }

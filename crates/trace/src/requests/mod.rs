@@ -1,4 +1,4 @@
-//! Request traces: the memory's side of a run as text, in the formats of two established memory
+//! Request traces: the memory's side of a run as text, in the formats of established memory
 //! simulators, and the replay of such a text on the controller and device alone.
 //!
 //! | file | what |
@@ -9,27 +9,37 @@
 //! | `nvmain` | NVMain's format in and out |
 //! | `binary`, `packed` | the binary format in and out: its parts, and requests in columns |
 //! | `dramsim3` | DRAMsim3's format in |
+//! | `dramsys` | formats of DRAMSys in |
+//! | `ramulator` | formats of Ramulator 1 and 2 in |
+//! | `gem5` | packet traces of gem5 in |
+//! | `assumptions` | clock and levels of addresses, which a trace does not say |
 //! | `fields`, `hex` | fields of a line, hexadecimal digits |
 //! | `replay` | drives the memory with a trace |
 //!
 //! Text is read from any `Read` and written to any `Write`; whose files they are is not known here.
 
 mod ahead;
+mod assumptions;
 mod binary;
 mod dramsim3;
+mod dramsys;
 mod error;
 mod fields;
+mod gem5;
 mod hex;
 mod input;
 mod nvmain;
 mod packed;
+mod ramulator;
 mod reader;
 pub mod replay;
 mod text;
 
+pub use assumptions::{Assumptions, Clock};
 pub use binary::{BLOCK_REQUESTS, BinaryWriter, MAGIC};
 pub use dramsim3::OtherWords;
 pub use error::{Place, TraceError};
+pub use gem5::LeftOut;
 pub use nvmain::{Version, Writer};
 pub use reader::Reader;
 
@@ -40,7 +50,7 @@ use graven_machine::controller::RequestRecord;
 /// The content of a line that a trace knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// The format carries none (DRAMsim3).
+    /// The format carries none (DRAMsim3, Ramulator, gem5).
     Unknown,
     /// After the request only (NVMain's first version).
     New(LineData),

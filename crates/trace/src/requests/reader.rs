@@ -2,8 +2,10 @@
 
 use std::io::Read;
 
+use super::assumptions::{Assumptions, Clock};
 use super::binary::{Binary, MAGIC};
 use super::error::{Place, TraceError};
+use super::gem5::{self, Gem5, LeftOut};
 use super::input::Input;
 use super::text::Text;
 use super::{OtherWords, Request};
@@ -12,18 +14,25 @@ use super::{OtherWords, Request};
 pub struct Reader<R> {
     input: Input<R>,
     format: Option<Format>,
+    assumptions: Assumptions,
     failed: bool,
 }
 
 enum Format {
     Text(Text),
     Binary(Binary),
+    Gem5(Gem5),
 }
 
 impl<R: Read> Reader<R> {
     /// Reads from `source`, whose beginning determines the format. It is read in large blocks.
     pub fn new(source: R) -> Self {
-        Self { input: Input::new(source), format: None, failed: false }
+        Self::assuming(source, Assumptions::default())
+    }
+
+    /// The same under assumptions about what the trace does not say.
+    pub fn assuming(source: R, assumptions: Assumptions) -> Self {
+        Self { input: Input::new(source), format: None, assumptions, failed: false }
     }
 
     /// The place of the request that was read last.
@@ -32,6 +41,7 @@ impl<R: Read> Reader<R> {
             None => Place::Line(0),
             Some(Format::Text(text)) => text.place(),
             Some(Format::Binary(binary)) => binary.place(),
+            Some(Format::Gem5(gem5)) => gem5.place(),
         }
     }
 
@@ -43,9 +53,48 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    /// Says that the trace has no times: one request was offered in each cycle.
+    pub fn is_untimed(&self) -> bool {
+        matches!(&self.format, Some(Format::Text(text)) if text.is_untimed())
+    }
+
     /// Says that the first request was left out, as NVMain does where no first line says which of its formats a trace is of.
     pub fn left_out_first(&self) -> bool {
         matches!(&self.format, Some(Format::Text(text)) if text.is_headless())
+    }
+
+    /// The packets of gem5 that were left out so far, since they neither read nor write.
+    pub fn left_out(&self) -> Option<LeftOut> {
+        match &self.format {
+            Some(Format::Gem5(gem5)) => gem5.left_out(),
+            _ => None,
+        }
+    }
+
+    /// Writes of DRAMSys' formats whose data were left out so far, since they are not a whole line.
+    pub fn data_left_out(&self) -> u64 {
+        match &self.format {
+            Some(Format::Text(text)) => text.data_left_out(),
+            _ => 0,
+        }
+    }
+
+    /// The clocks by which cycles are converted, if they are.
+    #[inline]
+    fn clock(&self) -> Option<Clock> {
+        let trace_hz = match &self.format {
+            Some(Format::Gem5(gem5)) => gem5.tick_hz(),
+            _ => self.assumptions.clock_hz,
+        };
+        Some(Clock { trace_hz: trace_hz?, core_hz: self.assumptions.core_hz? })
+    }
+
+    #[cold]
+    fn too_late(&self, clock: Clock, cycle: u64) -> TraceError {
+        let expected =
+            format!("a cycle of {} Hz that is below 2^62 at {} Hz", clock.trace_hz, clock.core_hz);
+        let found = cycle.to_string();
+        TraceError::Malformed { place: self.place(), expected: expected.into(), found }
     }
 }
 
@@ -57,18 +106,33 @@ impl<R: Read> Iterator for Reader<R> {
         if self.failed {
             return None;
         }
+        let assumptions = &self.assumptions;
         let format = self.format.get_or_insert_with(|| {
-            // No text begins with this byte.
-            if self.input.peek(1).first() == Some(&MAGIC[0]) {
+            // No text begins with this byte, or is `gem5` and more.
+            let beginning = self.input.peek(gem5::MAGIC.len());
+            if beginning.first() == Some(&MAGIC[0]) {
                 Format::Binary(Binary::default())
+            } else if beginning.starts_with(&gem5::MAGIC) {
+                Format::Gem5(Gem5::default())
             } else {
-                Format::Text(Text::default())
+                Format::Text(Text::assuming(assumptions))
             }
         });
-        let request = match format {
+        let mut request = match format {
             Format::Text(text) => text.request(&mut self.input),
             Format::Binary(binary) => binary.request(&mut self.input),
+            Format::Gem5(gem5) => gem5.request(&mut self.input),
         };
+        if let (Some(clock), Ok(Some(request))) = (self.clock(), &mut request) {
+            match clock.core_cycle(request.cycle) {
+                Some(cycle) => request.cycle = cycle,
+                None => {
+                    let error = self.too_late(clock, request.cycle);
+                    self.failed = true;
+                    return Some(Err(error));
+                }
+            }
+        }
         self.failed = !matches!(request, Ok(Some(_)));
         request.transpose()
     }
