@@ -142,6 +142,16 @@ choice! {
     }
 }
 
+choice! {
+    /// Records that a locked line waits for.
+    pub enum AddressLock {
+        /// Those with an entry of the line.
+        Exact = "exact",
+        /// All that were closed before, whichever transaction's: as much as one order of writes can say.
+        Prefix = "prefix",
+    }
+}
+
 section! {
     /// ATOM: undo logging at the memory controller.
     pub struct AtomConfig("atom") {
@@ -159,6 +169,8 @@ section! {
         header: HeaderOrder = HeaderOrder::Behind, (), "";
         /// Lines that a store has missed in all caches.
         source: Source = Source::Logged, (), "";
+        /// Records that a locked line waits for.
+        address_lock: AddressLock = AddressLock::Exact, (), "";
     }
 }
 
@@ -233,6 +245,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("atom.log_writes", &["posted", "posted", "posted", "awaited"]),
         ("atom.header", &["behind", "behind", "together"]),
         ("atom.source", &["logged", "logged", "not-logged"]),
+        ("atom.address_lock", &["exact", "exact", "prefix"]),
     ],
     scaled_down: &[
         ("atom.entries_per_record", "1"),

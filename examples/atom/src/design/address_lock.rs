@@ -67,6 +67,16 @@ impl Atom {
         of_line.filter_map(|flight| flight.held.as_ref()).map(|held| held.content).next()
     }
 
+    /// The records that the newest content of a line waits for, if it is held back. One that follows does not overtake it.
+    pub(super) fn locks_of_held(&self, line: LineAddr) -> &[RecordId] {
+        let of_line = self.flights.iter().rev().filter(|flight| flight.line == line);
+        of_line
+            .filter_map(|flight| flight.held.as_ref())
+            .map(|held| &held.locks[..])
+            .next()
+            .unwrap_or(&[])
+    }
+
     /// A record counts, or its log is gone: its addresses are unlocked, and so are those of older ones of its context.
     pub(super) fn unlock(&mut self, port: &mut Port<'_>, id: RecordId) {
         let goes = |lock: &RecordId| lock.context == id.context && lock.index <= id.index;

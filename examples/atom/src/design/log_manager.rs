@@ -12,7 +12,7 @@ use graven::time::Cycle;
 use super::event::Event;
 use super::protocol::{Atom, Port, Write};
 use super::record::{Buckets, Entry, Header, Registers, Slot};
-use super::{HeaderOrder, Mutant};
+use super::{AddressLock, HeaderOrder, Mutant};
 
 /// Cycles in which the log manager compares the address of a line that has left the caches with those of its entries.
 const LOOKUP_CYCLES: Cycle = 1;
@@ -37,6 +37,8 @@ struct Record {
     known_at: Cycle,
     header_sent: bool,
     header_durable: bool,
+    /// Place among all records that were closed.
+    closed_as: u64,
 }
 
 /// The log of a transaction.
@@ -66,6 +68,8 @@ pub(super) struct LogManager {
     pub(super) buckets: Buckets,
     /// The bucket that was taken last.
     newest_bucket: u32,
+    /// Number of records that were closed.
+    closed: u64,
 }
 
 impl LogManager {
@@ -76,6 +80,7 @@ impl LogManager {
             entries_per_record: config.entries_per_record as usize,
             buckets: Buckets::of(context),
             newest_bucket: config.buckets - 1,
+            closed: 0,
         }
     }
 
@@ -310,6 +315,7 @@ impl Atom {
             known_at: 0,
             header_sent: false,
             header_durable: false,
+            closed_as: 0,
         });
         true
     }
@@ -323,6 +329,8 @@ impl Atom {
         let Some(mut record) = of_log.open.take() else { return };
         let thread = &mut self.threads[of_log.thread.expect("it has a record")];
         record.known_at = at.max(thread.told);
+        self.log.closed += 1;
+        record.closed_as = self.log.closed;
         for entry in &record.entries {
             thread.lines.close(entry.home);
         }
@@ -440,22 +448,38 @@ impl Atom {
     /// The newest records of each context that have an entry of a line and do not count. A record that is being collected is closed
     /// now: a line waits for it.
     pub(super) fn locks_of(&mut self, port: &mut Port<'_>, line: LineAddr) -> Vec<RecordId> {
-        let mut locks = Vec::new();
         let has = |record: &Record| record.entries.iter().any(|entry| entry.home == line);
         for context in 0..self.log.contexts.len() {
-            let of_log = &self.log.contexts[context];
-            if of_log.open.as_ref().is_some_and(has)
+            if self.log.contexts[context].open.as_ref().is_some_and(has)
                 && !self.mutants.has(Mutant::OpenRecordNotLocked)
             {
                 port.emit(Event::ClosedForLine);
                 // The log manager finds the line's address before it writes the header.
                 self.close(port, context, port.now() + LOOKUP_CYCLES);
             }
-            let closed = &self.log.contexts[context].closed;
-            locks.extend(closed.iter().rev().find(|record| has(record)).map(|record| record.id));
         }
+        let newest = |of_log: &Context, locks: &dyn Fn(&Record) -> bool| {
+            let record = of_log.closed.iter().rev().find(|record| locks(record))?;
+            Some((record.closed_as, record.id))
+        };
+        let own = self.log.contexts.iter().filter_map(|of_log| newest(of_log, &has));
+        let (numbers, mut locks): (Vec<_>, Vec<_>) = own.unzip();
         if locks.len() > 1 {
             port.emit(Event::SeveralLocks);
+        }
+        if self.config.address_lock == AddressLock::Prefix
+            && let Some(last) = numbers.into_iter().max()
+        {
+            let before = |record: &Record| record.closed_as <= last;
+            let all = self.log.contexts.iter().filter_map(|of_log| newest(of_log, &before));
+            locks = all.map(|(_, id)| id).collect();
+        }
+        // Its older content may wait for records that do not name it.
+        for &lock in self.locks_of_held(line) {
+            let is_implied = |l: &RecordId| l.context == lock.context && l.index >= lock.index;
+            if !locks.iter().any(is_implied) {
+                locks.push(lock);
+            }
         }
         locks
     }
