@@ -85,7 +85,8 @@
 //!
 //! - An entry on its way to the controller locks its line already: the line waits in the L1 until the controller has the entry.
 //! - A line that is written back to a locked address waits in the controller, without a limit of places. A miss on it is answered from there.
-//! - A `clwb` of the program on a locked line waits until the line is unlocked.
+//! - A `clwb` of the program on a locked line waits until the line is unlocked: a line that is held back stays out of the caches' and
+//!   the fences' sight.
 //! - A transaction whose records find no free bucket is refused; the paper's system would hand out more.
 //! - Lines of several controllers have one log manager: the machine has one, with several channels.
 
@@ -159,8 +160,8 @@ section! {
         contexts: u32 = 32, 1..=256, "contexts";
         /// Buckets of the log region.
         buckets: u32 = BUCKETS_MAX, 1..=BUCKETS_MAX, "buckets";
-        /// Size of a bucket.
-        bucket_bytes: Size = Size::kb(8), Size(512)..=Size::mb(8), "B";
+        /// Size of a bucket: with a page, buckets that follow each other lie in different banks.
+        bucket_bytes: Size = Size::kb(4), Size(512)..=Size::mb(8), "B";
         /// Log entries that share a header: one record.
         entries_per_record: u32 = 7, 1..=ENTRIES_MAX as u32, "entries";
         /// Stores that log their line.
@@ -239,7 +240,7 @@ pub const INFO: DesignInfo = DesignInfo {
     stress: &[
         (
             "atom.entries_per_record+atom.buckets+atom.bucket_bytes",
-            &["1+48+512 B", "2+24+512 B", "3+4+512 B", "7+2+512 B", "7+3+512 B", "7+64+8 KB"],
+            &["1+48+512 B", "2+24+512 B", "3+4+512 B", "7+2+512 B", "7+3+512 B", "7+64+4 KB"],
         ),
         ("atom.contexts", &["1", "2", "3", "32"]),
         ("atom.log_writes", &["posted", "posted", "posted", "awaited"]),

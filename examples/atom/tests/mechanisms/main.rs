@@ -167,5 +167,5 @@ fn the_cost_sheet_counts_what_the_parameters_say() {
     assert_eq!(of("locked-addresses").value(), 5.0 * 2.0 * 7.0 * 42.0);
     assert_eq!(of("bucket-bits").value(), 5.0 * 64.0);
     assert_eq!(of("log-ends").value(), 5.0 * 26.0);
-    assert_eq!(of("log-region").value(), 512.0);
+    assert_eq!(of("log-region").value(), 256.0);
 }
