@@ -52,8 +52,8 @@
 //! | end | 6-25 | records in that bucket; all others are full |
 //!
 //! A record counts when the end has moved over it, and it does so in one step with the bit of its bucket, when the record's eight
-//! lines and all records before it are durable. So no record that counts is there in part, nothing in a bucket is looked at
-//! behind the end, and the system need not clear the log region.
+//! lines and all records before it are durable. So a record that counts is whole, recovery looks at nothing behind the
+//! end, and the system need not clear the log region.
 //!
 //! **Recovery** reads the headers that the registers name, context by context, and writes the words of their masks back: last
 //! record first, last entry first. A line that was logged twice has its oldest content in the older entry. Recovery changes
@@ -72,9 +72,9 @@
 //! | of what a line is undone: "undo logging in cache line granularity" (summary) | *repair*: the words that the transaction has stored to, of which the header has a mask and the L1 a bit each | `atom-literal`: the whole line |
 //! | a store to another word of a logged line | its word joins the entry's mask by a message, as long as the header is not written; otherwise the line is logged again | |
 //! | which words an entry made at the source has | none, until the store is performed and joins | |
-//! | when lines of a record are written: "an internal buffer stores log entries until seven are aggregated or a certain amount of time has passed" (summary) | old lines as they come, the header when the record is closed; no time passes | |
-//! | whether the header waits for the lines: "a log record header can be persisted to PM only after its log data blocks" (LALEA) | `header = behind` | `header = together`: the end of the log says what counts, and all eight lines may be written side by side |
-//! | what is non-volatile: "the buffer to store the metadata to manage logs" (Silo), "global metadata and per-region metadata" (summary) | the registers above; a header that is being collected is lost | |
+//! | when lines of a record are written: "an internal buffer in the memory controller stores log entries, until seven are aggregated or a certain amount of time has passed" (summary) | old lines as they come, the header when the record is closed; no time passes | |
+//! | whether the header waits for the lines: "a log record header can be persisted to PM only after its log data blocks are written to PM" (LALEA) | `header = behind` | `header = together`: the end of the log says what counts, and all eight lines may be written side by side |
+//! | what is non-volatile: "the buffer to store the metadata to manage logs" (Silo), "the global metadata and per-region metadata" (summary) | the registers above; a header that is being collected is lost | not modelled: it is saved, too, so that a line is locked until its old content is durable, and no commit writes a header |
 //! | which bucket is taken | the next free one behind that which was taken last | |
 //! | the request for a context | takes no time if there is a free one | |
 //! | a store that misses while other threads of its core run transactions, too | logged from the L1: the request names the core and not the thread | |

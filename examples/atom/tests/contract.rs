@@ -1,4 +1,4 @@
-//! What every design must keep: see `graven::contract`.
+//! The contract of all designs: see `graven::contract`.
 
 use graven::contract::{self, Effort};
 

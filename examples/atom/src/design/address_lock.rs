@@ -101,7 +101,8 @@ impl Atom {
     /// A line is durable at home.
     pub(super) fn arrived(&mut self, port: &mut Port<'_>, id: FlightId) {
         let at = self.flights.iter().position(|flight| flight.id == id);
-        let flight = self.flights.remove(at.expect("it was on its way")).expect("it is there");
+        let flight =
+            self.flights.remove(at.expect("it was on its way")).expect("it was just found");
         self.line_is_durable(port, &flight.waiting);
     }
 }

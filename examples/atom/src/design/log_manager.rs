@@ -105,8 +105,8 @@ impl LogManager {
         context.map_or(0, |context| self.contexts[context].region)
     }
 
-    /// A place behind the newest record; if its bucket is full, in the next one that nobody has. Returns true as well if that is
-    /// not the transaction's first bucket.
+    /// A place behind the newest record; if its bucket is full, in the next one that is free. Returns true as well if that is not
+    /// the transaction's first bucket.
     fn take_slot(&mut self, context: usize) -> Option<(Slot, bool)> {
         if let Some(Slot { bucket, place }) = self.contexts[context].newest
             && place + 1 < self.buckets.records
@@ -129,12 +129,12 @@ impl LogManager {
         context.open.iter_mut().chain(&mut context.closed).find(|record| record.id == id)
     }
 
-    /// Whose transaction a context has.
+    /// The thread whose transaction a context has.
     pub(super) fn owner(&self, id: RecordId) -> Option<usize> {
         self.contexts[id.context].thread
     }
 
-    /// Returns true if a record does not count, and its log is there.
+    /// Returns true if a record does not count yet, and its log was not truncated.
     fn is_pending(&self, id: RecordId) -> bool {
         let context = &self.contexts[id.context];
         context.open.iter().chain(&context.closed).any(|record| record.id == id)

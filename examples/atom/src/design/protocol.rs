@@ -20,7 +20,7 @@ use super::{AtomConfig, LogWrites, Mutant, Source};
 
 pub(super) type Port<'a> = design::Port<'a, Atom>;
 
-/// What is kept of a thread.
+/// State of a thread.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     /// The core whose L1 its stores go to.
@@ -32,9 +32,9 @@ pub(super) struct Thread {
     pub(super) told: Cycle,
     /// Record that a store waits for.
     pub(super) store_awaits: Option<RecordId>,
-    /// Its transaction has ended, and is not acknowledged.
+    /// True if the transaction has ended, and is not acknowledged.
     pub(super) ending: bool,
-    /// Lines on their way that its commit waits for.
+    /// Number of lines on their way that the commit waits for.
     pub(super) awaited: u32,
     /// When the controller knows of its commit.
     pub(super) asked: Cycle,

@@ -162,7 +162,8 @@ fn the_cost_sheet_counts_what_the_parameters_say() {
     let mut config = registry().machine("silo").expect("it ships");
     config.set("atom.contexts", "5").expect("a valid number");
     let items = (graven_atom::INFO.cost.items)(&config);
-    let of = |name: &str| items.iter().find(|item| item.name == name).expect("it is there");
+    let of =
+        |name: &str| items.iter().find(|item| item.name == name).expect("an item of the sheet");
     assert_eq!(of("headers").value(), 5.0 * 64.0);
     assert_eq!(of("locked-addresses").value(), 5.0 * 2.0 * 7.0 * 42.0);
     assert_eq!(of("bucket-bits").value(), 5.0 * 64.0);
