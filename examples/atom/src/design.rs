@@ -84,6 +84,7 @@
 //! # Left open, with what is done here
 //!
 //! - An entry on its way to the controller locks its line already: the line waits in the L1 until the controller has the entry.
+//! - A line that leaves the caches closes the records with entries of it a cycle later: the log manager compares its address first.
 //! - A line that is written back to a locked address waits in the controller, without a limit of places. A miss on it is answered from there.
 //! - A `clwb` of the program on a locked line waits until the line is unlocked: a line that is held back stays out of the caches' and
 //!   the fences' sight.
