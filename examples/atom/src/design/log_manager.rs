@@ -75,11 +75,13 @@ pub(super) struct LogManager {
 impl LogManager {
     pub(super) fn new(context: &DesignContext) -> LogManager {
         let config = context.config.get::<super::AtomConfig>();
+        // A laboratory begins near the end of a round, so that buckets come round soon.
+        let first = (context.first_transaction % u64::from(config.buckets)) as u32;
         LogManager {
             contexts: vec![Context::default(); config.contexts as usize],
             entries_per_record: config.entries_per_record as usize,
             buckets: Buckets::of(context),
-            newest_bucket: config.buckets - 1,
+            newest_bucket: (first + config.buckets - 1) % config.buckets,
             closed: 0,
         }
     }
