@@ -10,7 +10,7 @@ from conftest import HERE
 EXAMPLES = HERE.parent.parent / "examples"
 
 
-@pytest.mark.parametrize("name", ["proteus", "hops", "bbb", "skip-list"])
+@pytest.mark.parametrize("name", ["proteus", "hops", "bbb", "atom", "skip-list"])
 def test_the_lock_file_of_a_crate_is_current(name):
     """It lists the crates of this checkout, too, whose dependencies change."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1"]
@@ -21,7 +21,13 @@ def test_the_lock_file_of_a_crate_is_current(name):
 @pytest.mark.checkout
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [("design", "proteus"), ("design", "hops"), ("design", "bbb"), ("workload", "skip-list")],
+    [
+        ("design", "proteus"),
+        ("design", "hops"),
+        ("design", "bbb"),
+        ("design", "atom"),
+        ("workload", "skip-list"),
+    ],
 )
 def test_a_crate_has_the_layout_that_graven_new_writes(quick, tmp_path, kind, name):
     done = quick("new", kind, name)
