@@ -108,8 +108,6 @@ def _recording(spec: Json, folder: Path) -> Json:
     champsim.write_bytes(out.getvalue())
     with champsim.open("rb") as file:
         info = engine.trace_import({**spec["import"], "out": str(imported)}, [file])
-    # The command says it beside what is in the trace.
-    info.pop("source_instructions", None)
     found["import"] = _without_header_bytes(info, imported)
     found["imported"] = _program(imported)
     found["imported_replays"] = [replay(imported, each) for each in spec["imported"]]

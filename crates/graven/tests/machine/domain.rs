@@ -136,8 +136,6 @@ fn refusal(design: &str, settings: &[(&str, &str)]) -> String {
 fn what_does_not_go_with_caches_that_survive_is_refused_by_name() {
     let why = refusal("hoop", &[("domain.caches", "all")]);
     assert!(why.contains("hoop takes dirty lines from the caches"), "{why}");
-    let why = refusal("ideal", &[("domain.caches", "all"), ("controller.adr", "false")]);
-    assert!(why.contains("needs controller.adr = true"), "{why}");
     let why = refusal("undo-eadr", &[("domain.caches", "none")]);
     assert!(why.contains("undo-eadr has no write-backs"), "{why}");
 }

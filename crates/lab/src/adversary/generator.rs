@@ -13,7 +13,6 @@ use crate::litmus::{Choices, Level, Life, Litmus, Placement, Step, Variable, Wor
 use crate::ordered::{Choose, order_without_transactions, without_transactions};
 use graven_base::config::Config;
 use graven_base::memory::{LINE_BYTES, spread};
-use graven_machine::config::DomainConfig;
 use graven_machine::design::{DesignInfo, Order};
 
 /// Values of the machine under stress; what is not drawn is the cramped machine's.
@@ -21,7 +20,7 @@ const MACHINE: &[(&str, &[&str])] = &[
     ("controller.write_queue_entries", &["4", "5", "16"]),
     ("controller.channels", &["1", "2", "4"]),
     ("controller.interleave", &["page", "line"]),
-    (ADR, &["true", "false"]),
+    ("controller.adr", &["true", "false"]),
     ("controller.bypass_cycles", &["1", "8", "40"]),
     ("pm.buffer_lines", &["0", "1", "2", "8"]),
     ("pm.banks", &["1", "2", "8"]),
@@ -32,9 +31,6 @@ const MACHINE: &[(&str, &[&str])] = &[
     ("core.store_queue_entries", &["2", "8", "48"]),
     ("core.model", &["in-order", "out-of-order"]),
 ];
-
-/// True if the write queues survive.
-const ADR: &str = "controller.adr";
 
 /// One schedule in as many has as few cores as its threads find places on, two on each.
 const SHARED_CORES_ONE_IN: u32 = 3;
@@ -124,8 +120,6 @@ pub(super) struct Drawn {
     pub signals: Option<u64>,
     /// The order that the program is for, without transactions.
     order: Option<&'static Order>,
-    /// Caches survive, and with them the write queues, whatever is drawn.
-    keeps_caches: bool,
 }
 
 impl Drawn {
@@ -146,10 +140,9 @@ impl Drawn {
         generator.add_situations(&mut litmus, &mut variables, subject, seed);
         generator.random = Pcg64::seed_from_u64(spread(seed, 0x7369));
         let signals = generator.signals();
-        let config = subject.config();
-        let order = order_without_transactions((subject.design.guarantee)(&config));
-        let keeps_caches = config.get::<DomainConfig>().keeps_caches();
-        let mut drawn = Drawn { litmus, variables, generator, signals, order, keeps_caches };
+        let guarantee = (subject.design.guarantee)(&subject.config());
+        let order = order_without_transactions(guarantee);
+        let mut drawn = Drawn { litmus, variables, generator, signals, order };
         drawn.set_cores(seed);
         drawn.fit(subject, seed);
         drawn
@@ -158,9 +151,6 @@ impl Drawn {
     /// The whole program.
     pub fn schedule(&self) -> Litmus {
         let mut litmus = self.litmus.clone();
-        if self.keeps_caches {
-            litmus.settings.retain(|(key, _)| key != ADR);
-        }
         if let Some(seed) = self.signals {
             let mut generator = self.generator.clone();
             generator.random = Pcg64::seed_from_u64(seed);

@@ -167,9 +167,9 @@ choice! {
 }
 
 section! {
-    /// The domain of persistence above the write queues (`controller.adr`): caches whose dirty lines are written to PM when power fails.
+    /// The domain of persistence above the write queues: caches whose dirty lines are written to PM when power fails.
     pub struct DomainConfig("domain") {
-        /// Caches that survive. With all, programs need no write-backs, and ordering fences wait for nothing.
+        /// Caches that survive. With all, so do write queues, whatever `controller.adr` says; programs need no write-backs, and ordering fences wait for nothing.
         caches: DurableCaches = DurableCaches::None, (), "";
         /// Energy that is stored for it: lines that it does not suffice for are lost. 0: as much as all take.
         energy_uj: f64 = 0.0, 0.0..=1_000_000_000.0, "uJ";
@@ -186,6 +186,11 @@ impl DomainConfig {
     /// Returns true if caches survive a power failure.
     pub fn keeps_caches(&self) -> bool {
         self.caches == DurableCaches::All
+    }
+
+    /// Returns true if a machine's write queues survive one.
+    pub fn keeps_write_queues(config: &Config) -> bool {
+        config.get::<ControllerConfig>().adr || config.get::<DomainConfig>().keeps_caches()
     }
 }
 

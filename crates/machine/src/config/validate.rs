@@ -4,8 +4,7 @@ use graven_base::config::{Config, ConfigError, Size};
 use graven_base::memory::LINE_BYTES;
 
 use super::{
-    ControllerConfig, CoreConfig, CoreModel, DomainConfig, DramConfig, L1Config, L2Config,
-    LlcConfig, PmConfig,
+    ControllerConfig, CoreConfig, CoreModel, DramConfig, L1Config, L2Config, LlcConfig, PmConfig,
 };
 
 /// Unit of the memories' sizes.
@@ -24,7 +23,6 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
     checks.check_core()?;
     checks.check_caches()?;
     checks.check_controller()?;
-    checks.check_domain()?;
     checks.check_pm()?;
     checks.check_dram()
 }
@@ -136,15 +134,6 @@ impl Checks<'_> {
         }
         self.check_power_of_two("controller.channels", u64::from(c.channels))?;
         self.check_power_of_two("controller.page_bytes", c.page_bytes.0)
-    }
-
-    fn check_domain(&self) -> Result<(), ConfigError> {
-        let adr = self.0.get::<ControllerConfig>().adr;
-        if adr || !self.0.get::<DomainConfig>().keeps_caches() {
-            return Ok(());
-        }
-        let why = "domain.caches = all needs controller.adr = true: caches are written to PM through the write queues";
-        Err(self.0.inconsistent(&["domain.caches", "controller.adr"], why.into()))
     }
 
     fn check_pm(&self) -> Result<(), ConfigError> {

@@ -10,7 +10,7 @@ use super::durability::Durability;
 use super::in_transit::{InTransit, WritesInTransit};
 use super::shared::{Notice, Shared};
 use crate::clock::{Event, EventQueue};
-use crate::config::{ControllerConfig, CoreConfig, PmConfig, TlcConfig};
+use crate::config::{ControllerConfig, CoreConfig, DomainConfig, PmConfig, TlcConfig};
 use crate::device::{BankSpec, EnergyModel, Timing};
 use crate::media::{PmCells, overlay};
 use crate::request::{Mapping, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteOrder};
@@ -116,7 +116,7 @@ impl MemorySystem {
                 media: Image::new(),
                 cells: PmCells::new(pm, config.get::<TlcConfig>(), core),
                 notices: Default::default(),
-                durability: Durability::new(controller.adr),
+                durability: Durability::new(DomainConfig::keeps_write_queues(config)),
                 adversary: None,
             },
             channels,

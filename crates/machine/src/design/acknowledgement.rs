@@ -11,7 +11,7 @@
 use graven_base::config::Config;
 use graven_base::time::{Cycle, cycles};
 
-use crate::config::{ControllerConfig, CoreConfig, PmConfig, traversal_cycles};
+use crate::config::{ControllerConfig, CoreConfig, DomainConfig, PmConfig, traversal_cycles};
 
 /// A step of a commit; none begins before the one before it has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Prices {
     pub fn of(config: &Config) -> Prices {
         let (controller, pm) = (config.get::<ControllerConfig>(), config.get::<PmConfig>());
         let core = config.get::<CoreConfig>();
-        let at_once = controller.adr || pm.buffer_lines > 0;
+        let at_once = DomainConfig::keeps_write_queues(config) || pm.buffer_lines > 0;
         Prices {
             message: controller.bypass_cycles.into(),
             fall: traversal_cycles(config).into(),
