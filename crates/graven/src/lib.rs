@@ -17,7 +17,7 @@ pub mod script;
 
 pub use graven_base::{
     VERSION, choice, codecs, control, counters, host, ids, memory, recovery_steps, section,
-    surviving, time,
+    surviving, thread_set, time,
 };
 pub use graven_designs as designs;
 pub use graven_designs::mechanisms;
