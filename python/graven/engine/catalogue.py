@@ -333,7 +333,7 @@ class Catalogue:
         Everything of a kind, and the whole as the engine says it:
 
         >>> len(catalogue.designs), len(catalogue.workloads), len(catalogue.machines)
-        (39, 24, 7)
+        (40, 24, 7)
         >>> {alias.name: alias.of for alias in catalogue.aliases}["unsafe-base"]
         ('unsafe-redo', 'unsafe-undo')
         >>> [part.name for part in catalogue.parts]
