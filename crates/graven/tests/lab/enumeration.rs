@@ -50,7 +50,10 @@ fn keeps_its_guarantee(design: &'static DesignInfo, bound: &Bound) {
         panic!("{}:\n{}", design.name, finding.timeline);
     }
     assert_eq!(checked.refused, 0, "{}: {:?}", design.name, checked.refusal);
-    assert!(checked.lives > 0 && checked.landed + checked.torn > 0, "{}", design.name);
+    // Where caches survive, hardly anything is on its way.
+    let keeps_caches = design.settings.contains(&("domain.caches", "all"));
+    let has_parts = checked.landed + checked.torn > 0 || keeps_caches;
+    assert!(checked.lives > 0 && has_parts, "{}", design.name);
 }
 
 #[test]
