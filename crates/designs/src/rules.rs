@@ -53,14 +53,26 @@ macro_rules! rules {
 pub const fn named(mutants: &[Named], names: &[&str]) -> MutantSet {
     let (mut set, mut i) = (MutantSet::NONE, 0);
     while i < names.len() {
-        let mut place = 0;
-        while !is_same(mutants[place].name, names[i]) {
-            place += 1;
-        }
-        set = set.and(MutantSet::only(place));
+        set = set.and(MutantSet::only(place_of(mutants, names[i])));
         i += 1;
     }
     set
+}
+
+/// The mutants before the one of a name: those of a variant to which it and the later ones do no harm.
+///
+/// # Panics
+/// There is no mutant of the name; so does the compiler, where the list is a constant.
+pub const fn before(mutants: &'static [Named], name: &str) -> &'static [Named] {
+    mutants.split_at(place_of(mutants, name)).0
+}
+
+const fn place_of(mutants: &[Named], name: &str) -> usize {
+    let mut place = 0;
+    while !is_same(mutants[place].name, name) {
+        place += 1;
+    }
+    place
 }
 
 const fn is_same(one: &str, other: &str) -> bool {

@@ -127,7 +127,7 @@ pub fn exploration(
         Err(error) => return vec![format!("{} under the adversary: {error}", design.name)],
     };
     let mut failures = violations(design.name, "the adversary", &report, true);
-    for point in design.cover_points {
+    for point in design.covered() {
         let times = report.coverage.iter().find(|(name, ..)| *name == point.name);
         if times.is_none_or(|&(.., times)| times == 0) {
             failures.push(format!("no schedule has reached {} of {}", point.name, design.name));

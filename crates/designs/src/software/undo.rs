@@ -20,7 +20,7 @@ use super::log::{Area, Log, Record};
 use super::rules::undo::{Rules, log_rules};
 use super::write_set::{Found, WriteSet};
 use super::{Forcing, Logging, SOFTWARE, SoftwareLogConfig, format, load_hit, places_taken};
-use crate::rules::named;
+use crate::rules::{before, named};
 use graven_base::config::{Config, ConfigError};
 use graven_base::ids::ThreadId;
 use graven_base::memory::Addr;
@@ -114,7 +114,7 @@ pub const ORDERED: DesignInfo = DesignInfo {
         ("software_log.write_set_words", &["128", "256"]),
     ],
     // There is no write-back to leave out.
-    mutants: Rules::MUTANTS.split_at(13).0,
+    mutants: before(Rules::MUTANTS, "write-back-missing"),
     ..INFO
 };
 
@@ -142,7 +142,7 @@ pub const EADR: DesignInfo = DesignInfo {
         Err(context.config.inconsistent(&["domain.caches"], why.into()))
     },
     // Stores are durable in the order of the program: no fence can be missing.
-    mutants: Rules::MUTANTS.split_at(9).0,
+    mutants: before(Rules::MUTANTS, "record-not-awaited"),
     ..ORDERED
 };
 

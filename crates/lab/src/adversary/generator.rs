@@ -140,7 +140,7 @@ impl Drawn {
         generator.add_situations(&mut litmus, &mut variables, subject, seed);
         generator.random = Pcg64::seed_from_u64(spread(seed, 0x7369));
         let signals = generator.signals();
-        let guarantee = (subject.design.guarantee)(&subject.config());
+        let guarantee = subject.design.guarantee_in(&subject.config());
         let order = order_without_transactions(guarantee);
         let mut drawn = Drawn { litmus, variables, generator, signals, order };
         drawn.set_cores(seed);

@@ -22,14 +22,14 @@ impl Subject<'_> {
         Case::on(self.machine.clone(), &litmus, self.design, set_by).ok()
     }
 
-    /// The machine and the design's parameters, as far as a program does not set them.
+    /// The machine with the settings on top.
     pub fn config(&self) -> Config {
         let mut config = self.machine.clone();
         for (key, value) in self.settings {
             // What does not exist is refused where a program is run.
             drop(config.set(key, value));
         }
-        self.design.configured(config)
+        config
     }
 
     /// The structures of the design in a program's configuration; none, if the two do not fit.

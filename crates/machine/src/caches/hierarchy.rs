@@ -779,8 +779,8 @@ impl Hierarchy {
         (in_llc + further_in.sum::<usize>()) as u64
     }
 
-    /// Every line of which some cache holds changes, each once, in the order in which the caches are written when power fails; and
-    /// whether the content comes from an L1.
+    /// Lines of which some cache holds changes, each once, in the order in which the caches are written when power fails; true
+    /// beside those whose content comes from an L1.
     pub fn dirty_in_flush_order(&self, order: FlushOrder) -> Vec<(LineAddr, bool)> {
         let levels = self.levels();
         // The LLC is the outermost, and the last by number.

@@ -49,7 +49,7 @@ impl Layers {
     /// Makes both, or refuses a configuration that one of them cannot work in.
     ///
     /// # Errors
-    /// What one of them cannot work with.
+    /// A parameter that one of them cannot work with.
     ///
     /// # Panics
     /// The software asks the machine for more than code in threads, or the hardware promises no order of stores: a mistake in the

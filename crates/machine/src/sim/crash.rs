@@ -90,7 +90,7 @@ impl Simulation {
         };
         let mut crash = self.lose_power();
         for (line, content) in lines {
-            crash.land(line, WordMask::MAX, &content);
+            crash.land(line, &content);
         }
         if crash.image.written().is_empty() {
             return None;
@@ -235,8 +235,11 @@ impl Simulation {
 
     /// Words that survive without the caches only, because the energy for the caches does not suffice for their lines.
     fn lost_cached_words(&mut self) -> Vec<(Addr, u64)> {
+        if !self.machine.keeps_caches() {
+            return Vec::new();
+        }
         let of = self.spec.config.get::<DomainConfig>();
-        if !of.keeps_caches() || of.energy_uj == 0.0 {
+        if of.energy_uj == 0.0 {
             return Vec::new();
         }
         let lines = self.machine.caches.dirty_in_flush_order(of.flush_order);
@@ -323,9 +326,9 @@ impl Crash<'_> {
         kept.fold(0, |mask, word| mask | 1 << word)
     }
 
-    /// Memory holds words of a line.
-    fn land(&mut self, line: LineAddr, mask: WordMask, data: &LineData) {
-        for word in words_in(mask & !self.cached_words(line)) {
+    /// Memory holds this content of a line.
+    fn land(&mut self, line: LineAddr, data: &LineData) {
+        for word in words_in(!self.cached_words(line)) {
             if self.image.peek(line.word(word)) != data[word] {
                 self.image.store(line.word(word), data[word]);
             }
