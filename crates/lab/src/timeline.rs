@@ -91,7 +91,7 @@ impl Relevant {
                 TraceEvent::Begin { tx: t, .. }
                 | TraceEvent::Ending(t)
                 | TraceEvent::Acknowledged(t) => tx(t),
-                TraceEvent::Executed { .. } => true,
+                TraceEvent::Executed { .. } | TraceEvent::Snapshot => true,
                 TraceEvent::Store { addr, .. } | TraceEvent::StoreOutside { addr, .. } => {
                     self.lines.contains(&addr.line())
                 }
@@ -147,6 +147,7 @@ impl Writer<'_> {
             TraceEvent::Executed { thread, operation } => {
                 (format!("thread {thread}"), format!("has executed {operation}"))
             }
+            TraceEvent::Snapshot => ("design".into(), "takes a snapshot".into()),
             TraceEvent::Ending(tx) => (thread(tx), format!("ends transaction {}", tx.number)),
             TraceEvent::Acknowledged(tx) => {
                 (thread(tx), format!("receives the acknowledgement of transaction {}", tx.number))

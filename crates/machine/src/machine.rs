@@ -39,6 +39,8 @@ pub struct Machine {
     released: VecDeque<ThreadId>,
     /// Lines that the design has read, and when they leave the controller.
     delivered: VecDeque<(LineAddr, LineData, Cycle)>,
+    /// Snapshots that nobody was told of.
+    snapshots: u32,
     /// Threads that are to be interrupted, and for how long.
     interrupted: VecDeque<(ThreadId, Cycle)>,
     failure: Option<String>,
@@ -66,6 +68,7 @@ impl Machine {
             has_messages: false,
             released: VecDeque::new(),
             delivered: VecDeque::new(),
+            snapshots: 0,
             interrupted: VecDeque::new(),
             failure: None,
             cover_points: [0; COVER_POINTS_MAX],
@@ -283,6 +286,18 @@ impl Machine {
     #[inline]
     pub fn durable_state_changed(&mut self) {
         self.memory.shared.durability.changes += 1;
+    }
+
+    /// The design takes a snapshot of what all threads have stored so far.
+    pub fn take_snapshot(&mut self) {
+        self.snapshots += 1;
+        self.emit(|| TraceEvent::Snapshot);
+    }
+
+    /// Snapshots since the last call.
+    #[inline]
+    pub(crate) fn untold_snapshots(&mut self) -> u32 {
+        std::mem::take(&mut self.snapshots)
     }
 
     /// Ends the run with an error: the design cannot work as configured (an oversize transaction).

@@ -43,6 +43,8 @@ pub enum TraceEvent {
         /// The operation.
         operation: Operation,
     },
+    /// The design took a snapshot of what all threads had stored.
+    Snapshot,
     /// A transaction reached its end.
     Ending(Tx),
     /// Acknowledgement of a transaction's commit.

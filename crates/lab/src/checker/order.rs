@@ -97,6 +97,10 @@ impl TransactionObserver for OrderChecker {
         self.cuts.saw(&Event::Executed { thread, operation });
     }
 
+    fn snapshot(&mut self) {
+        self.cuts.saw(&Event::Snapshot);
+    }
+
     fn put_off_store(&mut self, _tx: Tx, _addr: Addr) {}
 
     fn defer(&mut self, _tx: Tx, _words: &[(Addr, u64)]) {}

@@ -118,6 +118,7 @@ impl Coverage {
             TraceEvent::Durable { line, mask, .. } => self.durable(line, mask),
             TraceEvent::StoreOutside { .. }
             | TraceEvent::Executed { .. }
+            | TraceEvent::Snapshot
             | TraceEvent::Ending(_)
             | TraceEvent::Evicted(_)
             | TraceEvent::Note(_) => {}

@@ -8,7 +8,7 @@
 //! simulation hands to the design before anything else happens.
 
 use crate::caches::arrivals::Arrivals;
-use crate::caches::tags::{Cache, DESIGN_BITS, DIRTY, Slot, WRITABLE};
+use crate::caches::tags::{Cache, DESIGN_BITS, DIRTY, Marks, Slot, WRITABLE};
 use crate::config::{CoreConfig, CoreModel, FlushOrder, L1Config, L2Config, LlcConfig};
 use crate::stats::Counters;
 use graven_base::bits::ones;
@@ -73,6 +73,8 @@ pub enum Eviction {
         line: LineAddr,
         /// True if the L1 held changes.
         dirty: bool,
+        /// The design's tag of the line there.
+        tag: u8,
         /// Reason.
         cause: Cause,
     },
@@ -82,7 +84,14 @@ pub enum Eviction {
         line: LineAddr,
         /// True if any cache held changes that memory has not.
         dirty: bool,
+        /// The design's tag of its newest copy.
+        tag: u8,
     },
+}
+
+/// A line has left a core's L1, or was downgraded there, which knew this of it.
+fn left_l1(core: u32, line: LineAddr, was: Marks, cause: Cause) -> Eviction {
+    Eviction::L1 { core, line, dirty: was.is_dirty(), tag: was.tag, cause }
 }
 
 /// The private caches of a core.
@@ -410,13 +419,13 @@ impl Hierarchy {
         {
             counters.l1_misses += 1;
             counters.l2_hits += 1;
-            let writable = l2.state(slot) & WRITABLE;
+            let marks = l2.marks(slot).inwards();
             let way = l2.way(line, slot);
-            self.insert_l1(core, line, writable, way);
+            self.insert_l1(core, line, marks, way);
             if !write {
                 return Access::Hit(self.l1_latency + self.l2_latency);
             }
-            if writable == 0 {
+            if marks.state == 0 {
                 return self.upgrade(core, line, counters);
             }
             self.mark_dirty(core, line);
@@ -433,8 +442,8 @@ impl Hierarchy {
         } else {
             self.share(slot, core, line, counters)
         };
-        let state = self.llc.state(slot) & WRITABLE;
-        self.insert_private(core, line, state, slot);
+        let marks = self.llc.marks(slot).inwards();
+        self.insert_private(core, line, marks, slot);
         if write {
             self.mark_dirty(core, line);
         }
@@ -443,18 +452,20 @@ impl Hierarchy {
 
     /// Puts a line that memory has delivered into all levels for one core, exclusively.
     pub fn fill(&mut self, core: u32, line: LineAddr) {
-        let (slot, victim) = self.llc.insert(line, WRITABLE, 0);
+        let fresh = Marks { state: WRITABLE, tag: 0 };
+        let (slot, victim) = self.llc.insert(line, fresh, 0);
         if let Some(victim) = victim {
             let sharers = self.sharers(slot);
-            let mut dirty = victim.state & DIRTY != 0;
+            let mut was = victim.was;
             for sharer in ones(sharers) {
-                dirty |= self.drop_private(sharer, victim.line, Cause::Inclusion) & DIRTY != 0;
+                was = self.drop_private(sharer, victim.line, Cause::Inclusion).over(was);
             }
             assert!(victim.line != line, "a line does not displace itself");
-            self.evictions.push(Eviction::Llc { line: victim.line, dirty });
+            let (dirty, tag) = (was.is_dirty(), was.tag);
+            self.evictions.push(Eviction::Llc { line: victim.line, dirty, tag });
         }
         self.set_sharers(slot, 1 << core);
-        self.insert_private(core, line, WRITABLE, slot);
+        self.insert_private(core, line, fresh, slot);
     }
 
     /// The line that would leave the LLC if memory delivered another one for a core now; `None` if there is room. What is known of
@@ -526,9 +537,9 @@ impl Hierarchy {
             let owner = others.trailing_zeros();
             counters.snoops += 1;
             snoop = self.l1_latency + self.l2_latency;
-            let state = self.downgrade(owner, line, core);
-            let llc = self.llc.state_mut(slot);
-            *llc = (*llc & !WRITABLE) | (state & (DIRTY | DESIGN_BITS));
+            let had = self.downgrade(owner, line, core);
+            *self.llc.state_mut(slot) &= !WRITABLE;
+            self.llc.take_in(slot, had);
         }
         self.set_sharers(slot, others | 1 << core);
         self.check_owner(slot);
@@ -536,24 +547,25 @@ impl Hierarchy {
     }
 
     /// An owner keeps its copy but may no longer write it; returns what it had changed.
-    fn downgrade(&mut self, core: u32, line: LineAddr, by: u32) -> u8 {
+    fn downgrade(&mut self, core: u32, line: LineAddr, by: u32) -> Marks {
         let private = &mut self.cores[core as usize];
-        let mut had = 0;
+        let mut had = Marks::default();
         if self.report_l1
             && let Some(slot) = private.l1.find(line)
         {
-            let dirty = private.l1.state(slot) & DIRTY != 0;
             let cause = Cause::Downgraded { by };
-            self.evictions.push(Eviction::L1 { core, line, dirty, cause });
+            self.evictions.push(left_l1(core, line, private.l1.marks(slot), cause));
         }
         for cache in std::iter::once(&mut private.l1).chain(private.l2.as_mut()) {
             if let Some(slot) = cache.find(line) {
-                let state = cache.state_mut(slot);
-                had |= *state;
-                *state &= !(WRITABLE | DIRTY | DESIGN_BITS);
+                if had.is_dirty() {
+                    *cache.tag_mut(slot) = had.tag;
+                }
+                had = had.over(cache.marks(slot));
+                *cache.state_mut(slot) &= !(WRITABLE | DIRTY | DESIGN_BITS);
             }
         }
-        assert!(had & WRITABLE != 0, "only an owner is asked to give up its right to {line}");
+        assert!(had.state & WRITABLE != 0, "only an owner is asked to give up its right to {line}");
         had
     }
 
@@ -571,87 +583,82 @@ impl Hierarchy {
         }
         for other in ones(others) {
             counters.snoops += 1;
-            let state = self.drop_private(other, line, Cause::Invalidated { by: core });
-            *self.llc.state_mut(slot) |= state & (DIRTY | DESIGN_BITS);
+            let had = self.drop_private(other, line, Cause::Invalidated { by: core });
+            self.llc.take_in(slot, had);
         }
         self.set_sharers(slot, sharers & 1 << core);
         self.l1_latency + self.l2_latency
     }
 
-    /// Takes a line out of a core's private caches and returns the state bits it had there.
-    fn drop_private(&mut self, core: u32, line: LineAddr, cause: Cause) -> u8 {
+    /// Takes a line out of a core's private caches and returns what they knew of it.
+    fn drop_private(&mut self, core: u32, line: LineAddr, cause: Cause) -> Marks {
         let private = &mut self.cores[core as usize];
-        let (mut had, mut was_there) = (0, false);
-        if let Some(state) = private.l1.remove(line) {
-            (had, was_there) = (state, true);
+        let (mut had, mut was_there) = (Marks::default(), false);
+        if let Some(was) = private.l1.remove(line) {
+            (had, was_there) = (was, true);
             if self.report_l1 {
-                let dirty = state & DIRTY != 0;
-                self.evictions.push(Eviction::L1 { core, line, dirty, cause });
+                self.evictions.push(left_l1(core, line, was, cause));
             }
         }
         if let Some(l2) = &mut private.l2 {
             let in_l2 = l2.remove(line);
             assert!(in_l2.is_some() || !was_there, "the L2 of core {core} includes its L1");
-            (had, was_there) = (had | in_l2.unwrap_or(0), in_l2.is_some());
+            (had, was_there) = (had.over(in_l2.unwrap_or_default()), in_l2.is_some());
         }
         assert!(was_there, "the directory says that core {core} has {line}");
         had
     }
 
     /// Puts a line that is in this slot of the LLC into a core's caches.
-    fn insert_private(&mut self, core: u32, line: LineAddr, state: u8, slot: Slot) {
+    fn insert_private(&mut self, core: u32, line: LineAddr, marks: Marks, slot: Slot) {
         let way = self.llc.way(line, slot);
         let private = &mut self.cores[core as usize];
-        let Some(l2) = &mut private.l2 else { return self.insert_l1(core, line, state, way) };
-        let (slot, victim) = l2.insert(line, state, way);
+        let Some(l2) = &mut private.l2 else { return self.insert_l1(core, line, marks, way) };
+        let (slot, victim) = l2.insert(line, marks, way);
         let way = l2.way(line, slot);
         if let Some(victim) = victim {
-            let mut had = victim.state;
-            if let Some(l1_state) = private.l1.remove(victim.line) {
-                had |= l1_state;
+            let mut had = victim.was;
+            if let Some(in_l1) = private.l1.remove(victim.line) {
+                had = in_l1.over(had);
                 if self.report_l1 {
-                    let (line, dirty) = (victim.line, l1_state & DIRTY != 0);
-                    let cause = Cause::Replaced;
-                    self.evictions.push(Eviction::L1 { core, line, dirty, cause });
+                    self.evictions.push(left_l1(core, victim.line, in_l1, Cause::Replaced));
                 }
             }
             let in_llc = self.llc.slot_in(victim.line, victim.below);
             self.leave_core(core, victim.line, had, in_llc);
         }
-        self.insert_l1(core, line, state, way);
+        self.insert_l1(core, line, marks, way);
     }
 
     /// Puts a line into a core's L1 that is in this way of the next cache.
-    fn insert_l1(&mut self, core: u32, line: LineAddr, state: u8, way: u8) {
+    fn insert_l1(&mut self, core: u32, line: LineAddr, marks: Marks, way: u8) {
         let private = &mut self.cores[core as usize];
-        let (_, Some(victim)) = private.l1.insert(line, state, way) else { return };
+        let (_, Some(victim)) = private.l1.insert(line, marks, way) else { return };
         if self.report_l1 {
-            let (line, dirty) = (victim.line, victim.state & DIRTY != 0);
-            self.evictions.push(Eviction::L1 { core, line, dirty, cause: Cause::Replaced });
+            self.evictions.push(left_l1(core, victim.line, victim.was, Cause::Replaced));
         }
         match &mut private.l2 {
             Some(l2) => {
                 let slot = l2.slot_in(victim.line, victim.below);
                 assert!(l2.is_at(victim.line, slot), "the L2 includes the L1");
-                *l2.state_mut(slot) |= victim.state & (DIRTY | DESIGN_BITS);
+                l2.take_in(slot, victim.was);
             }
             None => {
                 let slot = self.llc.slot_in(victim.line, victim.below);
-                self.leave_core(core, victim.line, victim.state, slot);
+                self.leave_core(core, victim.line, victim.was, slot);
             }
         }
     }
 
     /// A core has no copy of a line any more that is in this slot of the LLC; its changes go there.
-    fn leave_core(&mut self, core: u32, line: LineAddr, had: u8, slot: Slot) {
+    fn leave_core(&mut self, core: u32, line: LineAddr, had: Marks, slot: Slot) {
         assert!(self.llc.is_at(line, slot), "the LLC includes the private caches");
         let sharers = self.sharers(slot);
         assert!(sharers >> core & 1 == 1, "core {core} is known to have {line}");
         self.set_sharers(slot, sharers & !(1 << core));
-        let state = self.llc.state_mut(slot);
-        *state |= had & (DIRTY | DESIGN_BITS);
-        if had & WRITABLE != 0 {
-            *state &= !WRITABLE;
+        self.llc.take_in(slot, had);
+        if had.state & WRITABLE != 0 {
+            *self.llc.state_mut(slot) &= !WRITABLE;
         }
         self.check_owner(slot);
     }
@@ -660,7 +667,6 @@ impl Hierarchy {
     /// true if it was cached.
     pub fn evict(&mut self, line: LineAddr, level: u8) -> bool {
         let Some(slot) = self.llc.find(line) else { return false };
-        let mut state = 0;
         for core in ones(self.sharers(slot)) {
             if level > 1 || self.cores[core as usize].l2.is_none() {
                 let had = self.drop_private(core, line, Cause::Replaced);
@@ -671,18 +677,39 @@ impl Hierarchy {
             let Some(had) = private.l1.remove(line) else { continue };
             let l2 = private.l2.as_mut().expect("just seen");
             let at = l2.find(line).expect("the L2 includes the L1");
-            *l2.state_mut(at) |= had & (DIRTY | DESIGN_BITS);
+            l2.take_in(at, had);
             if self.report_l1 {
-                let dirty = had & DIRTY != 0;
-                self.evictions.push(Eviction::L1 { core, line, dirty, cause: Cause::Replaced });
+                self.evictions.push(left_l1(core, line, had, Cause::Replaced));
             }
         }
         if level > 2 {
             assert!(self.sharers(slot) == 0, "no core has a line that leaves the LLC");
-            state |= self.llc.remove(line).expect("it was just found");
-            self.evictions.push(Eviction::Llc { line, dirty: state & DIRTY != 0 });
+            let was = self.llc.remove(line).expect("it was just found");
+            let (dirty, tag) = (was.is_dirty(), was.tag);
+            self.evictions.push(Eviction::Llc { line, dirty, tag });
         }
         true
+    }
+
+    /// The design's tag of a line's newest copy: the innermost one of the core that may write to it, or the LLC's.
+    pub fn tag(&self, line: LineAddr) -> Option<u8> {
+        let slot = self.llc.find(line)?;
+        if self.llc.state(slot) & WRITABLE == 0 {
+            return Some(self.llc.tag(slot));
+        }
+        let private = &self.cores[self.sharers(slot).trailing_zeros() as usize];
+        let innermost = |cache: &Cache| cache.find(line).map(|at| cache.tag(at));
+        innermost(&private.l1).or_else(|| private.l2.as_ref().and_then(innermost))
+    }
+
+    /// Sets the design's tag of a line in a core's L1, which has it.
+    pub fn set_tag(&mut self, core: u32, line: LineAddr, tag: u8) {
+        let l1 = &mut self.cores[core as usize].l1;
+        let slot = l1.find(line);
+        let slot = slot.unwrap_or_else(|| {
+            panic!("the L1 of core {core} does not have {line}, whose tag is to be set")
+        });
+        *l1.tag_mut(slot) = tag;
     }
 
     /// Returns true if some cache holds changes of a line.
@@ -701,28 +728,32 @@ impl Hierarchy {
     pub fn clean(&mut self, line: LineAddr) -> Option<Cycle> {
         let slot = self.llc.find(line)?;
         let mut delay = None;
-        let llc = self.llc.state_mut(slot);
-        if *llc & DIRTY != 0 {
+        if self.llc.state(slot) & DIRTY != 0 {
             delay = Some(self.llc_latency);
         }
-        *llc &= !(DIRTY | DESIGN_BITS);
         for core in ones(self.sharers(slot)) {
             let private = &mut self.cores[core as usize];
+            let mut had = Marks::default();
+            if let Some(at) = private.l1.find(line) {
+                had = private.l1.marks(at);
+                if had.is_dirty() {
+                    delay = Some(self.llc_latency + self.l2_latency + self.l1_latency);
+                }
+                *private.l1.state_mut(at) &= !(DIRTY | DESIGN_BITS);
+            }
             if let Some(l2) = &mut private.l2
                 && let Some(at) = l2.find(line)
             {
                 if l2.state(at) & DIRTY != 0 {
                     delay = delay.max(Some(self.llc_latency + self.l2_latency));
                 }
+                l2.take_in(at, had);
+                had = l2.marks(at);
                 *l2.state_mut(at) &= !(DIRTY | DESIGN_BITS);
             }
-            if let Some(at) = private.l1.find(line) {
-                if private.l1.state(at) & DIRTY != 0 {
-                    delay = Some(self.llc_latency + self.l2_latency + self.l1_latency);
-                }
-                *private.l1.state_mut(at) &= !(DIRTY | DESIGN_BITS);
-            }
+            self.llc.take_in(slot, had);
         }
+        *self.llc.state_mut(slot) &= !(DIRTY | DESIGN_BITS);
         delay
     }
 
@@ -926,12 +957,72 @@ mod tests {
                 core: 0,
                 line: LINE,
                 dirty: true,
+                tag: 0,
                 cause: Cause::Inclusion
             }),
             "{left:?}"
         );
-        assert!(left.contains(&Eviction::Llc { line: LINE, dirty: true }), "{left:?}");
+        assert!(left.contains(&Eviction::Llc { line: LINE, dirty: true, tag: 0 }), "{left:?}");
         assert!(!caches.contains(LINE));
+    }
+
+    #[test]
+    fn tags_travel_inwards_with_lines_and_outwards_with_changes() {
+        for l2 in ["256 KB", "0"] {
+            let mut caches = hierarchy(&[("l2.bytes", l2)]);
+            caches.report_l1_evictions(true);
+            let mut c = Counters::default();
+            let mut access = |caches: &mut Hierarchy, core, write| {
+                _ = caches.access(core, LINE, write, &mut c);
+            };
+            let llc = caches.cache_count() - 1;
+            let in_llc = |caches: &Hierarchy| {
+                let llc = caches.cache(llc);
+                llc.find(LINE).map(|slot| llc.tag(slot))
+            };
+            assert_eq!(caches.tag(LINE), None);
+            caches.fill(0, LINE);
+            assert_eq!(caches.tag(LINE), Some(0), "memory has no tags");
+            access(&mut caches, 0, true);
+            caches.set_tag(0, LINE, 7);
+            assert_eq!((caches.tag(LINE), in_llc(&caches)), (Some(7), Some(0)));
+
+            access(&mut caches, 1, false);
+            let left = caches.take_eviction();
+            assert!(
+                matches!(left, Some(Eviction::L1 { core: 0, tag: 7, dirty: true, .. })),
+                "{left:?}"
+            );
+            assert_eq!(in_llc(&caches), Some(7), "a downgrade hands the changes over");
+            access(&mut caches, 1, true);
+            assert_eq!(caches.tag(LINE), Some(7), "the reader had it with the line");
+            caches.set_tag(1, LINE, 9);
+            access(&mut caches, 0, true);
+            assert_eq!((caches.tag(LINE), in_llc(&caches)), (Some(9), Some(9)), "taken by a store");
+
+            caches.set_tag(0, LINE, 11);
+            caches.evict(LINE, 1);
+            assert_eq!(caches.tag(LINE), Some(11), "out of the L1 alone");
+            access(&mut caches, 0, false);
+            assert_eq!(caches.tag(LINE), Some(11), "and back");
+            assert!(caches.clean(LINE).is_some());
+            assert_eq!(in_llc(&caches), Some(11), "a write-back passes through all levels");
+            access(&mut caches, 0, true);
+            caches.set_tag(0, LINE, 13);
+            while caches.take_eviction().is_some() {}
+            caches.evict(LINE, 3);
+            let left: Vec<Eviction> = std::iter::from_fn(|| caches.take_eviction()).collect();
+            assert_eq!(left.last(), Some(&Eviction::Llc { line: LINE, dirty: true, tag: 13 }));
+        }
+    }
+
+    #[test]
+    fn the_tag_of_a_clean_copy_is_lost_with_it() {
+        let mut caches = hierarchy(&[]);
+        caches.fill(0, LINE);
+        caches.set_tag(0, LINE, 7);
+        caches.evict(LINE, 2);
+        assert_eq!(caches.tag(LINE), Some(0));
     }
 
     #[test]

@@ -27,10 +27,42 @@ pub struct Slot(usize);
 pub struct Victim {
     /// The line.
     pub line: LineAddr,
-    /// State bits of the line.
-    pub state: u8,
+    /// What the cache knew of the line.
+    pub was: Marks,
     /// Way of the line in the next cache.
     pub below: u8,
+}
+
+/// What a cache keeps of a line beside its address: state bits, and a tag that belongs to the design.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// State bits.
+    pub state: u8,
+    /// The design's tag.
+    pub tag: u8,
+}
+
+impl Marks {
+    /// True if the cache held changes.
+    #[inline]
+    pub fn is_dirty(self) -> bool {
+        self.state & DIRTY != 0
+    }
+
+    /// The marks of a line as a cache hands it inwards: the right to write to it, and the tag.
+    #[inline]
+    #[must_use]
+    pub fn inwards(self) -> Marks {
+        Marks { state: self.state & WRITABLE, ..self }
+    }
+
+    /// What two levels knew of a line together: the tag is that of the innermost changes.
+    #[inline]
+    #[must_use]
+    pub fn over(self, outer: Marks) -> Marks {
+        let tag = if self.is_dirty() { self.tag } else { outer.tag };
+        Marks { state: self.state | outer.state, tag }
+    }
 }
 
 /// State of the line in a slot, beside its tag.
@@ -39,7 +71,7 @@ pub struct Victim {
 struct Known {
     /// When it was used last, by the clock of the set; it need not say so of the newest.
     last_use: u8,
-    state: u8,
+    marks: Marks,
     /// Way of the line in the next cache, which includes this one.
     below: u8,
 }
@@ -94,7 +126,7 @@ impl Cache {
     }
 
     #[inline]
-    fn tag(&self, line: LineAddr) -> u32 {
+    fn address_tag(&self, line: LineAddr) -> u32 {
         (line.0 >> self.set_bits) as u32 + 1
     }
 
@@ -131,7 +163,7 @@ impl Cache {
     /// Slot of a line, without touching its recency.
     #[inline]
     pub fn find(&self, line: LineAddr) -> Option<Slot> {
-        let (set, tag) = (self.set(line), self.tag(line));
+        let (set, tag) = (self.set(line), self.address_tag(line));
         let base = self.base(set);
         let newest = base + usize::from(self.uses[set].newest);
         if self.tags[newest] == tag {
@@ -143,7 +175,7 @@ impl Cache {
     /// Slot of a line, which becomes the most recently used of its set.
     #[inline]
     pub fn touch(&mut self, line: LineAddr) -> Option<Slot> {
-        let (set, tag) = (self.set(line), self.tag(line));
+        let (set, tag) = (self.set(line), self.address_tag(line));
         let base = self.base(set);
         let newest = base + usize::from(self.uses[set].newest);
         if self.tags[newest] == tag {
@@ -157,7 +189,7 @@ impl Cache {
     /// Returns true if a line is still in a slot in which it was found.
     #[inline]
     pub fn is_at(&self, line: LineAddr, slot: Slot) -> bool {
-        self.tags[slot.0] == self.tag(line)
+        self.tags[slot.0] == self.address_tag(line)
     }
 
     /// The line in a slot becomes the most recently used of its set.
@@ -197,19 +229,19 @@ impl Cache {
 
     /// Puts in a line that is not there, as most recently used, and returns its slot and what it displaced. In the next cache it is in
     /// the way `below`.
-    pub fn insert(&mut self, line: LineAddr, state: u8, below: u8) -> (Slot, Option<Victim>) {
-        let (set, tag) = (self.set(line), self.tag(line));
+    pub fn insert(&mut self, line: LineAddr, marks: Marks, below: u8) -> (Slot, Option<Victim>) {
+        let (set, tag) = (self.set(line), self.address_tag(line));
         let base = self.base(set);
         let tags = &self.tags[base..base + self.ways];
         assert!(way_of(tags, tag).is_none(), "{line} is already cached");
         let way = way_of(tags, 0).unwrap_or_else(|| self.oldest(base));
         let slot = Slot(base + way);
         let victim = (self.tags[slot.0] != 0).then(|| {
-            let Known { state, below, .. } = self.known[slot.0];
-            Victim { line: self.line_of(set, slot), state, below }
+            let Known { marks, below, .. } = self.known[slot.0];
+            Victim { line: self.line_of(set, slot), was: marks, below }
         });
         self.tags[slot.0] = tag;
-        self.known[slot.0] = Known { state, below, ..Known::default() };
+        self.known[slot.0] = Known { marks, below, ..Known::default() };
         self.used(set, way);
         (slot, victim)
     }
@@ -233,24 +265,50 @@ impl Cache {
         })
     }
 
-    /// Removes a line and returns its state bits, if the cache has it.
+    /// Removes a line and returns what the cache knew of it, if the cache has it.
     #[inline]
-    pub fn remove(&mut self, line: LineAddr) -> Option<u8> {
+    pub fn remove(&mut self, line: LineAddr) -> Option<Marks> {
         let slot = self.find(line)?;
         self.tags[slot.0] = 0;
-        Some(std::mem::take(self.state_mut(slot)))
+        Some(std::mem::take(&mut self.known[slot.0].marks))
+    }
+
+    /// What the cache knows of the line in an occupied slot.
+    #[inline]
+    pub fn marks(&self, slot: Slot) -> Marks {
+        self.known[slot.0].marks
+    }
+
+    /// The design's tag of the line in an occupied slot; 0: none was set since memory delivered the line.
+    #[inline]
+    pub fn tag(&self, slot: Slot) -> u8 {
+        self.known[slot.0].marks.tag
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub fn tag_mut(&mut self, slot: Slot) -> &mut u8 {
+        &mut self.known[slot.0].marks.tag
+    }
+
+    /// Takes in what an inner cache knew of a line that is in this slot: its changes, the design's bits, and with changes the tag.
+    #[inline]
+    pub fn take_in(&mut self, slot: Slot, inner: Marks) {
+        let marks = &mut self.known[slot.0].marks;
+        let inner = Marks { state: inner.state & (DIRTY | DESIGN_BITS), ..inner };
+        *marks = inner.over(*marks);
     }
 
     /// State bits of an occupied slot.
     #[inline]
     pub fn state(&self, slot: Slot) -> u8 {
-        self.known[slot.0].state
+        self.known[slot.0].marks.state
     }
 
     /// The same, to change them.
     #[inline]
     pub fn state_mut(&mut self, slot: Slot) -> &mut u8 {
-        &mut self.known[slot.0].state
+        &mut self.known[slot.0].marks.state
     }
 
     /// The slot of a line that is known to be in a way of its set.
@@ -375,7 +433,8 @@ mod tests {
                 match (what, at) {
                     (0, Some(at)) => {
                         let (_, state) = set.remove(at);
-                        prop_assert_eq!(cache.remove(LineAddr(line)), Some(state));
+                        let removed = cache.remove(LineAddr(line));
+                        prop_assert_eq!(removed, Some(Marks { state, tag: line as u8 }));
                     }
                     (0, None) => prop_assert_eq!(cache.remove(LineAddr(line)), None),
                     (1, _) => {
@@ -401,10 +460,11 @@ mod tests {
                         let out = if set.len() == ways as usize { set.pop() } else { None };
                         let next = cache.next_victim(LineAddr(line));
                         prop_assert_eq!(next, out.map(|(line, _)| (LineAddr(line), below(line))));
-                        let (slot, victim) = cache.insert(LineAddr(line), what, below(line));
+                        let (slot, victim) = cache.insert(LineAddr(line), Marks { state: what, tag: line as u8 }, below(line));
                         prop_assert_eq!(cache.line_at(slot), LineAddr(line));
                         prop_assert!(cache.is_at(LineAddr(line), slot));
-                        prop_assert_eq!(victim.map(|v| (v.line.0, v.state)), out);
+                        prop_assert_eq!(victim.map(|v| (v.line.0, v.was.state)), out);
+                        prop_assert!(victim.is_none_or(|v| v.was.tag == v.line.0 as u8));
                         prop_assert_eq!(victim.map(|v| v.below), out.map(|(line, _)| below(line)));
                         set.insert(0, (line, what));
                     }
@@ -428,28 +488,34 @@ mod tests {
         let mut cache = Cache::new(4 * 64 * 2, 4);
         let lines: Vec<LineAddr> = (0..4).map(|i| LineAddr(i * 2)).collect();
         for &line in &lines {
-            assert_eq!(cache.insert(line, 0, 0).1, None);
+            assert_eq!(cache.insert(line, Marks::default(), 0).1, None);
         }
         assert!(cache.touch(lines[0]).is_some());
         let slot = cache.find(lines[1]).expect("just inserted");
         *cache.state_mut(slot) |= DIRTY;
         assert_eq!(cache.dirty_in(0..cache.slots()).collect::<Vec<_>>(), [(1, lines[1])]);
-        let (_, victim) = cache.insert(LineAddr(100), 0, 0);
-        assert_eq!(victim, Some(Victim { line: lines[1], state: DIRTY, below: 0 }));
-        assert_eq!(cache.remove(LineAddr(100)), Some(0));
+        let (_, victim) = cache.insert(LineAddr(100), Marks::default(), 0);
+        assert_eq!(
+            victim,
+            Some(Victim { line: lines[1], was: Marks { state: DIRTY, tag: 0 }, below: 0 })
+        );
+        assert_eq!(cache.remove(LineAddr(100)), Some(Marks::default()));
         assert_eq!(cache.find(LineAddr(100)), None);
     }
 
     #[test]
     fn a_set_of_one_way_and_a_single_set_both_work() {
         let mut direct = Cache::new(64 * 4, 1);
-        direct.insert(LineAddr(1), 0, 7);
-        let victim = direct.insert(LineAddr(5), 0, 0).1.expect("there is one way");
+        direct.insert(LineAddr(1), Marks::default(), 7);
+        let victim = direct.insert(LineAddr(5), Marks::default(), 0).1.expect("there is one way");
         assert_eq!((victim.line, victim.below), (LineAddr(1), 7));
         let mut full = Cache::new(64 * 12, 12);
         for i in 0..12 {
-            full.insert(LineAddr(i * 7), 0, 0);
+            full.insert(LineAddr(i * 7), Marks::default(), 0);
         }
-        assert_eq!(full.insert(LineAddr(1000), 0, 0).1.map(|v| v.line), Some(LineAddr(0)));
+        assert_eq!(
+            full.insert(LineAddr(1000), Marks::default(), 0).1.map(|v| v.line),
+            Some(LineAddr(0))
+        );
     }
 }

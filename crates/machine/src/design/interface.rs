@@ -239,6 +239,8 @@ pub struct Departure {
     pub line: LineAddr,
     /// True if the L1 held changes.
     pub dirty: bool,
+    /// The design's tag of the line there ([`Port::set_tag`](super::Port::set_tag)).
+    pub tag: u8,
     /// Reason, and the core that takes or reads the line.
     pub cause: Cause,
 }
@@ -260,6 +262,22 @@ pub struct Miss {
 pub trait DepartureDesign: Design {
     /// A line has left an L1 or was downgraded; nothing can be done about it.
     fn on_departure(&mut self, port: &mut Port<'_, Self>, departure: &Departure);
+}
+
+/// A design that is told of the tags of lines that leave the caches ([`Plugged::with_tags`](super::Plugged::with_tags)).
+///
+/// Each cached line has a byte for the design: its tag. A line that memory delivers has tag 0 in all caches. A cache that gets the line
+/// from an outer one gets the tag, too. A cache whose copy leaves or loses the right to be written gives its tag outwards together
+/// with its changes, and so does one whose changes are written back (clwb). What a clean copy's tag was is lost with the copy.
+pub trait TaggedDesign: Design {
+    /// Takes the place of [`Design::on_llc_eviction`]. `tag`: that of the line's newest copy.
+    fn on_tagged_eviction(
+        &mut self,
+        port: &mut Port<'_, Self>,
+        line: LineAddr,
+        content: &LineData,
+        tag: u8,
+    ) -> Writeback<Self::Write>;
 }
 
 /// A design that sees stores to PM outside transactions

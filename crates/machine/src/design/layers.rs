@@ -248,8 +248,14 @@ impl Plug for Layered {
         self.above(m, |software, m| software.tx_end(m, tx))
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
-        self.hardware.llc_evict(m, line, content)
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        content: &LineData,
+        tag: u8,
+    ) -> RawAction {
+        self.hardware.llc_evict(m, line, content, tag)
     }
 
     fn llc_fill(&mut self, m: &mut Machine, miss: &Miss) -> Fill {

@@ -50,7 +50,7 @@ pub use info::{
 pub use interface::{
     AbsorbingDesign, Departure, DepartureDesign, Design, Fill, LoadDesign, Miss, NonTemporalDesign,
     OpAction, PersistDesign, Place, PlainStore, PlainStoreDesign, SoftwareDesign, Stall, Store,
-    Unused, Writeback, WritebackAction,
+    TaggedDesign, Unused, Writeback, WritebackAction,
 };
 pub use layers::{Layers, joined};
 pub use mutants::{MutantSet, Mutants};

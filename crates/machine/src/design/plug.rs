@@ -11,7 +11,7 @@ use super::port::Pending;
 use super::{
     AbsorbingDesign, Code, Departure, DepartureDesign, Design, Fill, LoadDesign, Miss,
     NonTemporalDesign, OpAction, PersistDesign, Place, PlainStore, PlainStoreDesign, Port,
-    SoftwareDesign, Stall, Store, Writeback, WritebackAction,
+    SoftwareDesign, Stall, Store, TaggedDesign, Writeback, WritebackAction,
 };
 use crate::machine::Machine;
 use crate::program::{Op, Persist};
@@ -47,7 +47,14 @@ pub(crate) trait Plug {
     fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall;
     fn store(&mut self, m: &mut Machine, store: &Store) -> Stall;
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall;
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction;
+    /// `tag`: the design's tag of the line.
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        content: &LineData,
+        tag: u8,
+    ) -> RawAction;
     fn llc_fill(&mut self, m: &mut Machine, miss: &Miss) -> Fill;
     fn on_durable(&mut self, m: &mut Machine, token: Token);
     fn read_done(&mut self, m: &mut Machine, token: Token, line: LineAddr, content: &LineData);
@@ -91,7 +98,7 @@ pub(crate) trait Plug {
 
 type SoftwareHook<D> = fn(&mut D, &mut Port<'_, D>, ThreadId, &Op, &mut Code) -> OpAction;
 type EvictionHook<D> =
-    fn(&mut D, &mut Port<'_, D>, LineAddr, &LineData) -> WritebackAction<<D as Design>::Write>;
+    fn(&mut D, &mut Port<'_, D>, LineAddr, &LineData, u8) -> WritebackAction<<D as Design>::Write>;
 type DepartureHook<D> = fn(&mut D, &mut Port<'_, D>, &Departure);
 type AcceptHook<D> = fn(&mut D, &mut Port<'_, D>, Tx, LineAddr) -> bool;
 type StoreHook<D> = fn(&mut D, &mut Port<'_, D>, &Store) -> Stall;
@@ -121,7 +128,7 @@ pub fn plug<D: Design>(design: D) -> Plugged<D> {
         design,
         pending: Pending::default(),
         software: None,
-        eviction: |design, port, line, content| {
+        eviction: |design, port, line, content, _| {
             WritebackAction::Send(design.on_llc_eviction(port, line, content))
         },
         departure: None,
@@ -162,10 +169,30 @@ impl<D: Design> Plugged<D> {
     where
         D: AbsorbingDesign,
     {
-        self.eviction = D::on_dirty_eviction;
+        self.eviction =
+            |design, port, line, content, _| design.on_dirty_eviction(port, line, content);
         self.absorbs = true;
         self.has_dirty_words = D::HAS_DIRTY_WORDS;
         self.drops_lines = D::DROPS_LINES;
+        self
+    }
+
+    /// Has it told of the tags of dirty lines that leave the LLC.
+    ///
+    /// # Panics
+    /// It absorbs such lines ([`Plugged::absorbing`]).
+    #[must_use]
+    pub fn with_tags(mut self) -> Self
+    where
+        D: TaggedDesign,
+    {
+        assert!(
+            !self.absorbs,
+            "a design either absorbs the lines that leave the LLC or is told of their tags"
+        );
+        self.eviction = |design, port, line, content, tag| {
+            WritebackAction::Send(design.on_tagged_eviction(port, line, content, tag))
+        };
         self
     }
 
@@ -373,10 +400,16 @@ impl<D: Design> Plug for Plugged<D> {
         hook(design, &mut port, departure);
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        content: &LineData,
+        tag: u8,
+    ) -> RawAction {
         let hook = self.eviction;
         let (design, mut port) = self.parts(m);
-        let action = hook(design, &mut port, line, content);
+        let action = hook(design, &mut port, line, content, tag);
         match action {
             WritebackAction::Send(Writeback { mut after, report }) => {
                 let mut token = self.pending.expect_write(report);

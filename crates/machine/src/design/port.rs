@@ -303,6 +303,20 @@ impl<'a, D: Design> Port<'a, D> {
         cache.state_mut(cache.slot(number))
     }
 
+    /// The design's tag of a line's newest copy: the innermost one of the core that may write to it, or the LLC's. None: no cache
+    /// has the line ([`super::TaggedDesign`]).
+    pub fn tag(&self, line: LineAddr) -> Option<u8> {
+        self.machine.caches.tag(line)
+    }
+
+    /// Sets the design's tag of a line in a core's L1.
+    ///
+    /// # Panics
+    /// The L1 does not have the line. It has when a hook is told of a store to it.
+    pub fn set_tag(&mut self, core: u32, line: LineAddr, tag: u8) {
+        self.machine.caches.set_tag(core, line, tag);
+    }
+
     /// Occupies the port of a cache's tags from now on.
     pub fn use_tag_port(&mut self, using: TagPortUse) {
         self.machine.caches.use_tag_port(using);
@@ -356,6 +370,11 @@ impl<'a, D: Design> Port<'a, D> {
     #[inline]
     pub fn durable_state_changed(&mut self) {
         self.machine.durable_state_changed();
+    }
+
+    /// The design takes a snapshot: what all threads have stored so far. The judge of a promise of snapshots is told.
+    pub fn take_snapshot(&mut self) {
+        self.machine.take_snapshot();
     }
 
     /// Something happened that is counted, covered or traced.

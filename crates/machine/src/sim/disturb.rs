@@ -76,7 +76,8 @@ impl Simulation {
     /// A dirty line goes the way of an evicted one, and stays.
     fn write_back_by_hand(&mut self, line: LineAddr) {
         if self.machine.caches.clean(line).is_some() {
-            self.evict(line);
+            let tag = self.machine.caches.tag(line).expect("a line that was dirty stays cached");
+            self.evict(line, tag);
         }
     }
 

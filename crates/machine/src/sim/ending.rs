@@ -74,7 +74,8 @@ impl Simulation {
         self.run_until_idle(&mut NoObserver)?;
         for line in self.machine.caches.dirty_lines() {
             self.machine.caches.clean(line);
-            self.evict(line);
+            let tag = self.machine.caches.tag(line).expect("a line that was dirty stays cached");
+            self.evict(line, tag);
             self.deliver(&mut NoObserver)?;
             while self.machine.memory.has_writes_waiting() {
                 self.handle_event();
@@ -132,7 +133,7 @@ impl Simulation {
                 return Ok(());
             }
             self.handle_event();
-            observer.after_action(self);
+            self.show(observer);
             self.deliver(observer)?;
         }
         Ok(())

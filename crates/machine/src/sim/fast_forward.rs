@@ -197,7 +197,7 @@ impl Simulation {
             }
         }
         while let Some(eviction) = machine.caches.take_eviction() {
-            if let Eviction::Llc { line, dirty } = eviction {
+            if let Eviction::Llc { line, dirty, .. } = eviction {
                 caches.resident -= 1;
                 if dirty {
                     machine.bring_home(line);

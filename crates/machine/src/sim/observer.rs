@@ -61,6 +61,9 @@ pub trait TransactionObserver: Any {
     /// A thread's instruction for order has been executed.
     fn executed(&mut self, _thread: ThreadId, _operation: Operation) {}
 
+    /// The design has taken a snapshot of what all threads have stored so far.
+    fn snapshot(&mut self) {}
+
     /// A transaction's program stores to a word, and the design's code puts that off: it is told of
     /// again by [`TransactionObserver::defer`].
     fn put_off_store(&mut self, tx: Tx, addr: Addr);

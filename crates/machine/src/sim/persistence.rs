@@ -151,8 +151,9 @@ impl Simulation {
         let sent = self.machine.caches.is_dirty(line);
         if sent {
             let content = self.machine.line(line);
+            let tag = self.machine.caches.tag(line).expect("a dirty line is cached");
             let RawAction::Send { after, token } =
-                self.design.llc_evict(&mut self.machine, line, &content)
+                self.design.llc_evict(&mut self.machine, line, &content, tag)
             else {
                 let design = self.spec.design.name;
                 self.machine.fail(format!(
@@ -206,7 +207,7 @@ impl Simulation {
         true
     }
 
-    fn observed(&mut self, tell: impl FnOnce(&mut dyn TransactionObserver)) {
+    pub(super) fn observed(&mut self, tell: impl FnOnce(&mut dyn TransactionObserver)) {
         if let Some(observer) = self.observer.as_deref_mut() {
             tell(observer);
         }
@@ -231,6 +232,7 @@ impl Simulation {
             let deferred = software.deferred().to_vec();
             for &(addr, value) in &deferred {
                 let (old, outside) = (self.machine.load(addr), self.take_outside(addr));
+                self.tell_of_snapshots();
                 self.observed(|observer| observer.store(tx, addr, old, value, outside));
             }
             self.observed(|observer| {

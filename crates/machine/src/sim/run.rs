@@ -437,9 +437,18 @@ impl Simulation {
                 actions += turn.operations;
             } else {
                 self.handle_event();
-                observer.after_action(self);
+                self.show(observer);
             }
         }
+    }
+
+    /// An action is over.
+    #[inline]
+    pub(super) fn show<O: Observer>(&mut self, observer: &mut O) {
+        if O::LOOKS_ON {
+            self.tell_of_snapshots();
+        }
+        observer.after_action(self);
     }
 
     /// Runs the thread whose turn it is while nothing else is earlier.
@@ -454,7 +463,7 @@ impl Simulation {
                 turn.operations += 1;
                 self.step(turn.thread);
             }
-            observer.after_action(self);
+            self.show(observer);
             self.settle(observer)?;
             let t = &self.threads[turn.thread];
             let at = if t.state == State::Ready { t.pipeline.time } else { NEVER };
@@ -555,7 +564,7 @@ impl Simulation {
                 self.machine.has_no_messages();
                 return Ok(());
             }
-            observer.after_action(self);
+            self.show(observer);
             if self.intervenes {
                 self.choose_evictions();
             }
@@ -565,25 +574,26 @@ impl Simulation {
     pub(super) fn handle_evictions(&mut self) {
         while let Some(eviction) = self.machine.caches.take_eviction() {
             match eviction {
-                Eviction::L1 { core, line, dirty, cause } => {
+                Eviction::L1 { core, line, dirty, tag, cause } => {
                     if self.machine.memory.is_pm(line.addr()) {
-                        let departure = Departure { core, line, dirty, cause };
+                        let departure = Departure { core, line, dirty, tag, cause };
                         self.design.departs(&mut self.machine, &departure);
                     }
                 }
                 Eviction::Llc { dirty: false, .. } => {}
-                Eviction::Llc { line, dirty: true } => self.evict(line),
+                Eviction::Llc { line, dirty: true, tag } => self.evict(line, tag),
             }
         }
     }
 
-    pub(super) fn evict(&mut self, line: LineAddr) {
+    /// A dirty line, of which the design's tag is this, goes the way of those that leave the LLC.
+    pub(super) fn evict(&mut self, line: LineAddr, tag: u8) {
         let content = self.machine.line(line);
         let mut write = Write::line(WriteClass::Data, line, content);
         if self.machine.memory.is_pm(line.addr()) {
             self.machine.count().llc_writebacks += 1;
             self.machine.emit(|| TraceEvent::Evicted(line));
-            match self.design.llc_evict(&mut self.machine, line, &content) {
+            match self.design.llc_evict(&mut self.machine, line, &content, tag) {
                 RawAction::Send { after, token } => (write.after, write.token) = (after, token),
                 RawAction::Absorb => return,
             }

@@ -338,9 +338,18 @@ impl Simulation {
     fn tell_of_store(&mut self, store: &Store, was_outside: bool) {
         let Store { tx, addr, old, new, .. } = *store;
         let outside = if was_outside { self.machine.take_outside(addr) } else { None };
+        self.tell_of_snapshots();
         if let Some(observer) = &mut self.observer {
             observer.store(tx, addr, old, new, outside);
             self.machine.emit(|| TraceEvent::Store { tx, addr, old, new });
+        }
+    }
+
+    /// Who follows stores is told of the snapshots that the design has taken since.
+    #[inline]
+    pub(super) fn tell_of_snapshots(&mut self) {
+        for _ in 0..self.machine.untold_snapshots() {
+            self.observed(|observer| observer.snapshot());
         }
     }
 
@@ -366,6 +375,7 @@ impl Simulation {
             self.refuse_outside();
             self.machine.store_outside(addr, new);
         }
+        self.tell_of_snapshots();
         if let Some(observer) = &mut self.observer {
             let old = self.machine.load(addr);
             observer.store_outside(thread, addr, old, new);
