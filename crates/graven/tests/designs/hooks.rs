@@ -8,11 +8,12 @@ use std::cell::RefCell;
 use graven::Registry;
 use graven::design::{
     Departure, DepartureDesign, Design, DesignInfo, Fill, Guarantee, LoadDesign, Miss, NoEvent,
-    PersistDesign, PlainStore, PlainStoreDesign, Port, Stall, ThreadId, Unused, plug,
+    PersistDesign, PlainStore, PlainStoreDesign, Port, Stall, TaggedDesign, ThreadId, Unused,
+    Writeback, plug,
 };
 use graven::lab::case::Case;
 use graven::lab::litmus::parse;
-use graven::memory::Addr;
+use graven::memory::{Addr, LineAddr, LineData};
 use graven::persistency::cut::named;
 use graven::program::Persist;
 
@@ -87,9 +88,74 @@ static WITNESS: DesignInfo = DesignInfo {
     ..DesignInfo::DEFAULT
 };
 
+/// Counts the stores to each line in its tag, and takes a snapshot at each ordering fence.
+struct Tagger;
+
+impl Design for Tagger {
+    type Write = Unused;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = NoEvent;
+}
+
+impl PlainStoreDesign for Tagger {
+    fn on_plain_store(&mut self, port: &mut Port<'_, Self>, store: &PlainStore) -> Stall {
+        let line = store.addr.line();
+        let tag = port.tag(line).expect("the line is in the L1");
+        saw(format!("core {} finds tag {tag}", store.core));
+        port.set_tag(store.core, line, tag + 1);
+        Stall::None
+    }
+}
+
+impl DepartureDesign for Tagger {
+    fn on_departure(&mut self, _port: &mut Port<'_, Self>, departure: &Departure) {
+        saw(format!("core {} loses tag {}", departure.core, departure.tag));
+    }
+}
+
+impl TaggedDesign for Tagger {
+    fn on_tagged_eviction(
+        &mut self,
+        _port: &mut Port<'_, Self>,
+        _line: LineAddr,
+        content: &LineData,
+        tag: u8,
+    ) -> Writeback<Unused> {
+        saw(format!("{} goes home with tag {tag}", content[0]));
+        Writeback::FREE
+    }
+}
+
+impl PersistDesign for Tagger {
+    fn on_persist(
+        &mut self,
+        port: &mut Port<'_, Self>,
+        _thread: ThreadId,
+        _core: u32,
+        what: Persist,
+    ) -> Option<Stall> {
+        let Persist::Order(_) = what else { return None };
+        port.take_snapshot();
+        Some(Stall::None)
+    }
+}
+
+static TAGGER: DesignInfo = DesignInfo {
+    name: "tagger",
+    summary: "counts stores in the tags of lines",
+    guarantee: |_| Guarantee::Order(named("snapshots").expect("it is there")),
+    build: |_| {
+        let tagger = plug(Tagger).with_plain_stores().with_departures().with_persists();
+        Ok(tagger.with_tags().into())
+    },
+    ..DesignInfo::DEFAULT
+};
+
 fn registry() -> Registry {
     let mut registry = graven::standard();
     registry.design(&WITNESS);
+    registry.design(&TAGGER);
     registry
 }
 
@@ -167,4 +233,51 @@ fn a_design_that_does_not_keep_its_order_is_violated_by_two_stores() {
         what.contains("`epoch` puts thread 0's store of 0x1") && what.contains("missing"),
         "{what}"
     );
+}
+
+#[test]
+fn tags_go_with_their_lines_from_core_to_core_and_out_of_the_caches_but_not_back_in() {
+    let seen = run(
+        "tagger",
+        "thread\n  outside A = 1\n  outside A = 2\n  signal a\n\
+         thread\n  await a\n  outside A = 3\n  clwb A\n  outside A = 4\n  evict A\n  outside A = 5\n",
+    );
+    let expected = [
+        "core 0 finds tag 0",
+        "core 0 finds tag 1",
+        "core 0 loses tag 2",
+        "core 1 finds tag 2",
+        "3 goes home with tag 3",
+        "core 1 finds tag 3",
+        "core 1 loses tag 4",
+        "4 goes home with tag 4",
+        "core 1 finds tag 0",
+        "5 goes home with tag 1",
+    ];
+    assert_eq!(seen, Ok(expected.map(str::to_owned).to_vec()));
+}
+
+/// First violation of a program under `tagger`, which undoes nothing.
+fn violated_by_tagger(steps: &str) -> Option<String> {
+    let registry = registry();
+    let text = format!(
+        "graven litmus 1\ntitle \"t\"\nset core.model = in-order\nA = 0\nthread\n{steps}  compute 3000\n"
+    );
+    let litmus = parse(&text).unwrap_or_else(|e| panic!("{e}"));
+    let case = Case::new(&registry, &litmus, &TAGGER).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+    outcome.violations.first().map(|violation| violation.what.clone())
+}
+
+#[test]
+fn snapshots_of_a_design_are_those_that_it_is_judged_by() {
+    assert_eq!(violated_by_tagger("  outside A = 1\n  ofence\n  evict A\n"), None);
+    let early = violated_by_tagger("  outside A = 1\n  evict A\n  compute 3000\n  ofence\n");
+    assert!(early.as_ref().is_some_and(|what| what.contains("no snapshot has")), "{early:?}");
+    let fences = "  compute 100\n  ofence\n";
+    let late = |snapshots| {
+        violated_by_tagger(&format!("  outside A = 1\n{}  crash then\n", fences.repeat(snapshots)))
+    };
+    assert_eq!(late(2), None, "two may be lost");
+    assert!(late(3).is_some(), "and no more");
 }
