@@ -293,13 +293,13 @@ impl<D: Design> Plugged<D> {
         let seen = interference.seen_store(store);
         let (design, mut port) = self.parts(m);
         let stall = hook(design, &mut port, &seen);
-        self.answer(Hook::Store, store.tx, stall)
+        self.answer(Hook::Store, store.tx.thread, stall)
     }
 
     #[inline]
-    fn answer(&mut self, hook: Hook, tx: Tx, stall: Stall) -> Stall {
+    fn answer(&mut self, hook: Hook, thread: ThreadId, stall: Stall) -> Stall {
         match &mut self.pending.interference {
-            Some(interference) => interference.answer(hook, tx.thread, stall),
+            Some(interference) => interference.answer(hook, thread, stall),
             None => stall,
         }
     }
@@ -327,7 +327,7 @@ impl<D: Design> Plug for Plugged<D> {
         let seen = self.seen_transaction(tx);
         let (design, mut port) = self.parts(m);
         let stall = design.on_tx_begin(&mut port, seen);
-        self.answer(Hook::Begin, tx, stall)
+        self.answer(Hook::Begin, tx.thread, stall)
     }
 
     fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
@@ -352,8 +352,14 @@ impl<D: Design> Plug for Plugged<D> {
 
     fn store_plain(&mut self, m: &mut Machine, store: &PlainStore) -> Stall {
         let hook = self.plain_store.expect("only a design that sees them is told");
+        let Some(interference) = &mut self.pending.interference else {
+            let (design, mut port) = self.parts(m);
+            return hook(design, &mut port, store);
+        };
+        let new = interference.seen_value(store.old, store.new);
         let (design, mut port) = self.parts(m);
-        hook(design, &mut port, store)
+        let stall = hook(design, &mut port, &PlainStore { new, ..*store });
+        self.answer(Hook::Store, store.thread, stall)
     }
 
     fn takes_persists(&self) -> bool {
@@ -369,7 +375,8 @@ impl<D: Design> Plug for Plugged<D> {
     ) -> Option<Stall> {
         let hook = self.persist?;
         let (design, mut port) = self.parts(m);
-        hook(design, &mut port, thread, core, what)
+        let stall = hook(design, &mut port, thread, core, what)?;
+        Some(self.answer(Hook::Persist, thread, stall))
     }
 
     fn wants_loads(&self) -> bool {
@@ -387,7 +394,7 @@ impl<D: Design> Plug for Plugged<D> {
         let seen = self.seen_transaction(tx);
         let (design, mut port) = self.parts(m);
         let stall = design.on_tx_end(&mut port, seen);
-        self.answer(Hook::End, tx, stall)
+        self.answer(Hook::End, tx.thread, stall)
     }
 
     fn wants_departures(&self) -> bool {

@@ -314,7 +314,8 @@ impl<'a, D: Design> Port<'a, D> {
     /// # Panics
     /// The L1 does not have the line. It has when a hook is told of a store to it.
     pub fn set_tag(&mut self, core: u32, line: LineAddr, tag: u8) {
-        self.machine.caches.set_tag(core, line, tag);
+        let seen = self.pending.interference.as_mut().map_or(tag, |i| i.seen_tag(tag));
+        self.machine.caches.set_tag(core, line, seen);
     }
 
     /// Occupies the port of a cache's tags from now on.

@@ -46,6 +46,8 @@ pub enum Hook {
     Store,
     /// At the end of a transaction.
     End,
+    /// At an instruction for persistence or order.
+    Persist,
 }
 
 /// Choice among several.
@@ -101,6 +103,8 @@ pub enum Operator {
     StaleByte(u8),
     /// Shows the design this number of low bits of the numbers of transactions.
     NumberBits(u8),
+    /// Lines keep this number of low bits of their tags.
+    TagBits(u8),
     /// Removes instructions from each piece of the design's code.
     WithoutInstruction(Instructions, Which),
     /// Batteries save less: these writes are lost.
@@ -172,7 +176,7 @@ macro_rules! named {
     };
 }
 
-named!(Hook, Begin = "begin", Store = "store", End = "end");
+named!(Hook, Begin = "begin", Store = "store", End = "end", Persist = "persist");
 named!(Which, First = "first", Last = "last", Second = "second", All = "all");
 named!(Region, Home = "home", Log = "log");
 named!(Instructions, Flush = "flush", Fence = "fence");
@@ -189,6 +193,7 @@ impl fmt::Display for Operator {
             Operator::NoWait(hook) => write!(f, "no-wait({hook})"),
             Operator::StaleByte(byte) => write!(f, "stale-byte({byte})"),
             Operator::NumberBits(bits) => write!(f, "number-bits({bits})"),
+            Operator::TagBits(bits) => write!(f, "tag-bits({bits})"),
             Operator::WithoutInstruction(what, which) => {
                 write!(f, "without-instruction({what},{which})")
             }
@@ -206,7 +211,7 @@ impl fmt::Display for Operator {
 }
 
 /// The operators as texts, for messages.
-pub const ALLOWED: &str = "unordered(SITE), one-too-early(SITE), exchanged(SITE), reported-early(WRITE), without-word(SITE,WHICH), truncated(SITE,WORD,BITS), no-wait(begin|store|end), stale-byte(0..7), number-bits(BITS), without-instruction(flush|fence,WHICH), not-saved(WHICH), register-bits(REGISTER,BITS), recovery-skips(home|log,WHICH), recovery-reversed, recovery-log-first, recovery-reads(WORD,BITS), recovery-reads-half; WHICH is first, last, second or all; WORD is 0 to 7, BITS 1 to 63";
+pub const ALLOWED: &str = "unordered(SITE), one-too-early(SITE), exchanged(SITE), reported-early(WRITE), without-word(SITE,WHICH), truncated(SITE,WORD,BITS), no-wait(begin|store|end|persist), stale-byte(0..7), number-bits(BITS), tag-bits(BITS), without-instruction(flush|fence,WHICH), not-saved(WHICH), register-bits(REGISTER,BITS), recovery-skips(home|log,WHICH), recovery-reversed, recovery-log-first, recovery-reads(WORD,BITS), recovery-reads-half; WHICH is first, last, second or all; WORD is 0 to 7, BITS 1 to 63";
 
 /// A text that is no operator.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -242,6 +247,7 @@ fn parse(text: &str) -> Option<Operator> {
         ("no-wait", [hook]) => Operator::NoWait(Hook::parse(hook)?),
         ("stale-byte", [byte]) => Operator::StaleByte(number(byte, 7)?),
         ("number-bits", [kept]) => Operator::NumberBits(bits(kept)?),
+        ("tag-bits", [kept]) => Operator::TagBits(bits(kept)?),
         ("without-instruction", [what, which]) => {
             Operator::WithoutInstruction(Instructions::parse(what)?, Which::parse(which)?)
         }
@@ -297,9 +303,10 @@ impl Operator {
             Operator::ReportedEarly(_) | Operator::NoWait(_) | Operator::WithoutInstruction(..) => {
                 MutationClass::Dependency
             }
-            Operator::Truncated(..) | Operator::NumberBits(_) | Operator::RegisterBits(..) => {
-                MutationClass::Width
-            }
+            Operator::Truncated(..)
+            | Operator::NumberBits(_)
+            | Operator::TagBits(_)
+            | Operator::RegisterBits(..) => MutationClass::Width,
             Operator::WithoutWord(..) | Operator::StaleByte(_) => MutationClass::Mask,
             Operator::NotSaved(_)
             | Operator::RecoverySkips(..)
@@ -345,6 +352,8 @@ mod tests {
             Operator::NoWait(Hook::End),
             Operator::StaleByte(7),
             Operator::NumberBits(16),
+            Operator::NoWait(Hook::Persist),
+            Operator::TagBits(3),
             Operator::WithoutInstruction(Instructions::Fence, Which::Second),
             Operator::NotSaved(Which::All),
             Operator::RegisterBits(200, 8),

@@ -23,6 +23,10 @@ pub struct Profile {
     pub(crate) writes: BTreeMap<Site, Writes>,
     pub(crate) waits: BTreeSet<Hook>,
     pub(crate) stores: bool,
+    /// Some of them are transactions'.
+    pub(crate) transactions: bool,
+    /// The most bits that a tag of a line needed.
+    pub(crate) tag_bits: u8,
     pub(crate) instructions: BTreeSet<Instructions>,
     /// The most writes that batteries made.
     pub(crate) saved: usize,
@@ -53,6 +57,8 @@ impl Profile {
         self.waits.extend(&other.waits);
         self.instructions.extend(&other.instructions);
         self.stores |= other.stores;
+        self.transactions |= other.transactions;
+        self.tag_bits = self.tag_bits.max(other.tag_bits);
         self.saved = self.saved.max(other.saved);
         if self.registers.len() < other.registers.len() {
             self.registers.resize(other.registers.len(), 0);
@@ -74,8 +80,11 @@ impl Profile {
         all.extend(self.waits.iter().map(|&hook| Operator::NoWait(hook)));
         if self.stores {
             all.extend([0, 3, 7].map(Operator::StaleByte));
+        }
+        if self.transactions {
             all.extend([8, 16].map(Operator::NumberBits));
         }
+        all.extend(widths(self.tag_bits).map(Operator::TagBits));
         for &what in &self.instructions {
             let which = [Which::First, Which::Last, Which::All];
             all.extend(which.map(|which| Operator::WithoutInstruction(what, which)));

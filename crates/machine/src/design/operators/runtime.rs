@@ -194,16 +194,38 @@ impl Interference {
     /// Store as the design sees it.
     #[cold]
     pub fn seen_store(&mut self, store: &Store) -> Store {
-        let mut seen = Store { tx: self.seen_transaction(store.tx), ..*store };
+        if self.operator.is_none() {
+            self.profile.transactions = true;
+        }
+        let new = self.seen_value(store.old, store.new);
+        Store { tx: self.seen_transaction(store.tx), new, ..*store }
+    }
+
+    /// The new value of a store as the design sees it.
+    #[cold]
+    pub fn seen_value(&mut self, old: u64, new: u64) -> u64 {
         match self.operator {
             None => self.profile.stores = true,
             Some(Operator::StaleByte(byte)) => {
                 let mask = 0xff << (8 * byte);
-                seen.new = store.new & !mask | store.old & mask;
+                return new & !mask | old & mask;
             }
             Some(_) => {}
         }
-        seen
+        new
+    }
+
+    /// The tag that a line has after the design has set it.
+    #[cold]
+    pub fn seen_tag(&mut self, tag: u8) -> u8 {
+        match self.operator {
+            None => {
+                self.profile.tag_bits = self.profile.tag_bits.max(8 - tag.leading_zeros() as u8)
+            }
+            Some(Operator::TagBits(bits)) => return low_bits(tag.into(), bits) as u8,
+            Some(_) => {}
+        }
+        tag
     }
 
     /// Changes a piece of code that the design's software hands over.
