@@ -39,7 +39,7 @@ pub struct Machine {
     released: VecDeque<ThreadId>,
     /// Lines that the design has read, and when they leave the controller.
     delivered: VecDeque<(LineAddr, LineData, Cycle)>,
-    /// Snapshots that nobody was told of.
+    /// Snapshots that the observer has yet to be told of.
     snapshots: u32,
     /// Threads that are to be interrupted, and for how long.
     interrupted: VecDeque<(ThreadId, Cycle)>,

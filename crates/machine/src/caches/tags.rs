@@ -27,7 +27,7 @@ pub struct Slot(usize);
 pub struct Victim {
     /// The line.
     pub line: LineAddr,
-    /// What the cache knew of the line.
+    /// Knowledge of the cache about the line.
     pub was: Marks,
     /// Way of the line in the next cache.
     pub below: u8,
@@ -56,7 +56,7 @@ impl Marks {
         Marks { state: self.state & WRITABLE, ..self }
     }
 
-    /// What two levels knew of a line together: the tag is that of the innermost changes.
+    /// Marks of two levels together: the tag is that of the innermost changes.
     #[inline]
     #[must_use]
     pub fn over(self, outer: Marks) -> Marks {
@@ -273,7 +273,7 @@ impl Cache {
         Some(std::mem::take(&mut self.known[slot.0].marks))
     }
 
-    /// What the cache knows of the line in an occupied slot.
+    /// Marks of the line in an occupied slot.
     #[inline]
     pub fn marks(&self, slot: Slot) -> Marks {
         self.known[slot.0].marks
