@@ -33,7 +33,7 @@ pub struct Victim {
     pub below: u8,
 }
 
-/// What a cache keeps of a line beside its address: state bits, and a tag that belongs to the design.
+/// Record of a cache about a line beside its address: state bits, and a tag that belongs to the design.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// State bits.
