@@ -28,6 +28,8 @@ pub enum Event {
     Release(u32),
     /// A core hears that the last write that a thread's fence waits for is durable.
     Fence(u32),
+    /// A message that opens a gate arrives at the controllers.
+    Gate(u64),
     /// A timer of the design.
     Timer(u64),
 }

@@ -14,7 +14,7 @@ use crate::controller::MemorySystem;
 use crate::controller::domain::Domain;
 use crate::controller::outside::{Outside, OutsideWords};
 use crate::controller::settled::Settled;
-use crate::request::{ReadPurpose, Token, Write, WriteClass, WriteOrder};
+use crate::request::{Gate, ReadPurpose, Token, Write, WriteClass, WriteOrder};
 use crate::stats::Counters;
 use crate::trace_event::TraceEvent;
 
@@ -464,6 +464,12 @@ impl Machine {
     pub fn release_by_message(&mut self, thread: ThreadId) {
         let at = self.now() + self.path;
         self.memory.shared.events.push(at, Event::Release(thread));
+    }
+
+    /// A message opens a gate.
+    pub(crate) fn open_by_message(&mut self, gate: Gate) {
+        let at = self.now() + self.path;
+        self.memory.shared.events.push(at, Event::Gate(gate.number()));
     }
 
     pub(crate) fn take_released(&mut self) -> Option<ThreadId> {

@@ -1,6 +1,7 @@
 //! Requests to memory.
 
 use crate::config::{ControllerConfig, Interleave, PmConfig};
+use crate::controller::gates::{GateNumber, Gates};
 use graven_base::codecs::Codings;
 use graven_base::config::Config;
 use graven_base::memory::{
@@ -56,6 +57,23 @@ impl std::fmt::Display for WriteOrder {
     }
 }
 
+/// A gate that a design opens, or none; writes wait behind it ([`Write::behind`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gate(GateNumber);
+
+impl Gate {
+    /// No gate: what waits behind it waits for nothing.
+    pub const NONE: Gate = Gate(0);
+
+    pub(crate) const fn from_number(number: GateNumber) -> Gate {
+        Gate(number)
+    }
+
+    pub(crate) const fn number(self) -> GateNumber {
+        self.0
+    }
+}
+
 /// A write of up to one line.
 #[derive(Clone, Copy, Debug)]
 pub struct Write {
@@ -75,6 +93,8 @@ pub struct Write {
     pub(crate) order: OrderSeq,
     /// Ordered write up to which all must be durable before it may be; 0: none.
     pub(crate) after: OrderSeq,
+    /// Gate that must be open before it may be durable; 0: none.
+    pub(crate) gate: GateNumber,
     /// When it reached its controller, which notes it.
     pub(crate) arrived: Cycle,
     /// Threads whose fences wait for it; bit i is thread i.
@@ -94,6 +114,7 @@ impl Write {
             token: 0,
             order: 0,
             after: 0,
+            gate: 0,
             arrived: 0,
             fences: 0,
         }
@@ -128,6 +149,14 @@ impl Write {
     #[inline]
     pub const fn after(mut self, after: WriteOrder) -> Write {
         self.after = after.0;
+        self
+    }
+
+    /// Returns the write, durable only after this gate is open.
+    #[must_use]
+    #[inline]
+    pub const fn behind(mut self, gate: Gate) -> Write {
+        self.gate = gate.0;
         self
     }
 
@@ -258,13 +287,15 @@ impl Mapping {
     }
 }
 
-/// Tracks which ordered writes are durable.
+/// Tracks which ordered writes are durable, and which gates are open.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
     /// Every ordered write up to this one is durable.
     prefix: OrderSeq,
     /// Flags of the writes after the prefix: true for a durable one.
     beyond: std::collections::VecDeque<bool>,
+    /// The gates.
+    pub gates: Gates,
 }
 
 impl Order {
@@ -295,6 +326,12 @@ impl Order {
     #[inline]
     pub fn reached(&self, seq: OrderSeq) -> bool {
         self.prefix >= seq
+    }
+
+    /// Returns true if a write may be durable: the ordered writes that it waits for are, and its gate is open.
+    #[inline]
+    pub fn allows(&self, write: &Write) -> bool {
+        self.reached(write.after) && self.gates.is_open(write.gate)
     }
 
     /// The places up to `seq` whose writes are not durable.

@@ -41,7 +41,7 @@ impl Osp {
             port.write_maybe_reported(write, report, 0);
             WritebackAction::Absorb
         } else {
-            WritebackAction::Send(Writeback { after, report })
+            WritebackAction::Send(Writeback { report, ..Writeback::after(after) })
         };
         if was_stopped {
             // No transaction did, whose commit would have the page's turn come again: the line was stored to outside.

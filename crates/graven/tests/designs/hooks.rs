@@ -7,9 +7,9 @@ use std::cell::RefCell;
 
 use graven::Registry;
 use graven::design::{
-    Departure, DepartureDesign, Design, DesignInfo, Fill, Guarantee, LoadDesign, Miss, NoEvent,
-    PersistDesign, PlainStore, PlainStoreDesign, Port, Stall, TaggedDesign, ThreadId, Unused,
-    Writeback, plug,
+    Departure, DepartureDesign, Design, DesignInfo, Fill, Gate, Guarantee, LoadDesign, Miss,
+    NoEvent, PersistDesign, PlainStore, PlainStoreDesign, Port, Stall, TaggedDesign, ThreadId,
+    Unused, Writeback, plug,
 };
 use graven::lab::case::Case;
 use graven::lab::litmus::parse;
@@ -152,10 +152,69 @@ static TAGGER: DesignInfo = DesignInfo {
     ..DesignInfo::DEFAULT
 };
 
+/// Holds each dirty line that leaves the caches behind two gates, which it opens after 500 and 900 cycles, or never.
+struct Gatekeeper {
+    opens: bool,
+}
+
+impl Design for Gatekeeper {
+    type Write = LineAddr;
+    type Read = Unused;
+    type Timer = Gate;
+    type Event = NoEvent;
+
+    fn on_llc_eviction(
+        &mut self,
+        port: &mut Port<'_, Self>,
+        line: LineAddr,
+        content: &LineData,
+    ) -> Writeback<LineAddr> {
+        saw(format!("{} leaves", content[0]));
+        let gates = [port.gate(), port.gate()];
+        for (gate, after) in gates.into_iter().zip([500, 900]) {
+            if self.opens {
+                port.send_to_controller(after, gate);
+            }
+        }
+        Writeback::FREE.behind(port.join_gates(gates)).reported(line)
+    }
+
+    fn on_timer(&mut self, port: &mut Port<'_, Self>, gate: Gate) {
+        saw("a gate opens".to_owned());
+        port.open(gate);
+        assert!(port.is_open(gate));
+    }
+
+    fn on_llc_miss(&mut self, port: &mut Port<'_, Self>, miss: &Miss) -> Fill {
+        saw(format!("memory has {}", port.memory_line(miss.line)[0]));
+        Fill::Home
+    }
+
+    fn on_durable(&mut self, _port: &mut Port<'_, Self>, _line: LineAddr) {
+        saw("the line is durable".to_owned());
+    }
+}
+
+static GATEKEEPER: DesignInfo = DesignInfo {
+    name: "gatekeeper",
+    summary: "holds lines behind gates",
+    guarantee: |_| Guarantee::Order(named("epoch").expect("it is there")),
+    build: |_| Ok(plug(Gatekeeper { opens: true }).into()),
+    ..DesignInfo::DEFAULT
+};
+
+static SLEEPER: DesignInfo = DesignInfo {
+    name: "sleeper",
+    build: |_| Ok(plug(Gatekeeper { opens: false }).into()),
+    ..GATEKEEPER
+};
+
 fn registry() -> Registry {
     let mut registry = graven::standard();
     registry.design(&WITNESS);
     registry.design(&TAGGER);
+    registry.design(&GATEKEEPER);
+    registry.design(&SLEEPER);
     registry
 }
 
@@ -280,4 +339,41 @@ fn snapshots_of_a_design_are_those_that_it_is_judged_by() {
     };
     assert_eq!(late(2), None, "two may be lost");
     assert!(late(3).is_some(), "and no more");
+}
+
+#[test]
+fn a_write_waits_for_all_of_its_gates_and_reads_and_fences_find_it_there() {
+    let seen = run(
+        "gatekeeper",
+        "thread\n  outside A = 1\n  evict A\n  load A\n  outside A = 2\n  clwb A\n  sfence\n  outside B = 3\n",
+    );
+    let expected = [
+        "memory has 0",
+        "1 leaves",
+        "memory has 1",
+        "2 leaves",
+        // The line of B, ahead of its store.
+        "memory has 0",
+        "a gate opens",
+        "a gate opens",
+        "a gate opens",
+        "the line is durable",
+        "a gate opens",
+        "the line is durable",
+        "3 leaves",
+        "a gate opens",
+        "a gate opens",
+        "the line is durable",
+    ];
+    assert_eq!(seen, Ok(expected.map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn writes_behind_a_gate_that_nobody_opens_are_named_in_the_deadlock() {
+    let refusal = run("sleeper", "thread\n  outside A = 1\n  clwb A\n  sfence\n");
+    let refusal = refusal.expect_err("the fence waits for ever");
+    assert!(
+        refusal.contains("1 writes wait behind gate 3, which the design has not opened"),
+        "{refusal}"
+    );
 }

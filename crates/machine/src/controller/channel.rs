@@ -298,7 +298,7 @@ impl Channel {
     /// A write enters the queue only when the ordered writes that it waits for are durable: otherwise it
     /// could take the place that one of them needs.
     fn may_accept(&self, write: &Write, shared: &Shared) -> bool {
-        shared.durability.order.reached(write.after) && self.has_place_for(write.line, shared)
+        shared.durability.order.allows(write) && self.has_place_for(write.line, shared)
     }
 
     fn has_place_for(&self, line: LineAddr, shared: &Shared) -> bool {
@@ -368,8 +368,8 @@ impl Channel {
     /// A write is accepted.
     fn accept(&mut self, write: &Write, arrived: Arrived, place: &Place, shared: &mut Shared) {
         assert!(
-            shared.durability.order.reached(write.after),
-            "a write is accepted after the ordered writes that it waits for"
+            shared.durability.order.allows(write),
+            "a write is accepted after the ordered writes and the gate that it waits for"
         );
         assert!(arrived.at <= shared.now, "a write is accepted after its arrival");
         self.accounts.write_accepted(write, &mut shared.stats);

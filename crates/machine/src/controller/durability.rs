@@ -17,7 +17,7 @@ pub struct Durability {
     pub adr: bool,
     /// Durability of ordered writes.
     pub order: Order,
-    /// Set when ordered writes became durable: writes held back for them may proceed.
+    /// Set when ordered writes became durable or a gate was opened: writes held back for them may proceed.
     pub order_moved: bool,
     /// Counts durable-state changes, so that crash points can be enumerated.
     pub changes: u64,
@@ -34,8 +34,8 @@ impl Durability {
     /// A write has crossed the boundary.
     pub fn cross(&mut self, write: &Write) {
         assert!(
-            self.order.reached(write.after),
-            "a write is durable only after every ordered write that it waits for"
+            self.order.allows(write),
+            "a write is durable only after every ordered write and gate that it waits for"
         );
         self.changes += 1;
         if let Some(writes) = &mut self.writes {

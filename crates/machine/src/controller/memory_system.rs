@@ -13,7 +13,9 @@ use crate::clock::{Event, EventQueue};
 use crate::config::{ControllerConfig, CoreConfig, DomainConfig, PmConfig, TlcConfig};
 use crate::device::{BankSpec, EnergyModel, Timing};
 use crate::media::{PmCells, overlay};
-use crate::request::{Mapping, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteOrder};
+use crate::request::{
+    Gate, Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteOrder,
+};
 use crate::stats::conservation::UnderWay;
 use crate::stats::{BankLoads, Counters, ProcessorEnergy, Stats, TrafficEnergy};
 use graven_base::config::Config;
@@ -300,6 +302,26 @@ impl MemorySystem {
         self.shared.durability.order.last()
     }
 
+    /// The order of writes, with its gates.
+    pub fn write_order(&mut self) -> &mut Order {
+        &mut self.shared.durability.order
+    }
+
+    /// Opens a gate: writes that have waited behind it enter the queues, as far as there is room.
+    pub fn open_gate(&mut self, gate: Gate) {
+        self.shared.durability.order.gates.open(gate.number());
+        self.shared.durability.order_moved = true;
+        self.admit_in_all_channels();
+    }
+
+    /// A gate that is closed and behind which writes wait, and the number of those writes, if there is one.
+    pub fn closed_gate(&self) -> Option<(Gate, usize)> {
+        let (writes, gates) = (self.under_way(), &self.shared.durability.order.gates);
+        let first = writes.iter().find(|write| !gates.is_open(write.gate))?;
+        let waiting = writes.iter().filter(|write| write.gate == first.gate).count();
+        Some((Gate::from_number(first.gate), waiting))
+    }
+
     /// Handles one event of the memory's own.
     ///
     /// # Panics
@@ -345,6 +367,7 @@ impl MemorySystem {
             | Event::BufferedFill(_)
             | Event::Release(_)
             | Event::Fence(_)
+            | Event::Gate(_)
             | Event::Timer(_) => unreachable!("not the memory's event"),
         }
         self.admit_ordered();
@@ -454,7 +477,7 @@ impl MemorySystem {
             let at = random.random_range(0..left.len());
             let write = left[at];
             let first = left[..at].iter().all(|w| w.line != write.line);
-            if !first || !order.reached(write.after) {
+            if !first || !order.allows(write) {
                 continue;
             }
             if random.random_range(0..3) == 0 {
@@ -515,6 +538,9 @@ impl MemorySystem {
         let before = |(at, write): (usize, &&Write)| -> Option<u64> {
             let older = (0..at).filter(|&older| all[older].line == write.line);
             let of_line = older.fold(0, |set, older| set | 1 << older);
+            if !order.gates.is_open(write.gate) {
+                return None;
+            }
             order.missing(write.after).try_fold(of_line, |set, place| {
                 let awaited = all.iter().position(|other| other.order == place)?;
                 Some(set | 1 << awaited)
@@ -548,7 +574,7 @@ impl MemorySystem {
                 let write = all[at];
                 let missing = |&before: &usize| set & 1 << before == 0 || left & 1 << before != 0;
                 let first = !(0..at).filter(missing).any(|before| all[before].line == write.line);
-                left & 1 << at != 0 && first && order.reached(write.after)
+                left & 1 << at != 0 && first && order.allows(write)
             };
             let at = (0..all.len().min(64)).find(may)?;
             let write = all[at];

@@ -28,6 +28,7 @@ mod data_bus;
 pub mod domain;
 pub mod dram;
 pub mod durability;
+pub(crate) mod gates;
 mod in_transit;
 mod lists;
 mod memory_system;

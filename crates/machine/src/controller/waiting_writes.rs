@@ -8,18 +8,19 @@
 //! |---|---|
 //! | writes of a line | linked, oldest first; a table has each line's ends, and the newest content |
 //! | the oldest of each line, if it may enter | `ready`, by arrival |
-//! | the oldest of each line, if it may not yet | `held`, by the ordered write that it waits for |
+//! | the oldest of each line, if it may not yet | `held`, by the ordered write that it waits for; when that is durable, `gated`, by the gate |
 //! | any other | in its line alone |
 //!
 //! Most come and go in order: lists whose ends are near have them, and no tree.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
 use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 
+use super::gates::{GateNumber, Gates};
 use crate::media::overlay;
 use crate::request::{Order, OrderSeq, Place, Write};
 
@@ -85,6 +86,10 @@ pub struct WaitingWrites {
     /// In order.
     ready: VecDeque<Arrival>,
     held: BinaryHeap<Reverse<(OrderSeq, Arrival)>>,
+    /// Writes whose gates are closed and that wait for nothing else.
+    gated: BTreeMap<GateNumber, Vec<Arrival>>,
+    /// Gates that had been opened at the last look.
+    openings: u64,
     /// Per bank, how many wait.
     of_bank: Vec<u32>,
     /// Writes that were looked at to find those that may enter.
@@ -102,6 +107,8 @@ impl WaitingWrites {
             lines: FxHashMap::default(),
             ready: VecDeque::new(),
             held: BinaryHeap::new(),
+            gated: BTreeMap::new(),
+            openings: 0,
             of_bank: vec![0; banks],
             #[cfg(test)]
             looks: 0,
@@ -200,10 +207,34 @@ impl WaitingWrites {
                 break;
             }
             self.held.pop();
-            let place = self.first_ready(arrival);
-            self.ready.insert(place, arrival);
+            let gate = self.waiting_mut(arrival).write.write.gate;
+            if order.gates.is_open(gate) {
+                self.becomes_ready(arrival);
+            } else {
+                self.gated.entry(gate).or_default().push(arrival);
+            }
+        }
+        if self.openings != order.gates.openings() {
+            self.openings = order.gates.openings();
+            self.pass_open_gates(&order.gates);
         }
         self.ready.get(self.first_ready(from)).copied()
+    }
+
+    fn becomes_ready(&mut self, arrival: Arrival) {
+        let place = self.first_ready(arrival);
+        self.ready.insert(place, arrival);
+    }
+
+    /// Gates were opened: what waited behind them may enter.
+    fn pass_open_gates(&mut self, gates: &Gates) {
+        let opened: Vec<GateNumber> =
+            self.gated.keys().copied().filter(|&gate| gates.is_open(gate)).collect();
+        for gate in opened {
+            for arrival in self.gated.remove(&gate).expect("it was just seen") {
+                self.becomes_ready(arrival);
+            }
+        }
     }
 
     /// Finds the first of the writes that may enter and arrived then or later. That is mostly an
@@ -268,18 +299,21 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         /// A write of words of a line arrives, to wait for the ordered writes up to this number.
-        Arrive(u64, OrderSeq, WordMask),
+        Arrive(u64, OrderSeq, WordMask, u64),
         /// The next ordered write is durable.
         Durable,
+        /// Opens one of five gates.
+        Open(u64),
         /// Admits at most this number of writes.
         Admit(usize),
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            4 => (0..4u64, 0..20u64, 1..=WordMask::MAX)
-                .prop_map(|(line, after, mask)| Step::Arrive(line, after, mask)),
+            4 => (0..4u64, 0..20u64, 1..=WordMask::MAX, 0..=5u64)
+                .prop_map(|(line, after, mask, gate)| Step::Arrive(line, after, mask, gate)),
             1 => Just(Step::Durable),
+            1 => (1..=5u64).prop_map(Step::Open),
             1 => (0..6usize).prop_map(Step::Admit),
         ]
     }
@@ -293,7 +327,7 @@ mod tests {
         while at < list.len() && entered.len() < count {
             let (arrival, WaitingWrite { write, .. }) = list[at];
             let is_oldest = list[..at].iter().all(|(_, older)| older.write.line != write.line);
-            if order.reached(write.after) && is_oldest {
+            if order.allows(&write) && is_oldest {
                 list.remove(at);
                 entered.push(arrival);
             } else {
@@ -331,10 +365,12 @@ mod tests {
             let (mut waiting, mut list) = (WaitingWrites::new(2), List::new());
             let (mut order, mut durable, mut arrivals) = (Order::default(), 0, 0);
             (0..20).for_each(|_| _ = order.allot());
+            (0..5).for_each(|_| _ = order.gates.make());
             for step in steps {
                 match step {
-                    Step::Arrive(line, after, mask) => {
-                        let write = write(line, after, mask, arrivals);
+                    Step::Arrive(line, after, mask, gate) => {
+                        let mut write = write(line, after, mask, arrivals);
+                        write.write.gate = gate;
                         waiting.push(write);
                         list.push((arrivals, write));
                         arrivals += 1;
@@ -343,7 +379,8 @@ mod tests {
                         durable += 1;
                         order.durable(durable);
                     }
-                    Step::Durable => {}
+                    Step::Open(gate) if !order.gates.is_open(gate) => order.gates.open(gate),
+                    Step::Durable | Step::Open(_) => {}
                     Step::Admit(count) => {
                         let (mut from, mut entered) = (0, Vec::new());
                         while entered.len() < count

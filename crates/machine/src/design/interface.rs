@@ -9,7 +9,7 @@ use graven_base::time::Cycle;
 
 use super::{Cause, Code, DesignEvent, Port};
 use crate::program::{Op, Persist};
-use crate::request::WriteOrder;
+use crate::request::{Gate, WriteOrder};
 
 /// A transactional store to PM, about to be performed in the L1.
 #[derive(Clone, Copy, Debug)]
@@ -74,17 +74,26 @@ pub enum Place {
 pub struct Writeback<W> {
     /// Ordered writes after which alone it may become durable: all up to this one.
     pub after: WriteOrder,
+    /// Gate that must be open before it may become durable.
+    pub gate: Gate,
     /// Handed to [`Design::on_durable`] when the line is durable, if anything.
     pub report: Option<W>,
 }
 
 impl<W> Writeback<W> {
     /// At any time, and unreported.
-    pub const FREE: Writeback<W> = Writeback { after: WriteOrder::NONE, report: None };
+    pub const FREE: Writeback<W> =
+        Writeback { after: WriteOrder::NONE, gate: Gate::NONE, report: None };
 
     /// After the ordered writes up to this one, and unreported.
     pub const fn after(after: WriteOrder) -> Writeback<W> {
-        Writeback { after, report: None }
+        Writeback { after, ..Writeback::FREE }
+    }
+
+    /// Behind a gate, too.
+    #[must_use]
+    pub fn behind(self, gate: Gate) -> Writeback<W> {
+        Writeback { gate, ..self }
     }
 
     /// With a report of its durability.

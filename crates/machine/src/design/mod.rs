@@ -39,6 +39,7 @@ pub use graven_persistency::cut::{Operation, Order};
 
 pub use crate::caches::hierarchy::Cause;
 pub use crate::controller::settled::{Settlement, Stores};
+pub use crate::request::Gate;
 pub use acknowledgement::{Acknowledgement, Prices, Step};
 pub use capacity::{Capacity, Room, TakenBy};
 pub use code::Code;

@@ -24,6 +24,8 @@ pub(crate) enum RawAction {
     Send {
         /// See [`crate::request::Write::after`].
         after: u64,
+        /// See [`crate::request::Write::gate`].
+        gate: u64,
         /// Reported to [`Plug::on_durable`] when the line is durable; 0: not reported.
         token: Token,
     },
@@ -418,13 +420,14 @@ impl<D: Design> Plug for Plugged<D> {
         let (design, mut port) = self.parts(m);
         let action = hook(design, &mut port, line, content, tag);
         match action {
-            WritebackAction::Send(Writeback { mut after, report }) => {
+            WritebackAction::Send(Writeback { mut after, mut gate, report }) => {
                 let mut token = self.pending.expect_write(report);
                 if let Some(interference) = &mut self.pending.interference {
                     let name = report.map(|report| variant(&report));
                     (after, token) = interference.evict(m, name.as_deref(), after, token);
+                    gate = interference.gate_of_eviction(gate);
                 }
-                RawAction::Send { after: after.number(), token }
+                RawAction::Send { after: after.number(), gate: gate.number(), token }
             }
             WritebackAction::Absorb => RawAction::Absorb,
         }

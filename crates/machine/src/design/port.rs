@@ -15,7 +15,7 @@ use super::{Design, Place};
 use crate::caches::hierarchy::TagPortUse;
 use crate::caches::tags::Cache;
 use crate::machine::Machine;
-use crate::request::{Token, Write, WriteOrder};
+use crate::request::{Gate, Token, Write, WriteOrder};
 
 /// Requests and timers of a design under way, by the numbers that the machine knows, and its
 /// counters.
@@ -135,6 +135,34 @@ impl<'a, D: Design> Port<'a, D> {
     #[inline]
     pub fn is_durable(&self, order: WriteOrder) -> bool {
         self.machine.memory.shared.durability.order.reached(order.number())
+    }
+
+    /// A closed gate that writes can wait behind ([`Write::behind`], [`super::Writeback::behind`]). They wait outside the write queues
+    /// until [`Port::open`]; reads and fences find them there.
+    pub fn gate(&mut self) -> Gate {
+        Gate::from_number(self.machine.memory.write_order().gates.make())
+    }
+
+    /// A gate that opens with the last of these; none if they are open.
+    pub fn join_gates(&mut self, gates: impl IntoIterator<Item = Gate>) -> Gate {
+        let numbers = gates.into_iter().map(Gate::number);
+        Gate::from_number(self.machine.memory.write_order().gates.join(numbers))
+    }
+
+    /// Returns true if a gate is open, or there is none.
+    pub fn is_open(&self, gate: Gate) -> bool {
+        self.machine.memory.shared.durability.order.gates.is_open(gate.number())
+    }
+
+    /// Opens a gate: at the controller at once, from the processor by a message.
+    ///
+    /// # Panics
+    /// It is open, or made by [`Port::join_gates`].
+    pub fn open(&mut self, gate: Gate) {
+        match self.place {
+            Place::Controller => self.machine.memory.open_gate(gate),
+            Place::Processor => self.machine.open_by_message(gate),
+        }
     }
 
     /// Sends a write to memory that arrives after `delay` cycles; nothing is heard of it.
@@ -278,6 +306,25 @@ impl<'a, D: Design> Port<'a, D> {
         self.machine.write_back(line, |write| {
             (write.mask, write.after, write.token) = (mask, after.number(), token);
         })
+    }
+
+    /// Writes a dirty line back without evicting it, behind a gate.
+    pub fn write_back_behind(
+        &mut self,
+        line: LineAddr,
+        gate: Gate,
+        about: Option<D::Write>,
+    ) -> bool {
+        if !self.machine.caches.is_dirty(line) {
+            return false;
+        }
+        let (mut gate, mut token) = (gate, self.pending.expect_write(about));
+        if let Some(interference) = &mut self.pending.interference {
+            let name = about.map(|about| variant(&about));
+            (_, token) = interference.evict(self.machine, name.as_deref(), WriteOrder::NONE, token);
+            gate = interference.gate_of_eviction(gate);
+        }
+        self.machine.write_back(line, |write| (write.gate, write.token) = (gate.number(), token))
     }
 
     /// Makes a line clean everywhere, for a design that sends its content itself. Returns in how many cycles the

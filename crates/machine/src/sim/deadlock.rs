@@ -211,6 +211,10 @@ impl Simulation {
                 "memory is at work: {waiting} writes wait for place {place} in the order of writes, which the design has asked for \
                  (Port::order) and given to no write"
             ),
+            None if let Some((gate, waiting)) = memory.closed_gate() => format!(
+                "memory is at work: {waiting} writes wait behind gate {}, which the design has not opened (Port::open)",
+                gate.number()
+            ),
             None if memory.is_idle() => "memory is idle".into(),
             None => "memory is at work".into(),
         };

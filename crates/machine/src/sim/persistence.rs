@@ -152,7 +152,7 @@ impl Simulation {
         if sent {
             let content = self.machine.line(line);
             let tag = self.machine.caches.tag(line).expect("a dirty line is cached");
-            let RawAction::Send { after, token } =
+            let RawAction::Send { after, gate, token } =
                 self.design.llc_evict(&mut self.machine, line, &content, tag)
             else {
                 let design = self.spec.design.name;
@@ -163,6 +163,7 @@ impl Simulation {
             };
             self.machine.write_back(line, |write| {
                 (write.fences, write.after, write.token) = (1 << id, after, token);
+                write.gate = gate;
             });
         }
         let waits = sent || self.machine.memory.fence_waits_for(line, id);

@@ -28,7 +28,7 @@ use crate::cores::write_combining::WriteCombining;
 use crate::design::operators::{Interference, Profile};
 use crate::design::{Battery, Departure, DesignContext, Plug, RawAction};
 use crate::machine::Machine;
-use crate::request::{ReadPurpose, Write, WriteClass};
+use crate::request::{Gate, ReadPurpose, Write, WriteClass};
 use crate::stats::region::RegionConfig;
 use crate::stats::{StatisticsConfig, Stats, Timeline};
 use crate::trace_event::TraceEvent;
@@ -594,7 +594,9 @@ impl Simulation {
             self.machine.count().llc_writebacks += 1;
             self.machine.emit(|| TraceEvent::Evicted(line));
             match self.design.llc_evict(&mut self.machine, line, &content, tag) {
-                RawAction::Send { after, token } => (write.after, write.token) = (after, token),
+                RawAction::Send { after, gate, token } => {
+                    (write.after, write.gate, write.token) = (after, gate, token);
+                }
                 RawAction::Absorb => return,
             }
         }
@@ -621,6 +623,7 @@ impl Simulation {
                     .expect("the content is the architectural one");
             }
             Event::Release(thread) => self.go_on(thread as usize),
+            Event::Gate(gate) => self.machine.memory.open_gate(Gate::from_number(gate)),
             Event::Fence(thread) => self.fence_hears(thread as usize),
             Event::Timer(token) => {
                 let fruitless = self.machine.memory.is_idle();

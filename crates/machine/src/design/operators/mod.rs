@@ -88,6 +88,8 @@ pub enum Operator {
     Unordered(Site),
     /// They wait for one ordered write less than they should.
     OneTooEarly(Site),
+    /// They wait behind no gate.
+    Ungated(Site),
     /// A write of these changes places, in the order of writes, with the one that is sent after it at the same time.
     Exchanged(Site),
     /// They are reported as durable when they are sent.
@@ -186,6 +188,7 @@ impl fmt::Display for Operator {
         match self {
             Operator::Unordered(site) => write!(f, "unordered({site})"),
             Operator::OneTooEarly(site) => write!(f, "one-too-early({site})"),
+            Operator::Ungated(site) => write!(f, "ungated({site})"),
             Operator::Exchanged(site) => write!(f, "exchanged({site})"),
             Operator::ReportedEarly(name) => write!(f, "reported-early({name})"),
             Operator::WithoutWord(site, which) => write!(f, "without-word({site},{which})"),
@@ -211,7 +214,7 @@ impl fmt::Display for Operator {
 }
 
 /// The operators as texts, for messages.
-pub const ALLOWED: &str = "unordered(SITE), one-too-early(SITE), exchanged(SITE), reported-early(WRITE), without-word(SITE,WHICH), truncated(SITE,WORD,BITS), no-wait(begin|store|end|persist), stale-byte(0..7), number-bits(BITS), tag-bits(BITS), without-instruction(flush|fence,WHICH), not-saved(WHICH), register-bits(REGISTER,BITS), recovery-skips(home|log,WHICH), recovery-reversed, recovery-log-first, recovery-reads(WORD,BITS), recovery-reads-half; WHICH is first, last, second or all; WORD is 0 to 7, BITS 1 to 63";
+pub const ALLOWED: &str = "unordered(SITE), one-too-early(SITE), ungated(SITE), exchanged(SITE), reported-early(WRITE), without-word(SITE,WHICH), truncated(SITE,WORD,BITS), no-wait(begin|store|end|persist), stale-byte(0..7), number-bits(BITS), tag-bits(BITS), without-instruction(flush|fence,WHICH), not-saved(WHICH), register-bits(REGISTER,BITS), recovery-skips(home|log,WHICH), recovery-reversed, recovery-log-first, recovery-reads(WORD,BITS), recovery-reads-half; WHICH is first, last, second or all; WORD is 0 to 7, BITS 1 to 63";
 
 /// A text that is no operator.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -236,6 +239,7 @@ fn parse(text: &str) -> Option<Operator> {
     Some(match (name, arguments.as_slice()) {
         ("unordered", [site]) => Operator::Unordered(Site::parse(site)),
         ("one-too-early", [site]) => Operator::OneTooEarly(Site::parse(site)),
+        ("ungated", [site]) => Operator::Ungated(Site::parse(site)),
         ("exchanged", [site]) => Operator::Exchanged(Site::parse(site)),
         ("reported-early", [name]) => Operator::ReportedEarly((*name).to_owned()),
         ("without-word", [site, which]) => {
@@ -297,9 +301,10 @@ impl Operator {
     /// Returns the class of the operator.
     pub fn class(&self) -> MutationClass {
         match self {
-            Operator::Unordered(_) | Operator::OneTooEarly(_) | Operator::Exchanged(_) => {
-                MutationClass::Order
-            }
+            Operator::Unordered(_)
+            | Operator::OneTooEarly(_)
+            | Operator::Ungated(_)
+            | Operator::Exchanged(_) => MutationClass::Order,
             Operator::ReportedEarly(_) | Operator::NoWait(_) | Operator::WithoutInstruction(..) => {
                 MutationClass::Dependency
             }
@@ -352,6 +357,7 @@ mod tests {
             Operator::NoWait(Hook::End),
             Operator::StaleByte(7),
             Operator::NumberBits(16),
+            Operator::Ungated(Site::Eviction),
             Operator::NoWait(Hook::Persist),
             Operator::TagBits(3),
             Operator::WithoutInstruction(Instructions::Fence, Which::Second),

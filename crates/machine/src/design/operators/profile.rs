@@ -9,6 +9,8 @@ use super::{Hook, Instructions, Operator, Region, Site, Which};
 pub(crate) struct Writes {
     /// Some wait for others.
     pub wait: bool,
+    /// Some wait behind gates.
+    pub gate: bool,
     /// Some have a place in the order of writes.
     pub ordered: bool,
     /// The most words of one.
@@ -50,6 +52,7 @@ impl Profile {
         for (site, seen) in &other.writes {
             let known = self.writes.entry(site.clone()).or_default();
             known.wait |= seen.wait;
+            known.gate |= seen.gate;
             known.ordered |= seen.ordered;
             known.words = known.words.max(seen.words);
             known.bits.iter_mut().zip(seen.bits).for_each(|(most, bits)| *most = bits.max(*most));
@@ -102,6 +105,9 @@ impl Profile {
     fn of_writes(&self, site: &Site, seen: &Writes, all: &mut Vec<Operator>) {
         if seen.wait {
             all.extend([Operator::Unordered(site.clone()), Operator::OneTooEarly(site.clone())]);
+        }
+        if seen.gate {
+            all.push(Operator::Ungated(site.clone()));
         }
         if seen.ordered {
             all.push(Operator::Exchanged(site.clone()));

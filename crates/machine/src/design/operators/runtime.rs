@@ -5,11 +5,12 @@ use std::fmt::Debug;
 
 use super::profile::Writes;
 use super::{Hook, Instructions, Operator, Profile, Site, low_bits};
+use crate::controller::gates::GateNumber;
 use crate::controller::shared::Notice;
 use crate::design::{Code, Instruction, Stall, Store};
 use crate::machine::Machine;
 use crate::program::Persist;
-use crate::request::{Token, Write, WriteOrder};
+use crate::request::{Gate, Token, Write, WriteOrder};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::words_in;
 use graven_base::time::Cycle;
@@ -50,6 +51,22 @@ impl Interference {
             Some(_) => {}
         }
         after
+    }
+
+    /// Changes the gate that the writes of a site wait behind.
+    fn change_gate(&mut self, site: &Site, gate: GateNumber) -> GateNumber {
+        match &self.operator {
+            None => self.profile.writes.entry(site.clone()).or_default().gate |= gate > 0,
+            Some(Operator::Ungated(of)) if of == site => return 0,
+            Some(_) => {}
+        }
+        gate
+    }
+
+    /// The gate that a dirty line waits behind which leaves the caches, or is written back.
+    #[cold]
+    pub fn gate_of_eviction(&mut self, gate: Gate) -> Gate {
+        Gate::from_number(self.change_gate(&Site::Eviction, gate.number()))
     }
 
     fn is_reported_early(&mut self, about: Option<&str>) -> bool {
@@ -114,6 +131,7 @@ impl Interference {
             None => Site::Unreported(write.class),
         };
         write.after = self.change_after(&site, write.after);
+        write.gate = self.change_gate(&site, write.gate);
         self.change_words(&site, &mut write);
         if self.is_reported_early(about) {
             report_early(machine, &mut write.token);
