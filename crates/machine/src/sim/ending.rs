@@ -74,7 +74,8 @@ impl Simulation {
         self.run_until_idle(&mut NoObserver)?;
         for line in self.machine.caches.dirty_lines() {
             self.machine.caches.clean(line);
-            let tag = self.machine.caches.tag(line).expect("a line that was dirty stays cached");
+            // What the design did for an earlier line may have made this one leave.
+            let tag = self.machine.caches.tag(line).unwrap_or_default();
             self.evict(line, tag);
             self.deliver(&mut NoObserver)?;
             while self.machine.memory.has_writes_waiting() {
