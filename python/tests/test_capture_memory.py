@@ -161,3 +161,20 @@ def test_the_command_says_what_it_compared(real, programs):
     document = json.loads(done.stdout)
     assert document["files"] == ["(memory)"]
     assert explained(document)["transactions"] == 200
+
+
+@pytest.mark.parametrize("mappings", [1, 2])
+def test_volatile_memory_is_in_the_trace_while_some_memory_is_persistent(
+    real, programs, tmp_path, mappings
+):
+    program = (str(programs("late")), str(tmp_path / "pool"), *["again"] * mappings)
+    trace = tmp_path / "late.gvt"
+    done = real(
+        *("capture", "--to", str(trace), "--pm-file", "*/pool", "--format", "json", "--", *program)
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)["report"]
+    assert report["words_stored"] == 512 * mappings
+    # A pass of 512 loads and stores with the file, and what the compiler and the library add.
+    assert 512 * mappings <= report["volatile_stores"] < 5000 * mappings
+    assert json.loads(done.stdout)["counts"]["stores"] > 200 * 512

@@ -12,6 +12,8 @@ import pytest
 from capturing import IS_REQUIRED, explained, needs
 from conftest import ENVIRONMENT, python
 
+from graven.capture import CaptureError, capture
+
 pytestmark = pytest.mark.usefixtures("tools")
 
 # Steps of SQLite's statements that store something: the first is an insert.
@@ -251,3 +253,51 @@ def test_a_trace_has_threads_of_its_own(real):
     refused = real("run", "--workload", "lmdb-insert.gvt", "--design", "silo", "--threads", "2")
     assert refused.returncode == 2
     assert "threads: 2 is not allowed with lmdb-insert.gvt" in refused.stderr
+
+
+LIKE = {
+    # Packages with the tool, the file that it makes and changes, its commands, and transactions.
+    "tdb": (
+        "tdbtool",
+        ["tdbtool"],
+        "create {pool}\ninsert a 1\ninsert b 2\n"
+        "transaction_start\ninsert c 3\ninsert d 4\ntransaction_commit\ninsert e 5\n",
+        4,
+    ),
+    "gdbm": (
+        "gdbmtool",
+        ["gdbmtool", "--norc", "--quiet", "--newdb", "{pool}"],
+        "store a 1\nstore b 2\ndelete a\n",
+        3,
+    ),
+    "tokyo": ("tchmgr", ["tchmgr", "put", "{pool}", "a", "1"], "", 1),
+    "rrd": ("rrdtool", ["rrdtool", "update", "{pool}", "1000000300:5"], "", 1),
+}
+
+
+@pytest.mark.parametrize("like", LIKE)
+def test_transactions_of_known_libraries_are_found_in_stripped_ones(like, tmp_path):
+    tool, command, text, transactions = LIKE[like]
+    if shutil.which(tool) is None:
+        pytest.skip(f"not installed: {tool}")
+    pool = str(tmp_path / "pool")
+    if like == "tokyo":
+        subprocess.run(["tchmgr", "create", pool], check=True)
+    if like == "rrd":
+        archive = ("--step", "300", "DS:a:GAUGE:600:U:U", "RRA:AVERAGE:0.5:1:60")
+        begin = ("rrdtool", "create", pool, "--start", "1000000000")
+        subprocess.run([*begin, *archive], check=True)
+    words = [word.format(pool=pool) for word in command]
+    found = capture(
+        words, tmp_path / "x.gvt", pm_files=["*/pool"], like=like, only_pm=True,
+        input=text.format(pool=pool).encode(),
+    )  # fmt: skip
+    assert found.explained
+    assert found.report["transactions"] == transactions
+    assert found.report["words_stored_outside"] == 0
+
+
+def test_a_program_without_any_function_of_a_preset_is_refused(tmp_path, programs):
+    program = [str(programs("late")), str(tmp_path / "pool"), "once"]
+    with pytest.raises(CaptureError, match="any of gdbm_store gdbm_delete"):
+        capture(program, tmp_path / "x.gvt", pm_files=["*/pool"], like="gdbm")

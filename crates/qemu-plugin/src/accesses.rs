@@ -64,6 +64,13 @@ fn datum(number: u64, site: u32) -> u64 {
 }
 
 extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    // Places of atomic instructions are known from the start.
+    if data as u64 & (ATOMIC | ORDERED) == 0 && tracer().records_nothing_yet() {
+        // SAFETY: `info` is QEMU's own, of this access.
+        let is_store = unsafe { qemu::qemu_plugin_mem_is_store(info) };
+        count(thread(vcpu), is_store);
+        return;
+    }
     let (size, is_store) = size_and_direction(info);
     let is_both = qemu::is_load_and_store(info);
     accessed::<false>(thread(vcpu), (address, size), is_store, is_both, data as u64);
@@ -84,6 +91,11 @@ extern "C" fn repeats(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) 
     thread.repeats(repeated.address);
     let data = datum(repeated.number, repeated.site);
     accessed::<true>(thread, (address, size), is_store, false, data);
+}
+
+#[inline(always)]
+fn count(thread: &mut Thread, is_store: bool) {
+    *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
 }
 
 /// The number of bytes of an access, and whether the access stores.
@@ -145,7 +157,7 @@ fn accessed<const IS_REPEATED: bool>(
     is_both: bool,
     data: u64,
 ) {
-    *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
+    count(thread, is_store);
     let tracer = tracer();
     let (regions, instruction) = (&tracer.regions, data & (NON_TEMPORAL - 1));
     let by = (instruction, (data >> SITE_BITS) as u32);

@@ -71,6 +71,7 @@ fn file_mapped(
             let at = position(region, offset);
             thread.event(&Event::Mapped { position: at, bytes, address: start });
             tracer.regions.map(start, bytes, at);
+            tracer.memory_changed();
         }
         Err(error) => eprintln!("graven: {} is not traced: {error}", path.display()),
     }
@@ -144,6 +145,7 @@ fn persistent(thread: &mut Thread, start: u64, end: u64) {
             let at = position(region, offset);
             thread.event(&Event::Mapped { position: at, bytes, address: start });
             tracer.regions.map(start, bytes, at);
+            tracer.memory_changed();
         }
         Err(error) => eprintln!("graven: memory is not traced: {error}"),
     }
@@ -178,6 +180,7 @@ fn forget(thread: &mut Thread, start: u64, bytes: u64) {
     thread.event(&Event::Unmapped { address: start, bytes });
     let parts = regions.parts(start, bytes);
     regions.unmap(start, bytes);
+    tracer().memory_changed();
     for (_, position, bytes) in parts {
         give_back(thread, position, bytes);
     }

@@ -44,7 +44,10 @@ impl Origins {
     /// A block begins; the one before has changed registers.
     #[inline]
     pub fn begin(&mut self, flow: &'static Flow) {
-        if let Some(before) = self.flow {
+        // Before the first recorded load, registers come from none.
+        if self.loads > 0
+            && let Some(before) = self.flow
+        {
             // All come from what was there before the block.
             let mut news = [0; REGISTERS];
             for (new, (_, source)) in news.iter_mut().zip(before.changes()) {
@@ -89,7 +92,9 @@ impl Origins {
     /// The same, and it is not: what it loaded is there as soon as its address is.
     #[inline]
     pub fn loaded_unrecorded(&mut self, instruction: u64) {
-        self.note(instruction, self.load_of_address(instruction, false));
+        if self.loads > 0 {
+            self.note(instruction, self.load_of_address(instruction, false));
+        }
     }
 
     fn note(&mut self, instruction: u64, load: u64) {

@@ -99,6 +99,11 @@ impl Regions {
         self.mappings.load(Ordering::Relaxed).is_null()
     }
 
+    /// Tells whether some memory is persistent now.
+    pub fn have_some(&self) -> bool {
+        !self.are_none() && !self.list().is_empty()
+    }
+
     /// Tells whether some of `bytes` from an address on could be persistent memory.
     #[inline]
     pub fn may_have(&self, address: u64, bytes: u64) -> bool {

@@ -7,7 +7,7 @@
 //! | `synchronises` | the same; it synchronises threads, and what is done for that within it is not recorded |
 //! | `waits` | the same, with its second argument |
 //! | `begins` | one of these words and a name: the same; the trace does not begin before its entry |
-//! | `volatile` | nothing: volatile memory is recorded, too, from the first such entry or marker on; if there is no such function, from the start |
+//! | `volatile` | nothing: volatile memory is recorded, too, from the first such entry or marker on; if there is no such function, as long as some memory is persistent |
 //! | `heap` | nothing: what `malloc` gives is persistent memory |
 //! | `range` | two numbers, a first address and how many bytes: they are persistent memory |
 //! | `object` | a name: so are the bytes of this variable of the program or its libraries |

@@ -37,10 +37,25 @@ impl Tracer {
         self.records_volatile.load(Ordering::Relaxed)
     }
 
+    /// Tells whether no memory has been persistent so far, and none is recorded: order between threads matters to no access yet,
+    /// and no register comes from a recorded load.
+    #[inline]
+    pub fn records_nothing_yet(&self) -> bool {
+        self.regions.are_none() && !self.records_volatile()
+    }
+
     /// The trace may begin.
     pub fn begins(&self) {
         if self.setup.volatile {
             self.records_volatile.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The persistent memory is another. Without a function that the trace waits for, volatile memory is recorded as long as
+    /// some memory is persistent: there is nothing to trace before, nor afterwards.
+    pub fn memory_changed(&self) {
+        if self.setup.volatile && !self.setup.waits_for_beginning() {
+            self.records_volatile.store(self.regions.have_some(), Ordering::Relaxed);
         }
     }
 }
@@ -50,7 +65,6 @@ static TRACER: OnceLock<Tracer> = OnceLock::new();
 /// Begins to trace; returns whether nothing was traced before.
 pub fn begin(setup: Setup) -> bool {
     let functions = Functions::new(&setup);
-    let records_volatile = setup.volatile && !setup.waits_for_beginning();
     let sites = Sites::new(&setup.folder);
     let tracer = Tracer {
         setup,
@@ -60,7 +74,7 @@ pub fn begin(setup: Setup) -> bool {
         anonymous: Anonymous::default(),
         turns: Turns::default(),
         synchronised: Synchronised::default(),
-        records_volatile: records_volatile.into(),
+        records_volatile: AtomicBool::new(false),
     };
     TRACER.set(tracer).is_ok()
 }

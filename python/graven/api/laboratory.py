@@ -46,6 +46,7 @@ def crash(
     garbage: bool = False,
     violations: int = 1,
     verify: str | None = None,
+    verify_like: str | None = None,
     verify_seconds: float | None = None,
     keep: str | PathLike[str] | None = None,
     at: int | None = None,
@@ -76,6 +77,8 @@ def crash(
             structures are walked (`shares`); `{image}` is the first file, `{folder}` where all are.
             It must pass on the files with which the trace begins, and on those after a run in which
             power does not fail.
+        verify_like: In place of `verify`: a known store, whose own tool checks the files: `lmdb`,
+            `sqlite`, `tdb` and others of `graven crash --help`.
         verify_seconds: How long it may take on the files of one power failure; 60 if not given.
         keep: The folder where the files are kept of the first violation that it finds.
         at: Power fails at this crash point only, and only plainly.
@@ -118,12 +121,16 @@ def crash(
     """
     from graven.laboratory.checker import lives_of, seconds_of
     from graven.laboratory.crashes import CrashCampaign, CrashJob, Shares
+    from graven.laboratory.known_checkers import command_of
 
     pairs = tuple(setting_texts(settings, overrides).items())
     job = checked_job(design, workload_text(workload), machine, threads, transactions, seed, pairs)
     if shares is not None and not isinstance(shares, Shares):
         raise ConfigError(f"shares: {shares!r} is not a graven.Shares")
-    command = arguments.text_or_none("verify", verify)
+    command = command_of(
+        arguments.text_or_none("verify", verify),
+        arguments.text_or_none("verify_like", verify_like),
+    )
     seconds = None if verify_seconds is None else seconds_of(verify_seconds)
     shown_by = observer(observe)
     how = CrashJob(

@@ -88,6 +88,9 @@ class Left:
                 f"program (graven_pm) has named something{ended}"
             )
         missing = [name for name in request.needed() if name not in self.found]
+        choice = request.needs_one_of()
+        if choice and not self.found.intersection(choice):
+            missing += [f"any of {' '.join(choice)}"]
         if missing:
             raise CaptureError(
                 f"no symbols of the program and its libraries have {', '.join(missing)}{ended} "

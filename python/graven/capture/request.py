@@ -97,14 +97,59 @@ class Preset:
         about: One of them, in words.
         persistence: Functions that do nothing but what makes transactions atomic and durable, like
             the log that the library has of its own.
+        also: More of them. A program then needs to have one of all, since it may be linked with
+            some of them only.
     """
 
     transactions: Transactions
     about: str
     persistence: tuple[str, ...] = ()
+    also: tuple[Transactions, ...] = ()
+
+    @property
+    def all(self) -> tuple[Transactions, ...]:
+        """All transactions."""
+        return (self.transactions, *self.also)
+
+
+def _calls(names: str) -> tuple[Transactions, ...]:
+    """Transactions that are calls of one function each."""
+    return tuple(map(Transactions, names.split()))
+
+
+def _tokyo() -> tuple[Transactions, ...]:
+    """Changes of Tokyo Cabinet's four kinds of databases, and their transactions."""
+    common = "put putkeep putcat putproc out addint adddouble"
+    more = {"tchdb": "putasync", "tcbdb": "putdup putdup3 putdupback", "tcfdb": "", "tctdb": ""}
+    found: list[Transactions] = []
+    for kind, others in more.items():
+        ends = (f"{kind}trancommit", f"{kind}tranabort")
+        found.append(Transactions(f"{kind}tranbegin", *ends))
+        found += [Transactions(f"{kind}{name}") for name in f"{common} {others}".split()]
+    return tuple(found)
 
 
 KNOWN: Mapping[str, Preset] = {
+    "bdb": Preset(
+        Transactions("__txn_begin", "__txn_commit", "__txn_abort"),
+        "a transaction of Berkeley DB, or a put or del of a database or cursor outside; its cache "
+        "is persistent memory (--pm-file '*/__db.*'), for data and log are written by calls",
+        also=_calls("__db_put_pp __db_del_pp __dbc_put_pp __dbc_del_pp"),
+    ),
+    "gdbm": Preset(
+        Transactions("gdbm_store"),
+        "a call of gdbm_store or gdbm_delete",
+        also=_calls("gdbm_delete"),
+    ),
+    "kyoto": Preset(
+        Transactions("kcdbbegintran", "kcdbendtran"),
+        "of Kyoto Cabinet's C interface, a transaction from kcdbbegintran to kcdbendtran, or a "
+        "change outside (kcdbset, kcdbremove and the like)",
+        also=_calls(
+            "kcdbset kcdbadd kcdbreplace kcdbappend kcdbremove kcdbcas kcdbincrint kcdbincrdouble "
+            "kcdbaccept kcdbacceptbulk kcdbsetbulk kcdbremovebulk"
+        ),
+    ),
     "lmdb": Preset(
         Transactions("mdb_txn_begin", "mdb_txn_commit", "mdb_txn_abort", True),
         "a transaction of LMDB, from mdb_txn_begin to the end of mdb_txn_commit or mdb_txn_abort",
@@ -124,9 +169,28 @@ KNOWN: Mapping[str, Preset] = {
         "a command of redis-server, a call of its function `call`; those of a script, or of "
         "MULTI and EXEC, are part of the outermost",
     ),
+    "rrd": Preset(
+        Transactions("rrd_update_r"),
+        "an update of RRDtool (rrd_update and the like)",
+        also=_calls("rrd_update rrd_updatex_r rrd_update_v rrd_update_v_r"),
+    ),
     "sqlite": Preset(
         Transactions("sqlite3_step"),
         "a call of sqlite3_step: a statement that commits by itself, or a step of others",
+    ),
+    "tdb": Preset(
+        Transactions(
+            "tdb_transaction_start", "tdb_transaction_commit", "tdb_transaction_cancel", True
+        ),
+        "a transaction of TDB, from tdb_transaction_start to the end of tdb_transaction_commit or "
+        "tdb_transaction_cancel, or a change outside (tdb_store, tdb_delete and the like)",
+        also=_calls("tdb_store tdb_storev tdb_append tdb_delete"),
+    ),
+    "tokyo": Preset(
+        _tokyo()[0],
+        "a change of a database of Tokyo Cabinet (tchdbput, tcbdbout and the like), or a "
+        "transaction from tranbegin to trancommit or tranabort",
+        also=_tokyo()[1:],
     ),
 }
 """Libraries and programs whose transactions are known."""
@@ -268,7 +332,7 @@ class Request:
         given = (
             t if isinstance(t, Transactions) else Transactions.parse(t) for t in self.transactions
         )
-        return (*given, *(() if self.like is None else (KNOWN[self.like].transactions,)))
+        return (*given, *(() if self.like is None else KNOWN[self.like].all))
 
     @cached_property
     def left_out_if_there(self) -> tuple[str, ...]:
@@ -333,6 +397,14 @@ class Request:
 
     def needed(self) -> list[str]:
         """Functions without which there is no such trace."""
-        names = [name for t in self.all_transactions for name in (t.begin, t.commit)]
+        preset = KNOWN.get(self.like or "")
+        optional = preset.all if preset and preset.also else ()
+        of = [t for t in self.all_transactions if t not in optional]
+        names = [name for t in of for name in (t.begin, t.commit)]
         edges = (self.from_function, self.until_function, *self.leave_out)
         return [name for name in (*names, *edges) if name is not None]
+
+    def needs_one_of(self) -> list[str]:
+        """Functions one of which the program must have: those of a preset with several."""
+        preset = KNOWN.get(self.like or "")
+        return [t.begin for t in preset.all] if preset and preset.also else []

@@ -20,7 +20,7 @@ from graven.cli.storing import say_found
 from graven.cli.terminal import note
 from graven.engine.machine import Machine
 from graven.engine.variants import Variant
-from graven.laboratory import checker
+from graven.laboratory import checker, known_checkers
 from graven.laboratory.crashes import TRANSACTIONS, CrashCampaign, CrashJob, Shares
 from graven.laboratory.reports import CrashReport
 from graven.running.job import matrix
@@ -47,7 +47,8 @@ Examples:
   graven crash --design silo,fwb --workload micro --machine cramped
   graven crash --design silo --workload hash --mutant commit-not-marked
   graven crash --design-as small=silo,silo.log_buffer_entries=2 --workload hash
-  graven crash --workload db.gvt --design silo --verify 'mdb_stat -n {image}'
+  graven crash --workload kv.gvt --design silo --verify './kv check {image}'
+  graven crash --workload db.gvt --design silo --verify-like lmdb
 
 The exit code is 0 if every guarantee was kept (or was not expected to be), 1 if a design that
 claims safety violated its own or a mutant survived, 2 for refused input, also by a design during
@@ -122,11 +123,12 @@ class Crash(Writer):
     f"walked, by default at every {VERIFY_EVERY}st plain failure, and first on good files, which "
     "must pass.",
 )
+@options.verify_like
 @click.option(
     "--verify-limit",
     type=click.FloatRange(0, checker.SECONDS_MAX, min_open=True),
     metavar="SECONDS",
-    help="Limit of the time that COMMAND of --verify takes for one failure; one that takes longer "
+    help="Limit of the time that such a check takes for one failure; one that takes longer "
     f"has found the files bad.  [default: {checker.SECONDS:g}]",
 )
 @options.number(
@@ -173,6 +175,7 @@ def crash(
     sample: int,
     failure_modes: dict[str, int] | None,
     verify: str | None,
+    verify_like: str | None,
     verify_limit: float | None,
     at: int | None,
     recovery_depth: int,
@@ -186,6 +189,7 @@ def crash(
     form: str,
 ) -> int:
     """Checks everything, runs, writes, prints."""
+    verify = known_checkers.command_of(verify, verify_like)
     runs = matrix(
         options.designs_crashed(designs, variants, mutant),
         workload_names(workloads),
@@ -201,7 +205,7 @@ def crash(
     torn, in_flight, recovery, structures = (failure_modes.get(name, 0) for name in MODES)
     shares = Shares(torn, in_flight, recovery, recovery_depth, structures)
     if verify is None and verify_limit is not None:
-        raise click.UsageError("--verify-limit needs --verify")
+        raise click.UsageError("--verify-limit needs --verify or --verify-like")
     if verify is not None and lives is None:
         note(checker.NO_LIVES)
     lives = checker.lives_of(lives, verify, CrashJob.lives)

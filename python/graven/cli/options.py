@@ -29,6 +29,7 @@ from graven.cli import completions
 from graven.cli.files import Written
 from graven.engine.machine import DEFAULT, Machine
 from graven.engine.variants import OPTION, Variant, all_parsed
+from graven.laboratory.known_checkers import KNOWN as KNOWN_CHECKERS
 from graven.running.job import Job, is_trace
 
 if TYPE_CHECKING:
@@ -257,6 +258,17 @@ functions = click.option(
     "the others, or its own. Those within another are part of it.",
 )
 """`--tx`."""
+
+
+def verify_like(command: F) -> F:
+    """`--verify-like`: the checker of a known store, in place of a command."""
+    return click.option(
+        "--verify-like",
+        type=click.Choice(sorted(KNOWN_CHECKERS)),
+        help="Check with the tool of a known store, in place of a command. "
+        + "; ".join(f"{name}: {known.about}" for name, known in KNOWN_CHECKERS.items())
+        + ".",
+    )(command)
 
 
 sysroot = click.option(

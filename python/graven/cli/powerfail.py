@@ -22,6 +22,7 @@ from graven.capture import CaptureError
 from graven.cli import options
 from graven.cli.files import Writer, Written
 from graven.cli.terminal import REFUSED, complain, note, refusing, results_console
+from graven.laboratory import known_checkers
 from graven.laboratory.powerfail import (
     ACKNOWLEDGED,
     ENDS,
@@ -91,6 +92,7 @@ CALLS_SHOWN = 6
     "{folder} where all are; the files are the command's own. Several run in turn on the same "
     "files: a check, then the program's next operation.",
 )
+@options.verify_like
 @click.option(
     "--loop",
     metavar="COMMAND",
@@ -201,6 +203,7 @@ def powerfail(
     pm_heap: bool,
     pm_ranges: tuple[str, ...],
     sysroot: Path | None,
+    verify_like: str | None,
     **question: Any,  # noqa: ANN401 - attributes of `Asked`
 ) -> int:
     """Captures the program or takes its trace, explores, prints."""
@@ -215,9 +218,11 @@ def powerfail(
     }
     if jobs is not None:
         question["jobs"] = jobs
+    if verify_like is not None:
+        question["verify"] = (known_checkers.command_like(verify_like), *question["verify"])
     asked = Asked(sector=int(sector), **question)
     if not (asked.verify or asked.loop or asked.dump or asked.serve or asked.only):
-        raise click.UsageError("name a judge: --verify, --loop, --serve or --dump")
+        raise click.UsageError("name a judge: --verify, --verify-like, --loop, --serve or --dump")
     is_given = len(program) == 1 and is_trace(program[0])
     if is_given and (kept or any(how.values())):
         raise click.UsageError(f"{program[0]} is a trace: options of captures do not go with it")
