@@ -9,6 +9,7 @@
 //! | `cores` | instruction timing, write-combining buffers |
 //! | `caches` | tag arrays; levels, inclusion, MESI directory |
 //! | `request` | reads, writes, address mapping, the order of writes |
+//! | `gates` | what writes wait behind until a design opens it |
 //! | `controller` | queues, scheduling, durability |
 //! | `device`, `media` | banks and buffers of a device; its cells |
 //! | `clock` | what happens later |
@@ -25,6 +26,7 @@ pub mod controller;
 pub mod cores;
 pub mod design;
 pub mod device;
+pub(crate) mod gates;
 pub mod machine;
 pub mod media;
 pub mod program;

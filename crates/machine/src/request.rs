@@ -1,7 +1,7 @@
 //! Requests to memory.
 
 use crate::config::{ControllerConfig, Interleave, PmConfig};
-use crate::controller::gates::{GateNumber, Gates};
+use crate::gates::{GateNumber, Gates};
 use graven_base::codecs::Codings;
 use graven_base::config::Config;
 use graven_base::memory::{

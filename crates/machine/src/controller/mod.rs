@@ -28,7 +28,6 @@ mod data_bus;
 pub mod domain;
 pub mod dram;
 pub mod durability;
-pub(crate) mod gates;
 mod in_transit;
 mod lists;
 mod memory_system;

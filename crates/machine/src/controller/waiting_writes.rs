@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 
-use super::gates::{GateNumber, Gates};
+use crate::gates::{GateNumber, Gates};
 use crate::media::overlay;
 use crate::request::{Order, OrderSeq, Place, Write};
 

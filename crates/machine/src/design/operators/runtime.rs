@@ -5,9 +5,9 @@ use std::fmt::Debug;
 
 use super::profile::Writes;
 use super::{Hook, Instructions, Operator, Profile, Site, low_bits};
-use crate::controller::gates::GateNumber;
 use crate::controller::shared::Notice;
 use crate::design::{Code, Instruction, Stall, Store};
+use crate::gates::GateNumber;
 use crate::machine::Machine;
 use crate::program::Persist;
 use crate::request::{Gate, Token, Write, WriteOrder};
