@@ -186,7 +186,7 @@ def test_a_recovery_of_an_image_that_is_bad_already_is_left_out(trace, program, 
 
 
 REFUSED = [
-    ((), "name a judge: --verify, --loop, --serve or --dump"),
+    ((), "name a judge: --verify, --verify-like, --loop, --serve or --dump"),
     (("--verify", "true"), "names no files; allowed: {image} or {folder} in it"),
     (("--verify", "false {image}"), "refuses the files after a run in which power did not fail"),
     (("--verify", "/nonexistent/check {image}"), "not found"),
