@@ -57,7 +57,7 @@ impl Gates {
     /// Opens a gate, and those that it was the last for.
     ///
     /// # Panics
-    /// It is open, or opens with others.
+    /// The gate is open, or opens with others.
     pub fn open(&mut self, gate: GateNumber) {
         let closed = self.closed.remove(&gate);
         let closed =

@@ -129,6 +129,9 @@ def _tokyo() -> tuple[Transactions, ...]:
     return tuple(found)
 
 
+_TOKYO = _tokyo()
+
+
 KNOWN: Mapping[str, Preset] = {
     "bdb": Preset(
         Transactions("__txn_begin", "__txn_commit", "__txn_abort"),
@@ -187,10 +190,10 @@ KNOWN: Mapping[str, Preset] = {
         also=_calls("tdb_store tdb_storev tdb_append tdb_delete"),
     ),
     "tokyo": Preset(
-        _tokyo()[0],
+        _TOKYO[0],
         "a change of a database of Tokyo Cabinet (tchdbput, tcbdbout and the like), or a "
         "transaction from tranbegin to trancommit or tranabort",
-        also=_tokyo()[1:],
+        also=_TOKYO[1:],
     ),
 }
 """Libraries and programs whose transactions are known."""
@@ -397,14 +400,17 @@ class Request:
 
     def needed(self) -> list[str]:
         """Functions without which there is no such trace."""
-        preset = KNOWN.get(self.like or "")
-        optional = preset.all if preset and preset.also else ()
-        of = [t for t in self.all_transactions if t not in optional]
+        of = [t for t in self.all_transactions if t not in self._alternatives]
         names = [name for t in of for name in (t.begin, t.commit)]
         edges = (self.from_function, self.until_function, *self.leave_out)
         return [name for name in (*names, *edges) if name is not None]
 
     def needs_one_of(self) -> list[str]:
-        """Functions one of which the program must have: those of a preset with several."""
+        """Functions of a preset with several; the program must have one of them."""
+        return [t.begin for t in self._alternatives]
+
+    @property
+    def _alternatives(self) -> tuple[Transactions, ...]:
+        """Transactions of a preset with several."""
         preset = KNOWN.get(self.like or "")
-        return [t.begin for t in preset.all] if preset and preset.also else []
+        return preset.all if preset and preset.also else ()

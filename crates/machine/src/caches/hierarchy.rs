@@ -94,6 +94,11 @@ fn left_l1(core: u32, line: LineAddr, was: Marks, cause: Cause) -> Eviction {
     Eviction::L1 { core, line, dirty: was.is_dirty(), tag: was.tag, cause }
 }
 
+/// A line has left the LLC; all caches together knew this of it.
+fn left_llc(line: LineAddr, was: Marks) -> Eviction {
+    Eviction::Llc { line, dirty: was.is_dirty(), tag: was.tag }
+}
+
 /// The private caches of a core.
 #[derive(Clone, Debug)]
 struct Private {
@@ -461,8 +466,7 @@ impl Hierarchy {
                 was = self.drop_private(sharer, victim.line, Cause::Inclusion).over(was);
             }
             assert!(victim.line != line, "a line does not displace itself");
-            let (dirty, tag) = (was.is_dirty(), was.tag);
-            self.evictions.push(Eviction::Llc { line: victim.line, dirty, tag });
+            self.evictions.push(left_llc(victim.line, was));
         }
         self.set_sharers(slot, 1 << core);
         self.insert_private(core, line, fresh, slot);
@@ -685,8 +689,7 @@ impl Hierarchy {
         if level > 2 {
             assert!(self.sharers(slot) == 0, "no core has a line that leaves the LLC");
             let was = self.llc.remove(line).expect("it was just found");
-            let (dirty, tag) = (was.is_dirty(), was.tag);
-            self.evictions.push(Eviction::Llc { line, dirty, tag });
+            self.evictions.push(left_llc(line, was));
         }
         true
     }

@@ -6,12 +6,12 @@ use graven_base::stats::{CounterSet, Counts};
 use graven_base::surviving::SurvivingImage;
 
 use super::layers::asks_for_nothing;
-use super::operators::{Hook, Interference, variant};
+use super::operators::{Hook, Interference};
 use super::port::Pending;
 use super::{
     AbsorbingDesign, Code, Departure, DepartureDesign, Design, Fill, LoadDesign, Miss,
     NonTemporalDesign, OpAction, PersistDesign, Place, PlainStore, PlainStoreDesign, Port,
-    SoftwareDesign, Stall, Store, TaggedDesign, Writeback, WritebackAction,
+    SoftwareDesign, Stall, Store, TaggedDesign, WritebackAction,
 };
 use crate::machine::Machine;
 use crate::program::{Op, Persist};
@@ -182,7 +182,7 @@ impl<D: Design> Plugged<D> {
     /// Has it told of the tags of dirty lines that leave the LLC.
     ///
     /// # Panics
-    /// It absorbs such lines ([`Plugged::absorbing`]).
+    /// The design absorbs such lines ([`Plugged::absorbing`]).
     #[must_use]
     pub fn with_tags(mut self) -> Self
     where
@@ -420,14 +420,9 @@ impl<D: Design> Plug for Plugged<D> {
         let (design, mut port) = self.parts(m);
         let action = hook(design, &mut port, line, content, tag);
         match action {
-            WritebackAction::Send(Writeback { mut after, mut gate, report }) => {
-                let mut token = self.pending.expect_write(report);
-                if let Some(interference) = &mut self.pending.interference {
-                    let name = report.map(|report| variant(&report));
-                    (after, token) = interference.evict(m, name.as_deref(), after, token);
-                    gate = interference.gate_of_eviction(gate);
-                }
-                RawAction::Send { after: after.number(), gate: gate.number(), token }
+            WritebackAction::Send(on) => {
+                let (after, gate, token) = self.pending.conditions(m, on);
+                RawAction::Send { after, gate, token }
             }
             WritebackAction::Absorb => RawAction::Absorb,
         }

@@ -11,11 +11,12 @@ use slab::Slab;
 
 use super::event::{DesignEvent, Observation};
 use super::operators::{Interference, variant};
-use super::{Design, Place};
+use super::{Design, Place, Writeback};
 use crate::caches::hierarchy::TagPortUse;
 use crate::caches::tags::Cache;
+use crate::gates::GateNumber;
 use crate::machine::Machine;
-use crate::request::{Gate, Token, Write, WriteOrder};
+use crate::request::{Gate, OrderSeq, Token, Write, WriteOrder};
 
 /// Requests and timers of a design under way, by the numbers that the machine knows, and its
 /// counters.
@@ -44,6 +45,24 @@ impl<D: Design> Pending<D> {
     /// The number of a write that is to be reported, or 0.
     pub(super) fn expect_write(&mut self, write: Option<D::Write>) -> Token {
         write.map_or(0, |write| self.writes.insert(write) as Token + 1)
+    }
+
+    /// Conditions of a dirty line's write as the machine knows them, after what interferes: the ordered write and the gate that it
+    /// waits for, and the number of its report.
+    pub(super) fn conditions(
+        &mut self,
+        machine: &mut Machine,
+        on: Writeback<D::Write>,
+    ) -> (OrderSeq, GateNumber, Token) {
+        let Writeback { after, gate, report } = on;
+        let (after, gate, token) = (after.number(), gate.number(), self.expect_write(report));
+        match &mut self.interference {
+            None => (after, gate, token),
+            Some(interference) => {
+                let name = report.map(|report| variant(&report));
+                interference.evict(machine, name.as_deref(), after, gate, token)
+            }
+        }
     }
 
     pub(super) fn take_write(&mut self, token: Token) -> D::Write {
@@ -157,7 +176,7 @@ impl<'a, D: Design> Port<'a, D> {
     /// Opens a gate: at the controller at once, from the processor by a message.
     ///
     /// # Panics
-    /// It is open, or made by [`Port::join_gates`].
+    /// The gate is open, or made by [`Port::join_gates`].
     pub fn open(&mut self, gate: Gate) {
         match self.place {
             Place::Controller => self.machine.memory.open_gate(gate),
@@ -295,17 +314,7 @@ impl<'a, D: Design> Port<'a, D> {
         after: WriteOrder,
         about: Option<D::Write>,
     ) -> bool {
-        if !self.machine.caches.is_dirty(line) {
-            return false;
-        }
-        let (mut after, mut token) = (after, self.pending.expect_write(about));
-        if let Some(interference) = &mut self.pending.interference {
-            let name = about.map(|about| variant(&about));
-            (after, token) = interference.evict(self.machine, name.as_deref(), after, token);
-        }
-        self.machine.write_back(line, |write| {
-            (write.mask, write.after, write.token) = (mask, after.number(), token);
-        })
+        self.write_back_on(line, mask, Writeback { report: about, ..Writeback::after(after) })
     }
 
     /// Writes a dirty line back without evicting it, behind a gate.
@@ -315,16 +324,19 @@ impl<'a, D: Design> Port<'a, D> {
         gate: Gate,
         about: Option<D::Write>,
     ) -> bool {
+        let on = Writeback { report: about, ..Writeback::FREE.behind(gate) };
+        self.write_back_on(line, WordMask::MAX, on)
+    }
+
+    /// Writes words of a dirty line back on these conditions.
+    fn write_back_on(&mut self, line: LineAddr, mask: WordMask, on: Writeback<D::Write>) -> bool {
         if !self.machine.caches.is_dirty(line) {
             return false;
         }
-        let (mut gate, mut token) = (gate, self.pending.expect_write(about));
-        if let Some(interference) = &mut self.pending.interference {
-            let name = about.map(|about| variant(&about));
-            (_, token) = interference.evict(self.machine, name.as_deref(), WriteOrder::NONE, token);
-            gate = interference.gate_of_eviction(gate);
-        }
-        self.machine.write_back(line, |write| (write.gate, write.token) = (gate.number(), token))
+        let (after, gate, token) = self.pending.conditions(self.machine, on);
+        self.machine.write_back(line, |write| {
+            (write.mask, write.after, write.gate, write.token) = (mask, after, gate, token);
+        })
     }
 
     /// Makes a line clean everywhere, for a design that sends its content itself. Returns in how many cycles the

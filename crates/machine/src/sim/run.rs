@@ -586,7 +586,7 @@ impl Simulation {
         }
     }
 
-    /// A dirty line, of which the design's tag is this, goes the way of those that leave the LLC.
+    /// Sends a dirty line, which has this tag of the design's, the way of those that leave the LLC.
     pub(super) fn evict(&mut self, line: LineAddr, tag: u8) {
         let content = self.machine.line(line);
         let mut write = Write::line(WriteClass::Data, line, content);

@@ -10,7 +10,7 @@ use crate::design::{Code, Instruction, Stall, Store};
 use crate::gates::GateNumber;
 use crate::machine::Machine;
 use crate::program::Persist;
-use crate::request::{Gate, Token, Write, WriteOrder};
+use crate::request::{OrderSeq, Token, Write};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::words_in;
 use graven_base::time::Cycle;
@@ -61,12 +61,6 @@ impl Interference {
             Some(_) => {}
         }
         gate
-    }
-
-    /// The gate that a dirty line waits behind which leaves the caches, or is written back.
-    #[cold]
-    pub fn gate_of_eviction(&mut self, gate: Gate) -> Gate {
-        Gate::from_number(self.change_gate(&Site::Eviction, gate.number()))
     }
 
     fn is_reported_early(&mut self, about: Option<&str>) -> bool {
@@ -149,16 +143,19 @@ impl Interference {
         }
     }
 
-    /// A dirty line leaves the caches, or is written back: what it waits for, and the token with which it is reported.
+    /// A dirty line leaves the caches, or is written back: the ordered write and the gate that it waits for, and the token with which
+    /// it is reported.
     #[cold]
     pub fn evict(
         &mut self,
         machine: &mut Machine,
         about: Option<&str>,
-        after: WriteOrder,
+        after: OrderSeq,
+        gate: GateNumber,
         mut token: Token,
-    ) -> (WriteOrder, Token) {
-        let after = self.change_after(&Site::Eviction, after.number());
+    ) -> (OrderSeq, GateNumber, Token) {
+        let after = self.change_after(&Site::Eviction, after);
+        let gate = self.change_gate(&Site::Eviction, gate);
         if self.operator.is_none()
             && let Some(about) = about
         {
@@ -167,7 +164,7 @@ impl Interference {
         if self.is_reported_early(about) {
             report_early(machine, &mut token);
         }
-        (WriteOrder::from_number(after), token)
+        (after, gate, token)
     }
 
     /// Nothing more is sent at this time: what was held for the next write goes without it.
