@@ -307,9 +307,9 @@ fn tags_go_with_their_lines_from_core_to_core_and_out_of_the_caches_but_not_back
         "core 0 loses tag 2",
         "core 1 finds tag 2",
         "3 goes home with tag 3",
-        "core 1 finds tag 3",
-        "core 1 loses tag 4",
-        "4 goes home with tag 4",
+        "core 1 finds tag 0",
+        "core 1 loses tag 1",
+        "4 goes home with tag 1",
         "core 1 finds tag 0",
         "5 goes home with tag 1",
     ];

@@ -742,7 +742,7 @@ impl Hierarchy {
                 if had.is_dirty() {
                     delay = Some(self.llc_latency + self.l2_latency + self.l1_latency);
                 }
-                *private.l1.state_mut(at) &= !(DIRTY | DESIGN_BITS);
+                private.l1.wash(at);
             }
             if let Some(l2) = &mut private.l2
                 && let Some(at) = l2.find(line)
@@ -752,11 +752,11 @@ impl Hierarchy {
                 }
                 l2.take_in(at, had);
                 had = l2.marks(at);
-                *l2.state_mut(at) &= !(DIRTY | DESIGN_BITS);
+                l2.wash(at);
             }
             self.llc.take_in(slot, had);
         }
-        *self.llc.state_mut(slot) &= !(DIRTY | DESIGN_BITS);
+        self.llc.wash(slot);
         delay
     }
 
@@ -1009,7 +1009,8 @@ mod tests {
             access(&mut caches, 0, false);
             assert_eq!(caches.tag(LINE), Some(11), "and back");
             assert!(caches.clean(LINE).is_some());
-            assert_eq!(in_llc(&caches), Some(11), "a write-back passes through all levels");
+            let tags = (caches.tag(LINE), in_llc(&caches));
+            assert_eq!(tags, (Some(0), Some(0)), "what is written back is as memory has it");
             access(&mut caches, 0, true);
             caches.set_tag(0, LINE, 13);
             while caches.take_eviction().is_some() {}

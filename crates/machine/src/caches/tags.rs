@@ -311,6 +311,13 @@ impl Cache {
         &mut self.known[slot.0].marks.state
     }
 
+    /// The line in a slot is as memory has it: clean, without bits and tag of the design.
+    #[inline]
+    pub fn wash(&mut self, slot: Slot) {
+        let marks = &mut self.known[slot.0].marks;
+        *marks = Marks { state: marks.state & !(DIRTY | DESIGN_BITS), tag: 0 };
+    }
+
     /// The slot of a line that is known to be in a way of its set.
     #[inline]
     pub fn slot_in(&self, line: LineAddr, way: u8) -> Slot {

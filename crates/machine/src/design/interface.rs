@@ -275,9 +275,11 @@ pub trait DepartureDesign: Design {
 
 /// A design that is told of the tags of lines that leave the caches ([`Plugged::with_tags`](super::Plugged::with_tags)).
 ///
-/// Each cached line has a byte for the design: its tag. A line that memory delivers has tag 0 in all caches. A cache that gets the line
-/// from an outer one gets the tag, too. A cache whose copy leaves or loses the right to be written gives its tag outwards together
-/// with its changes, and so does one whose changes are written back (clwb). What a clean copy's tag was is lost with the copy.
+/// Each cached line has a byte for the design: its tag. A line that memory delivers has tag 0 in all caches, and so has one that is
+/// written back (clwb, or by the design). A cache that gets the line from an outer one gets the tag, too. A cache whose copy leaves or
+/// loses the right to be written gives its tag outwards together with its changes. What a clean copy's tag was is lost with the copy.
+/// So a tag other than 0 that is set at stores alone says of a line that it is dirty since then ([`Port::is_dirty`] counts the store
+/// that a hook is told of).
 pub trait TaggedDesign: Design {
     /// Takes the place of [`Design::on_llc_eviction`]. `tag`: that of the line's newest copy.
     fn on_tagged_eviction(

@@ -288,7 +288,7 @@ impl<'a, D: Design> Port<'a, D> {
         self.machine.load(addr)
     }
 
-    /// Returns true if a cache holds changes of a line that memory has not.
+    /// Returns true if a cache holds changes of a line that memory has not. A store makes its line dirty before the design is told of it.
     pub fn is_dirty(&self, line: LineAddr) -> bool {
         self.machine.caches.is_dirty(line)
     }

@@ -75,9 +75,9 @@ impl Simulation {
 
     /// A dirty line goes the way of an evicted one, and stays.
     fn write_back_by_hand(&mut self, line: LineAddr) {
+        let tag = self.machine.caches.tag(line);
         if self.machine.caches.clean(line).is_some() {
-            let tag = self.machine.caches.tag(line).expect("a line that was dirty stays cached");
-            self.evict(line, tag);
+            self.evict(line, tag.expect("a dirty line is cached"));
         }
     }
 

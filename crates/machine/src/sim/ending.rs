@@ -73,9 +73,9 @@ impl Simulation {
         }
         self.run_until_idle(&mut NoObserver)?;
         for line in self.machine.caches.dirty_lines() {
-            self.machine.caches.clean(line);
             // What the design did for an earlier line may have made this one leave.
             let tag = self.machine.caches.tag(line).unwrap_or_default();
+            self.machine.caches.clean(line);
             self.evict(line, tag);
             self.deliver(&mut NoObserver)?;
             while self.machine.memory.has_writes_waiting() {
