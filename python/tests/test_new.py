@@ -84,7 +84,9 @@ def test_a_crate_depends_on_the_crates_that_are_named(quick, tmp_path):
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "some/where/my-log"
     cargo = tomllib.loads((folder / "Cargo.toml").read_text())
-    assert cargo["dependencies"]["graven"]["path"] == str(crates / "graven")
+    path = cargo["dependencies"]["graven"]["path"]
+    assert path == "../../../graven/crates/graven", "it moves with the crate"
+    assert (folder / path).resolve() == (crates / "graven").resolve()
     assert (folder / "Cargo.lock").read_text() == CRATES["Cargo.lock"]
     assert [path.name for path in folder.parent.iterdir()] == ["my-log"]
 

@@ -6,7 +6,7 @@
 //! | `design` | sources, readings, parameters, mutants |
 //! | `design/lines` | the log bits of the L1s |
 //! | `design/log_manager` | the log manager: contexts, buckets, records, source logging |
-//! | `design/address_lock` | lines that the controller holds until their log entries are durable |
+//! | `design/address_lock` | lines that wait in the controller until their log entries count |
 //! | `design/commit` | the end of a transaction: its lines go home, then its log is truncated |
 //! | `design/protocol` | state and hooks |
 //! | `design/record` | records and registers, bit by bit |
@@ -85,9 +85,8 @@
 //!
 //! - An entry on its way to the controller locks its line already: the line waits in the L1 until the controller has the entry.
 //! - A line that leaves the caches closes the records with entries of it a cycle later: the log manager compares its address first.
-//! - A line that is written back to a locked address waits in the controller, without a limit of places. A miss on it is answered from there.
-//! - A `clwb` of the program on a locked line waits until the line is unlocked: a line that is held back stays out of the caches' and
-//!   the fences' sight.
+//! - A line that is written back to a locked address waits in the controller, without a limit of places: behind gates, one for each
+//!   record (`Port::gate`). Misses and fences find it there.
 //! - A transaction whose records find no free bucket is refused; the paper's system would hand out more.
 //! - Lines of several controllers have one log manager: the machine has one, with several channels.
 
@@ -217,10 +216,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "ATOM (HPCA'17)",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(AtomConfig::default())),
-    build: |context| {
-        let atom = plug(Atom::new(context)?).with_departures().absorbing();
-        Ok(atom.with_persists().into())
-    },
+    build: |context| Ok(plug(Atom::new(context)?).with_departures().into()),
     acknowledgement: Acknowledgement {
         source: "decided after HOOP §IV-B: the core writes its lines back, which stay locked until their header is written; the controller \
                  answers, the core has the log truncated, the controller answers again",
@@ -303,8 +299,6 @@ mutants! {
     OpenRecordNotLocked = "open-record-not-locked";
     /// Addresses are unlocked when the header of their record is sent.
     UnlockedWhenSent = "unlocked-when-sent";
-    /// A miss does not look among the lines that the controller holds back.
-    HeldLinesNotFound = "held-lines-not-found";
     /// A record counts when its header is durable, whether its lines are or not.
     LinesOfRecordNotAwaited = "lines-of-record-not-awaited";
     /// A record counts before older ones do.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -68,7 +69,8 @@ def new(kind: str, name: str, into: Path, crates: Path | None) -> None:
         "module": f"graven_{underscored}",
         "section": underscored,
         "type": "".join(part.capitalize() for part in name.split("-")),
-        "graven": sources.as_posix(),
+        # Relative, so that the crate and Graven's checkout move together.
+        "graven": Path(os.path.relpath(sources, folder.resolve())).as_posix(),
     }
     templates = Environment(
         loader=PackageLoader("graven.cli", f"templates/{kind}"),

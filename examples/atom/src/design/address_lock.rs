@@ -1,27 +1,15 @@
-//! Lines of open transactions on their way home. A line whose address is locked is held back in the controller until the records
-//! that have its old content count; no other line waits for them.
+//! Lines of open transactions on their way home. A line whose address is locked waits in the controller behind the gates of the
+//! records that have its old content; no other line waits for them.
 
-use graven::ids::ThreadId;
-use graven::memory::{LineAddr, LineData};
-use graven::request::{self, WriteClass};
-use graven::time::Cycle;
+use graven::design::Gate;
+use graven::memory::LineAddr;
 
 use super::event::Event;
-use super::log_manager::RecordId;
-use super::protocol::{Atom, Port, Write};
+use super::log_manager::Lock;
+use super::protocol::{Atom, Port};
 
 /// The number of a line's way home.
 pub(super) type FlightId = u64;
-
-/// A line that the controller holds back.
-#[derive(Clone, Debug)]
-struct Held {
-    content: LineData,
-    /// When it reaches the controller.
-    arrives: Cycle,
-    /// Records that lock its address, and were there when it left the caches.
-    locks: Vec<RecordId>,
-}
 
 /// A line of an open transaction on its way home.
 #[derive(Clone, Debug)]
@@ -32,70 +20,27 @@ pub(super) struct Flight {
     pub(super) evicted: bool,
     /// Threads whose commit waits for it.
     pub(super) waiting: Vec<usize>,
-    held: Option<Held>,
+    /// It waits behind this.
+    gate: Gate,
 }
 
 impl Atom {
-    /// A line is on its way home.
-    pub(super) fn departs(&mut self, line: LineAddr, evicted: bool) -> FlightId {
-        self.next_flight += 1;
-        let id = self.next_flight;
-        self.flights.push_back(Flight { id, line, evicted, waiting: Vec::new(), held: None });
-        id
-    }
-
-    /// A line leaves the caches whose address is locked.
-    pub(super) fn hold(
+    /// A line is on its way home. Returns its number, and the gate that it waits behind.
+    pub(super) fn departs(
         &mut self,
         port: &mut Port<'_>,
         line: LineAddr,
-        content: &LineData,
-        arrives: Cycle,
-        locks: Vec<RecordId>,
+        locks: &[Lock],
         evicted: bool,
-    ) {
-        self.departs(line, evicted);
-        let flight = self.flights.back_mut().expect("it was just put there");
-        flight.held = Some(Held { content: *content, arrives, locks });
-        let held = self.flights.iter().filter(|flight| flight.held.is_some()).count();
-        port.emit(Event::HeldBack { line, held });
-    }
-
-    /// The newest content of a line that is held back.
-    pub(super) fn held_content(&self, line: LineAddr) -> Option<LineData> {
-        let of_line = self.flights.iter().rev().filter(|flight| flight.line == line);
-        of_line.filter_map(|flight| flight.held.as_ref()).map(|held| held.content).next()
-    }
-
-    /// The records that the newest content of a line waits for, if it is held back. One that follows does not overtake it.
-    pub(super) fn locks_of_held(&self, line: LineAddr) -> &[RecordId] {
-        let of_line = self.flights.iter().rev().filter(|flight| flight.line == line);
-        of_line
-            .filter_map(|flight| flight.held.as_ref())
-            .map(|held| &held.locks[..])
-            .next()
-            .unwrap_or(&[])
-    }
-
-    /// A record counts, or its log is gone: its addresses are unlocked, and so are those of older ones of its context.
-    pub(super) fn unlock(&mut self, port: &mut Port<'_>, id: RecordId) {
-        let goes = |lock: &RecordId| lock.context == id.context && lock.index <= id.index;
-        for flight in &mut self.flights {
-            let Some(held) = &mut flight.held else { continue };
-            held.locks.retain(|lock| !goes(lock));
-            if !held.locks.is_empty() {
-                continue;
-            }
-            let delay = held.arrives.saturating_sub(port.now());
-            let write = request::Write::line(WriteClass::Data, flight.line, held.content);
-            flight.held = None;
-            port.emit(Event::LetGo { line: flight.line });
-            port.write_reported(write, Write::Home(flight.id), delay);
+    ) -> (FlightId, Gate) {
+        self.next_flight += 1;
+        let (id, gate) = (self.next_flight, port.join_gates(locks.iter().map(|lock| lock.counts)));
+        self.flights.push_back(Flight { id, line, evicted, waiting: Vec::new(), gate });
+        if !port.is_open(gate) {
+            let held = self.flights.iter().filter(|flight| !port.is_open(flight.gate)).count();
+            port.emit(Event::HeldBack { line, held });
         }
-        // Whoever has had a clwb refused tries again.
-        for (thread, _) in std::mem::take(&mut self.write_backs) {
-            port.release(thread as ThreadId);
-        }
+        (id, gate)
     }
 
     /// A line is durable at home.

@@ -2,11 +2,9 @@
 
 use graven::ids::ThreadId;
 use graven::memory::LineAddr;
-use graven::request::WriteOrder;
 
 use super::Mutant;
 use super::event::Event;
-use super::log_manager::RecordId;
 use super::protocol::{Atom, Port, Timer, Write};
 
 impl Atom {
@@ -40,22 +38,14 @@ impl Atom {
     fn write_back(&mut self, port: &mut Port<'_>, t: usize, line: LineAddr) {
         let mut locks = self.locks_of(port, line);
         if self.mutants.has(Mutant::NeighboursLockIgnored) {
-            locks.retain(|&lock| self.log.owner(lock) == Some(t));
+            locks.retain(|lock| self.log.owner(lock.record) == Some(t));
         }
         if self.mutants.has(Mutant::WriteBackNotLocked) {
             locks.clear();
         }
-        if locks.is_empty() {
-            let home = Write::Home(self.departs(line, false));
-            let dirty = port.write_back(line, WriteOrder::NONE, Some(home));
-            assert!(dirty, "the caller saw a dirty line");
-            return;
-        }
-        let content = port.cached_line(line);
-        let falls = port.clean(line).expect("the caller saw a dirty line");
-        port.emit(Event::WrittenBack);
-        let arrives = port.now() + falls;
-        self.hold(port, line, &content, arrives, locks, false);
+        let (flight, gate) = self.departs(port, line, &locks, false);
+        let dirty = port.write_back_behind(line, gate, Some(Write::Home(flight)));
+        assert!(dirty, "the caller saw a dirty line");
     }
 
     /// The commit waits for the newest content of a line that is on its way, if there is any.
@@ -101,11 +91,8 @@ impl Atom {
     pub(super) fn truncate(&mut self, port: &mut Port<'_>, t: usize) {
         let records = self.clear_log(port, t);
         port.emit(Event::Truncated { thread: t, records });
-        let context = self.threads[t].context.expect("its transaction ends");
-        let region = self.log.region(Some(context));
+        self.unlock_all(port, t);
         self.leave_context(port, t);
-        // Entries that no store has joined may have locked lines of others.
-        self.unlock(port, RecordId { context, region, index: records });
         port.send_to_core(0, Timer::Acknowledgement { thread: t });
     }
 

@@ -31,8 +31,6 @@ counters! {
         lines_held_back: Count, "lines";
         /// Largest number of lines that were held back.
         lines_held_back_max: Gauge, "lines";
-        /// Times a `clwb` waited for its line to be unlocked.
-        log_write_back_waits: Count, "events";
         /// Transactions that waited for a context.
         context_waits: Count, "events";
     }
@@ -62,7 +60,6 @@ cover_points! {
     SeveralLocks = "several-locks", "a line left the caches that several transactions had locked";
     EvictionHeld = "line-held-back", "a line was held back because its address was locked";
     SecondHeld = "several-held-back", "several lines were held back";
-    HeldLineMissed = "held-line-missed", "a miss found its line among those held back";
     EndWaits = "end-waits", "a record was durable before an older one";
     StoreWaits = "store-waits", "a store waited for its log entry";
     EvictedLineAwaited = "evicted-line-awaited", "a commit waited for a line that had been evicted";
@@ -98,14 +95,6 @@ pub(super) enum Event {
     SeveralLocks,
     /// A line is held back; `held` are.
     HeldBack { line: LineAddr, held: usize },
-    /// A transaction has written back a line that is held back.
-    WrittenBack,
-    /// A line that was held back goes home.
-    LetGo { line: LineAddr },
-    /// A miss is answered with a line that is held back.
-    HeldLineMissed { line: LineAddr },
-    /// A `clwb` waits for a line that is locked or held back.
-    WriteBackWaits { thread: ThreadId, line: LineAddr },
     /// A record is durable, and an older one is not.
     EndWaits,
     /// The end of a log moves over a record.
@@ -174,19 +163,6 @@ impl DesignEvent for Event {
                 to.cover(Cover::EvictionHeld);
                 to.cover_if(held > 1, Cover::SecondHeld);
                 to.explain(|| format!("line {} is held back: it is locked", line.addr()));
-            }
-            Event::WrittenBack => to.count_forced_writebacks(1),
-            Event::LetGo { line } => {
-                to.explain(|| format!("line {} is unlocked and goes home", line.addr()));
-            }
-            Event::HeldLineMissed { line } => {
-                to.cover(Cover::HeldLineMissed);
-                to.explain(|| format!("line {} comes from those held back", line.addr()));
-            }
-            Event::WriteBackWaits { thread, line } => {
-                to.count().log_write_back_waits += 1;
-                let line = line.addr();
-                to.explain(|| format!("the clwb of thread {thread} waits for line {line}"));
             }
             Event::EndWaits => to.cover(Cover::EndWaits),
             Event::Counts { context, record, slot } => to.explain(|| {

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use graven::design::{DesignContext, Stall, Store};
+use graven::design::{DesignContext, Gate, Stall, Store};
 use graven::ids::ThreadId;
 use graven::memory::{LineAddr, LineData, WordMask};
 use graven::request::{self, WriteClass};
@@ -25,10 +25,19 @@ pub(super) struct RecordId {
     pub(super) index: u64,
 }
 
+/// A record that locks the addresses of its entries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lock {
+    pub(super) record: RecordId,
+    /// It opens when the record counts, or its log is gone.
+    pub(super) counts: Gate,
+}
+
 /// A record that does not count yet.
 #[derive(Clone, Debug)]
 struct Record {
     id: RecordId,
+    counts: Gate,
     slot: Slot,
     entries: Vec<Entry>,
     /// Entries that are not durable.
@@ -311,6 +320,7 @@ impl Atom {
         of_log.records += 1;
         of_log.open = Some(Record {
             id,
+            counts: port.gate(),
             slot,
             entries: Vec::new(),
             awaited: 0,
@@ -359,7 +369,7 @@ impl Atom {
         let write = request::Write::line(WriteClass::Metadata, line, header.encode());
         port.write_reported(write, Write::Header(id), delay);
         if self.mutants.has(Mutant::UnlockedWhenSent) {
-            self.unlock(port, id);
+            port.open(record.counts);
         }
     }
 
@@ -391,11 +401,12 @@ impl Atom {
                     return;
                 }
             }
-            let Record { id, slot, .. } = of_log.closed.remove(next).expect("it was just found");
+            let record = of_log.closed.remove(next).expect("it was just found");
+            let Record { id, slot, counts, .. } = record;
             port.durable_state_changed();
             of_log.registers.move_over(slot);
             port.emit(Event::Counts { context, record: id.index, slot });
-            self.unlock(port, id);
+            unlock(port, counts);
             self.release_stores(port, id);
         }
     }
@@ -435,6 +446,15 @@ impl Atom {
         of_log.records
     }
 
+    /// The log of a transaction is gone: what its records have locked is unlocked. (Entries that no store has joined may have locked
+    /// lines of others.)
+    pub(super) fn unlock_all(&mut self, port: &mut Port<'_>, t: usize) {
+        let of_log = &self.log.contexts[self.context_of(t)];
+        for record in of_log.closed.iter().chain(&of_log.open) {
+            unlock(port, record.counts);
+        }
+    }
+
     /// Other transactions may take the buckets of a transaction.
     pub(super) fn free_buckets(&mut self, t: usize) {
         let context = self.context_of(t);
@@ -448,8 +468,8 @@ impl Atom {
     }
 
     /// The newest records of each context that have an entry of a line and do not count. A record that is being collected is closed
-    /// now: a line waits for it.
-    pub(super) fn locks_of(&mut self, port: &mut Port<'_>, line: LineAddr) -> Vec<RecordId> {
+    /// now: a line waits for it. Older content of the line may wait for more; the machine writes a line in the order of its contents.
+    pub(super) fn locks_of(&mut self, port: &mut Port<'_>, line: LineAddr) -> Vec<Lock> {
         let has = |record: &Record| record.entries.iter().any(|entry| entry.home == line);
         for context in 0..self.log.contexts.len() {
             if self.log.contexts[context].open.as_ref().is_some_and(has)
@@ -462,27 +482,27 @@ impl Atom {
         }
         let newest = |of_log: &Context, locks: &dyn Fn(&Record) -> bool| {
             let record = of_log.closed.iter().rev().find(|record| locks(record))?;
-            Some((record.closed_as, record.id))
+            Some((record.closed_as, Lock { record: record.id, counts: record.counts }))
         };
         let own = self.log.contexts.iter().filter_map(|of_log| newest(of_log, &has));
-        let (numbers, mut locks): (Vec<_>, Vec<_>) = own.unzip();
+        let (numbers, locks): (Vec<_>, Vec<_>) = own.unzip();
         if locks.len() > 1 {
             port.emit(Event::SeveralLocks);
         }
-        if self.config.address_lock == AddressLock::Prefix
-            && let Some(last) = numbers.into_iter().max()
-        {
-            let before = |record: &Record| record.closed_as <= last;
-            let all = self.log.contexts.iter().filter_map(|of_log| newest(of_log, &before));
-            locks = all.map(|(_, id)| id).collect();
-        }
-        // Its older content may wait for records that do not name it.
-        for &lock in self.locks_of_held(line) {
-            let is_implied = |l: &RecordId| l.context == lock.context && l.index >= lock.index;
-            if !locks.iter().any(is_implied) {
-                locks.push(lock);
+        match numbers.into_iter().max() {
+            Some(last) if self.config.address_lock == AddressLock::Prefix => {
+                let before = |record: &Record| record.closed_as <= last;
+                let all = self.log.contexts.iter().filter_map(|of_log| newest(of_log, &before));
+                all.map(|(_, lock)| lock).collect()
             }
+            _ => locks,
         }
-        locks
+    }
+}
+
+/// A record locks its addresses no longer. (A mutant may have unlocked them before.)
+fn unlock(port: &mut Port<'_>, counts: Gate) {
+    if !port.is_open(counts) {
+        port.open(counts);
     }
 }

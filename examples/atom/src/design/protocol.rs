@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 
 use graven::config::{ConfigError, CoreConfig, Size};
 use graven::design::{
-    self, AbsorbingDesign, Cause, Departure, DepartureDesign, Design, DesignContext, Fill, Miss,
-    Mutants, PersistDesign, Stall, Store, Writeback, WritebackAction,
+    self, Cause, Departure, DepartureDesign, Design, DesignContext, Fill, Miss, Mutants, Stall,
+    Store, Writeback,
 };
 use graven::ids::{ThreadId, Tx};
 use graven::memory::{LineAddr, LineData};
-use graven::program::Persist;
 use graven::time::Cycle;
 
 use super::address_lock::{Flight, FlightId};
@@ -50,8 +49,6 @@ pub(super) struct Atom {
     /// Lines on their way home that belong to open transactions, oldest first.
     pub(super) flights: VecDeque<Flight>,
     pub(super) next_flight: FlightId,
-    /// Threads with a `clwb` of a line that is locked, or held back.
-    pub(super) write_backs: Vec<(ThreadId, LineAddr)>,
     pub(super) mutants: Mutants<Mutant>,
 }
 
@@ -117,7 +114,6 @@ impl Atom {
             begins: VecDeque::new(),
             flights: VecDeque::new(),
             next_flight: 0,
-            write_backs: Vec::new(),
             mutants: context.mutants(),
             config,
         })
@@ -179,12 +175,6 @@ impl Design for Atom {
 
     /// *Source logging*: of a line that a store misses, the controller keeps the old content when it has read it.
     fn on_llc_miss(&mut self, port: &mut Port<'_>, miss: &Miss) -> Fill {
-        if let Some(content) = self.held_content(miss.line)
-            && !self.mutants.has(Mutant::HeldLinesNotFound)
-        {
-            port.emit(Event::HeldLineMissed { line: miss.line });
-            return Fill::Buffer(content, 0);
-        }
         let sets_the_log_bit = miss.writes || self.mutants.has(Mutant::LoadsSetTheLogBit);
         if self.config.source == Source::NotLogged || !sets_the_log_bit {
             return Fill::Home;
@@ -213,6 +203,24 @@ impl Design for Atom {
             self.log_at_source(port, thread, line, content);
         }
         port.deliver(line, *content, 0);
+    }
+
+    /// *Address lock*: a locked line is held back in the controller.
+    fn on_llc_eviction(
+        &mut self,
+        port: &mut Port<'_>,
+        line: LineAddr,
+        _content: &LineData,
+    ) -> Writeback<Write> {
+        if self.threads.iter().all(|t| !t.lines.has(line)) {
+            return Writeback::FREE;
+        }
+        let mut locks = self.locks_of(port, line);
+        if self.mutants.has(Mutant::EvictionNotLocked) {
+            locks.clear();
+        }
+        let (flight, gate) = self.departs(port, line, &locks, true);
+        Writeback::FREE.behind(gate).reported(Write::Home(flight))
     }
 
     fn on_durable(&mut self, port: &mut Port<'_>, write: Write) {
@@ -256,49 +264,5 @@ impl DepartureDesign for Atom {
         for thread in self.threads.iter_mut().filter(|t| t.core == departure.core) {
             thread.lines.forget(departure.line);
         }
-    }
-}
-
-impl AbsorbingDesign for Atom {
-    /// *Address lock*: a locked line is held back in the controller.
-    fn on_dirty_eviction(
-        &mut self,
-        port: &mut Port<'_>,
-        line: LineAddr,
-        content: &LineData,
-    ) -> WritebackAction<Write> {
-        if self.threads.iter().all(|t| !t.lines.has(line)) {
-            return WritebackAction::Send(Writeback::FREE);
-        }
-        let mut locks = self.locks_of(port, line);
-        if self.mutants.has(Mutant::EvictionNotLocked) {
-            locks.clear();
-        }
-        if locks.is_empty() {
-            let flight = self.departs(line, true);
-            return WritebackAction::Send(Writeback::FREE.reported(Write::Home(flight)));
-        }
-        let at = port.now();
-        self.hold(port, line, content, at, locks, true);
-        WritebackAction::Absorb
-    }
-}
-
-impl PersistDesign for Atom {
-    /// A `clwb` waits as long as its line is locked or held back. All else is the machine's.
-    fn on_persist(
-        &mut self,
-        port: &mut Port<'_>,
-        thread: ThreadId,
-        _core: u32,
-        what: Persist,
-    ) -> Option<Stall> {
-        let Persist::WriteBack(line) = what else { return None };
-        if self.locks_of(port, line).is_empty() && self.held_content(line).is_none() {
-            return None;
-        }
-        port.emit(Event::WriteBackWaits { thread, line });
-        self.write_backs.push((thread, line));
-        Some(Stall::Retry)
     }
 }
