@@ -18,6 +18,8 @@ ROOT = HERE.parent.parent
 
 TUTORIAL = "## Start with a crate"
 
+EXAMPLES = ["proteus", "hops", "bbb", "atom", "picl", "skip-list"]
+
 
 # The crates that a new one depends on are those beside the package.
 @pytest.mark.checkout
@@ -44,7 +46,10 @@ def test_a_crate_is_written_whole(quick, tmp_path, kind):
     [
         (("design", "My_Log"), "'My_Log' is no name; allowed are lower-case letters"),
         (("design", "silo"), "there is a design silo"),
-        (("table", "my-log"), "'table' is not one of 'design', 'workload'"),
+        (("table", "my-log"), "'table' is not one of 'design', 'workload', 'engine'"),
+        (("engine", "both"), "an engine, and nothing else, has crates that --with names"),
+        (("design", "my-log", "--with", "."), "an engine, and nothing else, has crates"),
+        (("engine", "both", "--with", "."), "--with: . is no crate with a library"),
     ],
 )
 def test_what_cannot_be_is_refused(quick, tmp_path, arguments, message):
@@ -115,6 +120,63 @@ def test_a_folder_that_cannot_be_written_is_not_there_in_part(quick, tmp_path):
     assert done.returncode == 1
     assert "cannot write file/deep/my-log" in done.stderr
     assert (tmp_path / "file").is_file()
+
+
+def crate(folder, lib="pub fn register(registry: &mut Registry) {}"):
+    """A crate of somebody's."""
+    (folder / "src").mkdir(parents=True)
+    (folder / "Cargo.toml").write_text(f'[package]\nname = "my-{folder.name}"\n')
+    (folder / "src/lib.rs").write_text(lib)
+    return str(folder)
+
+
+@pytest.mark.checkout
+def test_an_engine_has_the_crates_that_are_named(quick, tmp_path):
+    first, second = (crate(tmp_path / "crates" / name) for name in ["one", "two"])
+    done = quick("new", "engine", "both", "--with", first, "--with", second)
+    assert done.returncode == 0, done.stderr
+    cargo = tomllib.loads((tmp_path / "both/Cargo.toml").read_text())
+    assert cargo["dependencies"]["my-one"] == {"path": "../crates/one"}
+    assert cargo["dependencies"]["my-two"] == {"path": "../crates/two"}
+    library = (tmp_path / "both/src/lib.rs").read_text()
+    assert "    my_one::register(registry);\n    my_two::register(registry);\n}" in library
+    readme = (tmp_path / "both/README.md").read_text()
+    assert "| `my-one` | `../crates/one` |\n| `my-two` | `../crates/two` |\n\n" in readme
+
+
+def test_crates_that_an_engine_cannot_have_are_refused(quick, tmp_path):
+    one = crate(tmp_path / "crates/one")
+    for folder, message in [
+        (crate(tmp_path / "crates/two", lib=""), "has no function `register` in src/lib.rs"),
+        (crate(tmp_path / "others/one"), "two crates have a library my_one"),
+    ]:
+        done = quick("new", "engine", "both", "--with", one, "--with", folder)
+        assert done.returncode == 2
+        assert message in " ".join(done.stderr.split())
+        assert not (tmp_path / "both").exists()
+
+
+@pytest.mark.long
+@pytest.mark.checkout
+@pytest.mark.xdist_group("out-of-tree")
+def test_designs_of_several_crates_are_used_together(quick, tmp_path, out_of_tree):
+    examples = [argument for name in EXAMPLES for argument in ("--with", ROOT / "examples" / name)]
+    done = quick("new", "engine", "all", *map(str, examples))
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "all"
+    for command in [["test", "--release"], ["build", "--release"]]:
+        done = cargo(*command, cwd=folder, built=out_of_tree)
+        assert done.returncode == 0, done.stdout + done.stderr
+    (folder / "graven_all.so").symlink_to(out_of_tree / "release/libgraven_all.so")
+    compared = python(
+        *shlex.split("-m graven compare --designs base,picl,hops-undo --workloads skip-list"),
+        *shlex.split("--transactions 200 --from-start"),
+        cwd=folder,
+        GRAVEN_ENGINE="graven_all",
+        PYTHONPATH=f"{ROOT / 'python'}{os.pathsep}{folder}",
+    )
+    assert compared.returncode == 0, compared.stderr
+    assert "hops-undo" in compared.stdout
 
 
 def commands_of(section):
