@@ -166,7 +166,7 @@ impl Layout {
         (0..self.lines_per_page()).filter(move |index| bitmap >> index & 1 != 0)
     }
 
-    /// Where header, journal and table lie.
+    /// The range of header, journal and table.
     pub(super) fn metadata(&self) -> Range<Addr> {
         let entries = self.entries + u64::from(self.pages);
         self.head..self.head.plus(LINE_BYTES + entries * ENTRY_BYTES)

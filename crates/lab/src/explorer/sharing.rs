@@ -73,7 +73,7 @@ pub(super) struct Shared {
     worthwhile: u64,
     /// More was done ahead since the last recovery.
     is_settled: bool,
-    /// What was done ahead is set aside.
+    /// True while what was done ahead is set aside.
     is_aside: bool,
     /// Stores that recovery leaves out in the power failure under examination, since they were made ahead.
     pub(super) ahead: u64,
