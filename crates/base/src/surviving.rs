@@ -238,6 +238,58 @@ impl Slots {
         self.next = self.count.min(slot + 1);
         (slot < self.count).then_some(slot)
     }
+
+    /// Visits the first `N` words of each slot whose first word is that of a record. Of the others, which count as looked at, too,
+    /// only the first word is loaded. Where that is the same as loads one by one, the slots are looked through in place.
+    pub fn visit_used<const N: usize>(
+        self,
+        image: &mut SurvivingImage,
+        is_used: impl Fn(u64) -> bool,
+        mut visit: impl FnMut(&[u64; N]),
+    ) {
+        let Some(last) = self.count.checked_sub(1) else { return };
+        let stride = (self.bytes / WORD_BYTES) as usize;
+        let Some(held) = image.unwatched_words(self.first, last as usize * stride + N) else {
+            return self.visit_one_by_one(image, is_used, visit);
+        };
+        let mut used = 0;
+        let mut look = |words: &[u64; N]| {
+            if is_used(words[0]) {
+                used += 1;
+                visit(words);
+            }
+        };
+        if stride == N {
+            held.as_chunks().0.iter().for_each(look);
+        } else {
+            let slots = held.chunks(stride);
+            slots.for_each(|slot| look(slot.first_chunk().expect("a slot has these words")));
+        }
+        image.count_loads(self.count + used * (N as u64 - 1));
+    }
+
+    fn visit_one_by_one<const N: usize>(
+        mut self,
+        image: &mut SurvivingImage,
+        is_used: impl Fn(u64) -> bool,
+        mut visit: impl FnMut(&[u64; N]),
+    ) {
+        while let Some(slot) = self.next_used(image) {
+            let first = self.first.plus(slot * self.bytes);
+            let head = image.load(first);
+            image.work(Work::Record, 1);
+            if !is_used(head) {
+                continue;
+            }
+            if let Some(&words) = image.unwatched::<N>(first) {
+                image.count_loads(N as u64 - 1);
+                visit(&words);
+                continue;
+            }
+            let load = |word| if word == 0 { head } else { image.load(word_from(first, word)) };
+            visit(&std::array::from_fn(load));
+        }
+    }
 }
 
 impl SurvivingImage {
@@ -1130,6 +1182,42 @@ mod tests {
             prop_assert_eq!(reader.used().words_read, if is_in_pm { words as u64 } else { 0 });
             surviving.keep_steps();
             prop_assert_eq!(surviving.reader().unwatched_nonzero(Addr(first * 8), words), None);
+        }
+
+        #[test]
+        fn records_of_slots_are_those_that_would_be_found_one_by_one(
+            written in prop::collection::vec((0u64..1200, 0..4u64), 0..300),
+            (first, count) in (0u64..600, 0u64..70),
+            (stride, whole) in (prop::sample::select(vec![4u64, 8, 16]), any::<bool>()),
+            end in prop::sample::select(vec![1200u64, 8192]),
+        ) {
+            let image = if whole { Image::of_bytes(1 << 20) } else { Image::new() };
+            let mut surviving = SurvivingImage::new(image);
+            surviving.set_end(Addr(end * 8));
+            written.iter().for_each(|&(word, value)| surviving.store(Addr(word * 8), value));
+            let mut found = [false, true].map(|is_watched| {
+                let before = surviving.words_read();
+                if is_watched {
+                    surviving.keep_steps();
+                }
+                let mut records = Vec::new();
+                let slots = Slots::new(Addr(first * 8), stride * 8, count);
+                slots.visit_used::<4>(&mut surviving, |head| head & 2 != 0, |words| {
+                    records.push(*words);
+                });
+                surviving.take_steps();
+                (records, surviving.words_read() - before)
+            });
+            prop_assert_eq!(&found[0], &found[1]);
+            let mut expected = (Vec::new(), 0);
+            for slot in 0..count {
+                let at = Addr((first + slot * stride) * 8);
+                let words: [u64; 4] = std::array::from_fn(|word| surviving.peek(word_from(at, word)));
+                let is_used = words[0] & 2 != 0;
+                expected.1 += if is_used { 4 } else { 1 };
+                expected.0.extend(is_used.then_some(words));
+            }
+            prop_assert_eq!(std::mem::take(&mut found[0]), expected);
         }
 
         #[test]

@@ -417,10 +417,14 @@ impl DurabilityChecker {
         }
         for open in self.open.iter().flatten() {
             let (mut is_undone, mut of_open) = (true, 0);
-            for &(addr, before) in &open.before {
-                let found = recovered.peek(addr);
-                is_undone &= open.is_old(addr, before, found);
-                of_open += u64::from(outside.differs(addr, found, now.load(addr)));
+            for words in open.before.chunk_by(|(a, _), (b, _)| a.line() == b.line()) {
+                let line = words[0].0.line();
+                let (found, now) = (recovered.image().load_line(line), now.load_line(line));
+                for &(addr, before) in words {
+                    let word = addr.word_in_line();
+                    is_undone = is_undone && open.is_old(addr, before, found[word]);
+                    of_open += u64::from(outside.differs(addr, found[word], now[word]));
+                }
             }
             if !is_undone {
                 open.check(recovered, now)?;

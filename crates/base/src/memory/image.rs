@@ -413,6 +413,20 @@ impl Image {
         bits
     }
 
+    /// Words at a place of the lines `[start, end)` that have any of these bits, in the order of addresses.
+    pub fn marked_in(
+        &self,
+        (start, end): (LineAddr, LineAddr),
+        place: usize,
+        bits: u64,
+    ) -> impl Iterator<Item = (Addr, u64)> + '_ {
+        self.written_in(start.addr(), end.addr()).flat_map(move |(first, words)| {
+            let lines: &[LineData] = words.as_chunks().0;
+            let marked = (first.line().0..).zip(lines).filter(move |(_, l)| l[place] & bits != 0);
+            marked.map(move |(line, words)| (LineAddr(line).word(place), words[place]))
+        })
+    }
+
     /// Words of the chunk that begins at `base` that lie in `[start, end)`.
     fn words_of_chunk(&self, base: u64, start: Addr, end: Addr) -> Range<usize> {
         let place = |addr: Addr| {
@@ -589,8 +603,11 @@ mod tests {
             for (image, model) in &images {
                 let held = model.iter().map(|(&addr, &word)| (addr, word)).filter(|&(_, word)| word != 0);
                 prop_assert!(image.nonzero_words().eq(held.clone()));
-                let lines: BTreeSet<LineAddr> = held.map(|(addr, _)| addr.line()).collect();
+                let lines: BTreeSet<LineAddr> = held.clone().map(|(addr, _)| addr.line()).collect();
                 prop_assert_eq!(image.nonzero_lines(), lines.len() as u64);
+                let region = (LineAddr(0), LineAddr(CHUNK_BYTES * 5 / LINE_BYTES));
+                let at_place = held.filter(|(addr, word)| addr.word_in_line() == 7 && word & 2 != 0);
+                prop_assert!(image.marked_in(region, 7, 2).eq(at_place));
                 prop_assert!(model.iter().all(|(&addr, &word)| image.load(addr) == word));
                 for from in [Addr(0), Addr(4096 + 8), Addr(CHUNK_BYTES), Addr(2 * CHUNK_BYTES + 4088)] {
                     prop_assert_eq!(image.digest(from, end), summed(model, from));

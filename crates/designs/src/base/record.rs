@@ -139,40 +139,26 @@ impl Area {
         torn::of_pass(number, self.slots) || !self.rules.torn_bit_turns()
     }
 
-    /// The record with the highest number, of those in all slots. Each recovery reads them all: where loads are not watched,
-    /// they are looked through in place.
+    /// The record with the highest number, of those in all slots: each recovery reads them all.
     pub fn newest(&self, image: &mut SurvivingImage) -> Option<Record> {
-        let words = self.slots as usize * RECORD_WORDS;
-        let is_plain = self.rules.every_word_has_torn_bit() && self.rules.newest_by_number();
-        if let Some(held) = image.unwatched_words(self.start, words).filter(|_| is_plain) {
-            let (mut newest, mut used) = (None, 0);
-            for words in held.as_chunks().0 {
-                used += u64::from(KIND.get(words[0]) != 0);
-                if let Some(number) = Record::number_of(words)
-                    && newest.is_none_or(|(highest, _)| number >= highest)
-                {
-                    newest = Some((number, *words));
-                }
+        let by_place = !self.rules.newest_by_number();
+        let mut newest: Option<(u64, [u64; RECORD_WORDS])> = None;
+        let is_used = |head| KIND.get(head) != 0;
+        self.all().visit_used(image, is_used, |words| {
+            let words = self.as_checked(*words);
+            if let Some(number) = Record::number_of(&words)
+                && (by_place || newest.is_none_or(|(highest, _)| number >= highest))
+            {
+                newest = Some((number, words));
             }
-            // The first word of each slot, and the others where that is of a record.
-            image.count_loads(self.slots + used * (RECORD_WORDS as u64 - 1));
-            return newest.and_then(|(_, words)| Record::parse(words));
-        }
-        self.newest_one_by_one(image)
+        });
+        newest.and_then(|(_, words)| Record::parse(words))
     }
 
-    /// The same, with loads that are watched.
-    fn newest_one_by_one(&self, image: &mut SurvivingImage) -> Option<Record> {
-        let by_place = !self.rules.newest_by_number();
-        let mut newest: Option<Record> = None;
-        let mut slots = self.all();
-        while let Some(slot) = slots.next_used(image) {
-            let Some(record) = self.read(image, slot) else { continue };
-            if by_place || newest.as_ref().is_none_or(|newest| record.number >= newest.number) {
-                newest = Some(record);
-            }
-        }
-        newest
+    /// The words of a record, of which the first alone has a torn bit if those of others are not checked.
+    #[inline]
+    fn as_checked(&self, words: [u64; RECORD_WORDS]) -> [u64; RECORD_WORDS] {
+        if self.rules.every_word_has_torn_bit() { words } else { torn::as_the_first(words) }
     }
 
     /// The record in the slot of a number, if there is one.
@@ -185,11 +171,7 @@ impl Area {
             return None;
         }
         let [home, undo, redo] = image.load_words(slot.plus(WORD_BYTES));
-        let mut words = [head, home, undo, redo];
-        if !self.rules.every_word_has_torn_bit() {
-            words = torn::as_the_first(words);
-        }
-        Record::parse(words)
+        Record::parse(self.as_checked([head, home, undo, redo]))
     }
 }
 
@@ -260,7 +242,8 @@ mod tests {
             let before = image.words_read();
             let found = area.newest(&mut image);
             let read = image.words_read() - before;
-            prop_assert_eq!(found, area.newest_one_by_one(&mut image));
+            image.keep_steps();
+            prop_assert_eq!(found, area.newest(&mut image), "loads are watched");
             prop_assert_eq!(read, image.words_read() - before - read);
         }
 

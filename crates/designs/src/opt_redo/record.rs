@@ -139,43 +139,23 @@ impl Area {
             return None;
         }
         let [home, sequence, number] = image.load_words(line.word(1));
-        let mut words = [head, home, sequence, number];
-        if !self.rules.torn_bits_are_checked() {
-            words = torn::as_the_first(words);
-        }
-        Metadata::parse(words)
+        Metadata::parse(self.as_checked([head, home, sequence, number]))
     }
 
-    /// Visits the metadata of all slots, in their order. Each recovery reads them all: where loads are not watched, they are
-    /// looked through in place.
+    /// Visits the metadata of all slots, in their order: each recovery reads them all.
     pub(super) fn visit_all(&self, image: &mut SurvivingImage, mut visit: impl FnMut(Metadata)) {
-        const STRIDE: usize = (SLOT_BYTES / WORD_BYTES) as usize;
-        let words = (self.slots as usize).saturating_sub(1) * STRIDE + METADATA_WORDS;
-        let held = image.unwatched_words(self.metadata(0).addr(), words);
-        if let Some(held) = held.filter(|_| self.rules.torn_bits_are_checked()) {
-            let mut used = 0;
-            for slot in held.chunks(STRIDE) {
-                let words = *slot.first_chunk().expect("a slot has metadata");
-                used += u64::from(KIND.get(words[0]) != 0);
-                if let Some(metadata) = Metadata::parse(words) {
-                    visit(metadata);
-                }
-            }
-            // The first word of each slot, and the others where that is of a record.
-            image.count_loads(self.slots + used * (METADATA_WORDS as u64 - 1));
-            return;
-        }
-        self.visit_one_by_one(image, visit);
-    }
-
-    /// The same, with loads that are watched.
-    fn visit_one_by_one(&self, image: &mut SurvivingImage, mut visit: impl FnMut(Metadata)) {
-        let mut slots = self.all();
-        while let Some(slot) = slots.next_used(image) {
-            if let Some(metadata) = self.read(image, slot) {
+        let is_used = |head| KIND.get(head) != 0;
+        self.all().visit_used(image, is_used, |words| {
+            if let Some(metadata) = Metadata::parse(self.as_checked(*words)) {
                 visit(metadata);
             }
-        }
+        });
+    }
+
+    /// The words of metadata, of which the first alone has a torn bit if those of others are not checked.
+    #[inline]
+    fn as_checked(&self, words: [u64; METADATA_WORDS]) -> [u64; METADATA_WORDS] {
+        if self.rules.torn_bits_are_checked() { words } else { torn::as_the_first(words) }
     }
 
     /// Makes an area of unknown content one without records, of which nothing is at home.
@@ -246,7 +226,8 @@ mod tests {
             let (mut found, mut one_by_one) = (Vec::new(), Vec::new());
             area.visit_all(&mut image, |metadata| found.push(metadata));
             let read = image.words_read() - before;
-            area.visit_one_by_one(&mut image, |metadata| one_by_one.push(metadata));
+            image.keep_steps();
+            area.visit_all(&mut image, |metadata| one_by_one.push(metadata));
             prop_assert_eq!(found, one_by_one);
             prop_assert_eq!(read, image.words_read() - before - read);
         }

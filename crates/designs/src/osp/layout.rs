@@ -1,5 +1,7 @@
 //! Places of header, journal, table and shadow pages in the log region, and their bits.
 
+use std::ops::Range;
+
 use super::OspConfig;
 use crate::mechanisms::torn;
 use graven_base::config::{ConfigError, Size};
@@ -159,11 +161,21 @@ impl Layout {
         self.table_home(slot).plus(WORD_BYTES)
     }
 
+    /// The lines of a page that a bitmap has.
+    pub(super) fn lines_of(&self, bitmap: u64) -> impl Iterator<Item = u64> + use<> {
+        (0..self.lines_per_page()).filter(move |index| bitmap >> index & 1 != 0)
+    }
+
+    /// The range of header, journal and table.
+    pub(super) fn metadata(&self) -> Range<Addr> {
+        let entries = self.entries + u64::from(self.pages);
+        self.head..self.head.plus(LINE_BYTES + entries * ENTRY_BYTES)
+    }
+
     /// All words of header, journal and table.
     pub(super) fn metadata_words(&self) -> impl Iterator<Item = Addr> {
-        let (start, pages) = (self.head, u64::from(self.pages));
-        let words = (LINE_BYTES + (self.entries + pages) * ENTRY_BYTES) / WORD_BYTES;
-        (0..words).map(move |word| start.plus(word * WORD_BYTES))
+        let Range { start, end } = self.metadata();
+        (start.0..end.0).step_by(WORD_BYTES as usize).map(Addr)
     }
 }
 

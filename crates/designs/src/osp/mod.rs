@@ -107,7 +107,7 @@ use event::{COVER_POINTS, Counters};
 use journal::JOURNAL_BYTES_MIN;
 use layout::{Layout, SHADOW_PAGES_MAX};
 use protocol::Osp;
-use recovery::{format, recover};
+use recovery::{format, recover, settle};
 use rules::Rules;
 
 use graven_base::config::Size;
@@ -217,6 +217,7 @@ pub const INFO: DesignInfo = DesignInfo {
     build: |context| Ok(plug(Osp::new(context)?).absorbing().into()),
     format,
     recover,
+    settle,
     mutants: Rules::MUTANTS,
     counters: Counters::declarations,
     derived: &[DATA_REDUCTION],

@@ -1,10 +1,10 @@
 //! Formatting of the log region before its use, and recovery.
 
 use super::Rules;
-use super::layout::{JournalEntry, Layout, home_of};
+use super::layout::{JournalEntry, Layout, Slot, home_of};
 use graven_base::memory::{LineAddr, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
-use graven_machine::design::{DesignContext, RecoveryReport};
+use graven_machine::design::{DesignContext, RecoveryReport, Settlement, Stores};
 
 /// Clears header, journal and table.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
@@ -41,30 +41,75 @@ pub(super) fn recover(
 ) -> RecoveryReport {
     let layout = Layout::of(context);
     let mut report = RecoveryReport::default();
+    let bitmaps = committed(context, &layout, image);
+    report.records_scanned = layout.entries + u64::from(layout.pages);
+    for (slot, &bitmap) in (0..layout.pages).zip(&bitmaps) {
+        report.words_redone += bring_home(context, &layout, (slot, bitmap), image);
+    }
+    report
+}
+
+/// Brings all of it home ahead, and hides journal and table, until one of them changes: the head passes all entries, and no
+/// bitmap has a bit.
+pub(super) fn settle(context: &DesignContext, image: &mut SurvivingImage) -> Option<Settlement> {
+    let layout = Layout::of(context);
+    let bitmaps = committed(context, &layout, image);
+    let mut depends_on = vec![layout.metadata()];
+    let mut words = 0;
+    for (slot, &bitmap) in (0..layout.pages).zip(&bitmaps) {
+        let copied = bring_home(context, &layout, (slot, bitmap), image);
+        if copied > 0 {
+            let lines = layout.lines_of(bitmap).map(|index| layout.shadow_page(slot).0 + index);
+            depends_on.extend(lines.map(|at| LineAddr(at).addr()..LineAddr(at + 1).addr()));
+        }
+        words += copied;
+    }
+    if words == 0 {
+        return None;
+    }
+    let head = image.load(layout.head);
+    image.store(layout.head, head.wrapping_add(layout.entries));
+    for bitmap in (0..layout.pages).map(|slot| layout.table_bitmap(slot)) {
+        if image.load(bitmap) != 0 {
+            image.store(bitmap, 0);
+        }
+    }
+    Some(Settlement { depends_on, stores: Stores::OfRecords(words), hides_records: true })
+}
+
+/// The committed bitmap of each shadow page: that of the table, or a newer one of the journal.
+fn committed(context: &DesignContext, layout: &Layout, image: &mut SurvivingImage) -> Vec<u64> {
     let mut bitmaps: Vec<u64> =
         (0..layout.pages).map(|slot| image.load(layout.table_bitmap(slot))).collect();
     if !Rules::of(context).table_is_read() {
         bitmaps.fill(0);
     }
     image.work(Work::Record, layout.pages.into());
-    replay(context, &layout, image, &mut bitmaps);
-    report.records_scanned = layout.entries + u64::from(layout.pages);
-    for (slot, &bitmap) in (0..layout.pages).zip(&bitmaps) {
-        if bitmap == 0 {
-            continue;
-        }
-        let in_data = |home: &LineAddr| home.addr() < context.log_start;
-        let Some(home) = home_of(image.load(layout.table_home(slot))).filter(in_data) else {
-            continue;
-        };
-        image.note(|| format!("shadow page {slot}: lines {bitmap:#b} of {} go home", home.addr()));
-        for index in (0..layout.lines_per_page()).filter(|index| bitmap >> index & 1 != 0) {
-            let from = LineAddr(layout.shadow_page(slot).0 + index);
-            let to = LineAddr(home.0 + index);
-            report.words_redone += image.copy_words(from, to, WordMask::MAX);
-        }
+    replay(context, layout, image, &mut bitmaps);
+    bitmaps
+}
+
+/// Copies the lines of a shadow page that are committed there home; returns how many words.
+fn bring_home(
+    context: &DesignContext,
+    layout: &Layout,
+    (slot, bitmap): (Slot, u64),
+    image: &mut SurvivingImage,
+) -> u64 {
+    if bitmap == 0 {
+        return 0;
     }
-    report
+    let in_data = |home: &LineAddr| home.addr() < context.log_start;
+    let Some(home) = home_of(image.load(layout.table_home(slot))).filter(in_data) else {
+        return 0;
+    };
+    image.note(|| format!("shadow page {slot}: lines {bitmap:#b} of {} go home", home.addr()));
+    let mut words = 0;
+    for index in layout.lines_of(bitmap) {
+        let from = LineAddr(layout.shadow_page(slot).0 + index);
+        words += image.copy_words(from, LineAddr(home.0 + index), WordMask::MAX);
+    }
+    words
 }
 
 /// Lays the journal's records over the table's bitmaps, from the head on. What is older may be there in part: an

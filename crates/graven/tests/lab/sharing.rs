@@ -69,7 +69,7 @@ fn what_is_found_is_the_same_whether_recoveries_share_work_or_not() {
                 sampled.sharers.cuts > 0 || alone.tally.recovery < 64,
                 "{what}: no cut is shared"
             );
-            let settles = ["fwb", "hoop", "morlog"].contains(&design.name);
+            let settles = ["fwb", "hoop", "morlog", "osp"].contains(&design.name);
             assert!(compared.sharers.settled > 0 || !settles, "{what}: nothing is done ahead");
             let mut sum = sum.lock().expect("no test panics with it");
             sum.settled += compared.sharers.settled;

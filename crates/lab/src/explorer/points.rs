@@ -767,7 +767,7 @@ impl<'a> CrashExplorer<'a> {
     pub(super) fn recover_covered(&mut self, crash: &mut Crash<'_>) {
         let ahead = redone_ahead(crash);
         let report = crash.recover();
-        self.learn(report);
+        self.learn(report, crash.settled().is_some());
         self.count_recovery(ahead, report);
     }
 

@@ -24,11 +24,11 @@ use graven_machine::controller::settled::Settled;
 use graven_machine::design::RecoveryReport;
 use graven_machine::sim::{Crash, Observer, Simulation};
 
-/// Records that recovery looks at before it is worth doing some of it ahead.
-const RECORDS_MIN: u64 = 128;
+/// Size of a recovery from which on it is worth doing some of it ahead ([`Shared::size`]).
+const SIZE_MIN: u64 = 128;
 
 /// The same where all recoveries are compared: short programs share, too.
-const RECORDS_MIN_COMPARED: u64 = 8;
+const SIZE_MIN_COMPARED: u64 = 8;
 
 /// Power failures between two that are recovered both ways, at least; later on a share of all.
 const COMPARED_EVERY: u64 = 256;
@@ -64,10 +64,17 @@ pub struct Sharers {
 pub(super) struct Shared {
     /// The last recovery.
     pub(super) report: RecoveryReport,
-    /// Records that it must look at for more to be done ahead.
+    /// The fewest records that a recovery of this run has looked at: as many as the design looks at in any case.
+    fewest_records: Option<u64>,
+    /// Size of the last recovery that has found what was done ahead, if anything was: the records that it has looked at beside
+    /// those, or the words that it has redone, if they are more.
+    size: u64,
+    /// The size that it must have for more to be done ahead.
     worthwhile: u64,
     /// More was done ahead since the last recovery.
     is_settled: bool,
+    /// True while what was done ahead is set aside.
+    is_aside: bool,
     /// Stores that recovery leaves out in the power failure under examination, since they were made ahead.
     pub(super) ahead: u64,
     /// Power failures so far.
@@ -115,7 +122,9 @@ impl CrashExplorer<'_> {
         }
         self.take_back(&before);
         simulation.turn_settled();
+        self.shared.is_aside = true;
         let again = self.judge(simulation, failure, step, is_cut);
+        self.shared.is_aside = false;
         assert_eq!(again, Found::Judged, "what shares nothing is judged");
         let is_wrong = self.violations.len() > before.violations;
         assert!(
@@ -128,23 +137,32 @@ impl CrashExplorer<'_> {
     /// Has the design do a part of recovery ahead, if recoveries have become long.
     pub(super) fn settle(&mut self, simulation: &mut Simulation) {
         let is_compared = self.how.sharing == Sharing::Compared;
-        let least = if is_compared { RECORDS_MIN_COMPARED } else { RECORDS_MIN };
-        let scanned = self.shared.report.records_scanned;
+        let least = if is_compared { SIZE_MIN_COMPARED } else { SIZE_MIN };
+        let size = self.shared.size;
         let is_shared = self.how.sharing != Sharing::None && self.how.at == CrashAt::Everywhere;
-        if !is_shared || self.known.is_some() || scanned < self.shared.worthwhile.max(least) {
+        if !is_shared || self.known.is_some() || size < self.shared.worthwhile.max(least) {
             return;
         }
         self.shared.is_settled = simulation.settle_ahead();
         // If nothing can be done ahead, that may change as the log grows.
-        self.shared.worthwhile = if is_compared { 0 } else { 2 * scanned };
+        self.shared.worthwhile = if is_compared { 0 } else { 2 * size };
     }
 
-    /// A recovery has ended.
-    pub(super) fn learn(&mut self, report: RecoveryReport) {
-        if std::mem::take(&mut self.shared.is_settled) {
-            self.shared.worthwhile = 2 * report.records_scanned;
+    /// A recovery has ended. `is_settled`: it found something done ahead.
+    pub(super) fn learn(&mut self, report: RecoveryReport, is_settled: bool) {
+        let shared = &mut self.shared;
+        shared.report = report;
+        if shared.is_aside {
+            return;
         }
-        self.shared.report = report;
+        let RecoveryReport { records_scanned, words_redone, .. } = report;
+        let fewest = shared.fewest_records.map_or(records_scanned, |few| few.min(records_scanned));
+        shared.fewest_records = Some(fewest);
+        shared.size = (records_scanned - fewest).max(words_redone);
+        if std::mem::take(&mut shared.is_settled) {
+            // It may have been taken back since.
+            shared.worthwhile = if is_settled { 2 * shared.size } else { 0 };
+        }
     }
 
     fn counted(&self) -> Counted {

@@ -1,10 +1,7 @@
 //! Power failures of a running simulation.
 
-use std::collections::BTreeSet;
-
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use rustc_hash::FxHashSet;
 
 use super::run::Simulation;
 use super::spec::DATA_START;
@@ -389,7 +386,7 @@ impl Crash<'_> {
         let own = &self.image.written()[self.saved..];
         let read = read_before_written(&steps, own);
         let writes = own.len() as u64;
-        let first = own.iter().position(|w| read.contains(&w.addr));
+        let first = own.iter().position(|w| read.binary_search(&w.addr).is_ok());
         let idempotent = first.map_or(writes, |first| first as u64);
         let mut loads = steps.iter().flat_map(ThreadSteps::loaded);
         let reads_settled = self.settled().is_some_and(|s| loads.any(|at| s.covers_data(at)));
@@ -478,33 +475,59 @@ impl Crash<'_> {
     }
 }
 
-/// The words that a recovery has read before it wrote them. What another thread writes between the same two barriers is taken
-/// for later.
-fn read_before_written(steps: &[ThreadSteps], written: &[Written]) -> BTreeSet<Addr> {
-    let mut unwritten: BTreeSet<Addr> = written.iter().map(|w| w.addr).collect();
-    let (mut read, mut at) = (BTreeSet::new(), vec![0; steps.len()]);
+/// The words that a recovery has read before it wrote them, by address. What another thread writes between the same two barriers
+/// is taken for later.
+fn read_before_written(steps: &[ThreadSteps], written: &[Written]) -> Vec<Addr> {
+    let mut words: Vec<Addr> = written.iter().map(|w| w.addr).collect();
+    words.sort_unstable();
+    words.dedup();
+    // Threads take turns, one each between two barriers. Of each word, the turn in which it was stored first or, if that was no
+    // earlier than the last barrier, last; 0: it is unwritten.
+    let (mut is_read, mut stored_in) = (vec![false; words.len()], vec![0_u64; words.len()]);
+    let (mut turn, mut at) = (0, vec![0; steps.len()]);
     while at.iter().zip(steps).any(|(&at, thread)| at < thread.steps().len()) {
-        let mut stored = FxHashSet::default();
+        let first_turn = turn + 1;
         for (at, thread) in at.iter_mut().zip(steps) {
-            let mut own = FxHashSet::default();
+            turn += 1;
+            let mut next = 0;
             for step in &thread.steps()[*at..] {
                 *at += 1;
                 match *step {
-                    Step::Loads { start, words, .. } => {
-                        let end = start.plus(u64::from(words) * WORD_BYTES);
-                        let loaded = unwritten.range(start..end);
-                        read.extend(loaded.filter(|&addr| !own.contains(addr)));
+                    Step::Loads { start, words: count, .. } => {
+                        let end = start.plus(u64::from(count) * WORD_BYTES);
+                        let first = place_of(&words, start, next);
+                        let loaded = words[first..].iter().take_while(|&&word| word < end).count();
+                        for word in first..first + loaded {
+                            let stored = stored_in[word];
+                            is_read[word] |= stored == 0 || stored >= first_turn && stored != turn;
+                        }
                     }
-                    Step::Store { addr, .. } => drop(own.insert(addr)),
+                    Step::Store { addr, .. } => {
+                        next = place_of(&words, addr, next);
+                        if words.get(next) == Some(&addr) {
+                            let stored = &mut stored_in[next];
+                            if *stored == 0 || *stored >= first_turn {
+                                *stored = turn;
+                            }
+                            next += 1;
+                        }
+                    }
                     Step::Barrier => break,
                     Step::Work { .. } | Step::Fence => {}
                 }
             }
-            stored.extend(own);
         }
-        unwritten.retain(|addr| !stored.contains(addr));
     }
-    read
+    let read = words.into_iter().zip(is_read).filter(|&(_, is_read)| is_read);
+    read.map(|(addr, _)| addr).collect()
+}
+
+/// The place of the first of these words, which are in order, that is not before an address. It is often the one at `guess`.
+fn place_of(words: &[Addr], addr: Addr, guess: usize) -> usize {
+    match words.get(guess) {
+        Some(&word) if word == addr => guess,
+        _ => words.partition_point(|&word| word < addr),
+    }
 }
 
 impl Drop for Crash<'_> {

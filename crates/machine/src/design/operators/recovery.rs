@@ -89,11 +89,9 @@ impl Interference {
                 }
             }
             Some(Operator::RecoveryReads(word, bits)) => {
-                for (addr, value) in words(image) {
-                    if addr.word_in_line() == usize::from(word) {
-                        image.store(addr, low_bits(value, bits));
-                    }
-                }
+                let (lines, lost) = ((start.line(), end.line()), !low_bits(u64::MAX, bits));
+                let cut: Vec<_> = image.image().marked_in(lines, word.into(), lost).collect();
+                cut.into_iter().for_each(|(addr, held)| image.store(addr, low_bits(held, bits)));
             }
             Some(Operator::RecoveryReadsHalf) => {
                 let words = words(image);
