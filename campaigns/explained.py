@@ -59,13 +59,12 @@ from graven.papers.rules import (
     NOT_RUN,
     OUTCOMES,
     READING_MEANS,
-    combined,
     legend,
     number_verdict,
 )
 from graven.papers.samples import Sample
 from graven.papers.sensitivity import Sensitivity, alternatives_of, sensitivity
-from graven.papers.verdicts import Verdict, each_text, independent
+from graven.papers.verdicts import Verdict, decided, each_text, independent
 from graven.running.job import Job
 from graven.running.progress import Display
 from graven.running.work import Local
@@ -239,13 +238,7 @@ def _with_others(verdict: Verdict, others: Sequence[Row]) -> Verdict:
     for row in readings:
         numbers = {row["alternative"]: Sample((float(row["number"]),))} if row["number"] else {}
         outcomes[row["alternative"]] = Outcome(row["outcome"], row["ours"], numbers)
-    judged = {
-        name: item.verdict
-        for name, item in outcomes.items()
-        if name != DEFAULT and item.verdict != NOT_RUN
-    }
-    untried = sum(name not in judged for name in verdict.readings)
-    word, decides = combined(verdict.default.verdict, judged, untried)
+    word, decides = decided(outcomes, verdict.readings)
     return replace(verdict, outcomes=outcomes, verdict=word, decides=decides)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -286,13 +286,7 @@ def _measured(claim: Claim, answer: Measured, found: Reproduction) -> Verdict:
         for name in (DEFAULT, *may_decide)
     }
     readings = tuple(name for name in bear if name in known)
-    judged = {
-        name: item.verdict
-        for name, item in outcomes.items()
-        if name != DEFAULT and item.verdict != NOT_RUN
-    }
-    untried = sum(name not in judged for name in readings)
-    verdict, decides = combined(outcomes[DEFAULT].verdict, judged, untried)
+    verdict, decides = decided(outcomes, readings)
     reasons = {name: f"{name}: {known[name].what} ({known[name].where})" for name in readings}
     theirs = [name for name in readings if known[name].authors]
     reasons[AUTHORS] = f"{AUTHORS}: {', '.join(theirs)}"
@@ -310,6 +304,22 @@ def _measured(claim: Claim, answer: Measured, found: Reproduction) -> Verdict:
         reasons,
         with_programs(claim, found),
     )
+
+
+def decided(
+    outcomes: Mapping[str, Outcome], readings: Collection[str]
+) -> tuple[str, tuple[str, ...]]:
+    """The verdict on a claim of which there are these outcomes, and the readings that decide it.
+
+    Readings without an outcome, or with one that was not run, are untried.
+    """
+    judged = {
+        name: item.verdict
+        for name, item in outcomes.items()
+        if name != DEFAULT and item.verdict != NOT_RUN
+    }
+    untried = sum(name not in judged for name in readings)
+    return combined(outcomes[DEFAULT].verdict, judged, untried)
 
 
 def independent(claim: Claim, found: Outcome) -> Outcome:
