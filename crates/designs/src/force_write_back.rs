@@ -113,7 +113,7 @@ pub struct Faults {
 }
 
 choice! {
-    /// What accesses to a cache do while a scan visits its tags.
+    /// Waits of accesses to a cache while a scan visits its tags.
     pub enum ScanPort {
         /// Nothing: scans have a tag port of their own.
         Own = "own",

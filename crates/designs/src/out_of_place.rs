@@ -8,11 +8,11 @@ counters! {
     pub struct Counters {
         /// Collections of a design's out-of-place data.
         gc_passes: Count, "passes";
-        /// Of these, those that began because something had run full.
+        /// Collections that began because something had run full.
         gc_on_demand: Count, "passes";
         /// Words that committed transactions had written and collections found.
         gc_words_found: Count, "words";
-        /// Of these, the words written to their homes; the others had been overwritten by later ones.
+        /// Words found that collections wrote to their homes; the others had been overwritten by later ones.
         gc_words_migrated: Count, "words";
         /// Cycles threads waited because a table or region was full until a collection had made room.
         gc_stall_cycles: Count, "cycles";

@@ -7,7 +7,7 @@
 //! - one whose end had not been reached has left no trace: each word it stored holds what it held before;
 //! - one that was ending is atomic (stores that its software performs only when it may be there,
 //!   see [`DurabilityChecker::defer`], included);
-//! - every acknowledged one is there, unless the design guarantees commit order only
+//! - every acknowledged one survives, unless the design guarantees commit order only
 //!   ([`Guarantee::Prefix`]): then the surviving transactions form a prefix of the order
 //!   in which they reached their ends, and no more acknowledged ones are missing than it allows.
 //!
@@ -214,7 +214,7 @@ pub enum Verdict {
     },
     /// Under commit order: the surviving transactions form no prefix of it.
     #[error(
-        "no first so-many of {ended} ended transactions give what is there; if all are, word {addr} should hold {expected:#x} and holds {found:#x}"
+        "no beginning of the {ended} ended transactions leaves what PM holds; after all of them word {addr} would hold {expected:#x}, and it holds {found:#x}"
     )]
     NoPrefix {
         /// The number of ended transactions.
@@ -441,7 +441,7 @@ impl DurabilityChecker {
     }
 
     /// Takes transactions back, first the open ones, then the ended ones from the newest on, until what is
-    /// expected is what is there.
+    /// expected is what recovery has left.
     fn find_prefix(
         &self,
         recovered: &SurvivingImage,

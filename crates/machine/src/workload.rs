@@ -11,7 +11,7 @@ use graven_base::{choice, section};
 use crate::program::Program;
 
 choice! {
-    /// How keys are drawn.
+    /// Distribution of keys.
     pub enum Distribution {
         /// All keys alike.
         Uniform = "uniform",
@@ -21,7 +21,7 @@ choice! {
 }
 
 choice! {
-    /// Whether threads share data.
+    /// Data of threads: their own, or shared.
     pub enum Sharing {
         /// Each thread works on a structure of its own.
         Private = "private",
@@ -31,7 +31,7 @@ choice! {
 }
 
 choice! {
-    /// What elements hold.
+    /// Content of elements.
     pub enum ElementKind {
         /// Identifiers, small numbers, letters and zeros.
         Record = "record",
@@ -43,21 +43,21 @@ choice! {
 }
 
 section! {
-    /// What the workloads do; the same parameters for all of them.
+    /// Work of the programs; the same parameters for all workloads.
     pub struct WorkloadConfig("workload") {
         /// Size of one data element.
         element_bytes: Size = Size(64), Size(8)..=Size::kb(64), "B";
-        /// What elements hold beyond their first word, which is an integer.
+        /// Content of elements beyond their first word, which is an integer.
         element_kind: ElementKind = ElementKind::Record, (), "";
         /// Bytes of an element that an update stores, from its first on; all if it has no more.
         update_bytes: Size = Size::kb(64), Size(8)..=Size::kb(64), "B";
         /// Bytes of PM that the populated structures take, over all threads.
         footprint_bytes: Size = Size::mb(64), Size::kb(64)..=Size::gb(64), "B";
-        /// How keys are drawn.
+        /// Distribution of keys.
         distribution: Distribution = Distribution::Uniform, (), "";
         /// Skew of the Zipf distribution.
         zipf_theta: f64 = 0.99, 0.01..=5.0, "";
-        /// Whether threads share data.
+        /// Data of threads: their own, or shared.
         sharing: Sharing = Sharing::Private, (), "";
         /// Share of the transactions that insert (or enqueue).
         insert_percent: u32 = 100, 0..=100, "%";

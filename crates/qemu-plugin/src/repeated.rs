@@ -51,7 +51,7 @@ pub struct Run {
     pub place: Place,
     content: [u8; WORD as usize],
     length: u8,
-    /// Whether the accesses store.
+    /// True if the accesses store.
     pub is_store: bool,
     /// The number of the load that its address comes from; 0: none.
     pub load: u64,

@@ -31,7 +31,7 @@ pub enum Argument {
 pub struct Followed {
     /// The argument that matters.
     pub argument: Argument,
-    /// Whether the function synchronises threads.
+    /// True if the function synchronises threads.
     pub synchronises: bool,
     /// The trace may begin with its entry.
     pub begins: bool,

@@ -1,6 +1,6 @@
 //! The common parts of binary traces: numbers, checksums, and payloads that are compressed if that makes them smaller.
 
-/// Reads numbers one after the other, little endian, from bytes that are there.
+/// Reads numbers one after the other, little endian, from bytes in memory.
 pub struct Numbers<'a>(pub &'a [u8]);
 
 impl Numbers<'_> {

@@ -68,8 +68,8 @@ def _designs(console: Console, *, verbose: bool) -> None:
 
 _GUARANTEES = {
     "none": "nothing",
-    "prefix": "after a power failure, the first so-many in commit order are there",
-    "durable": "after a power failure, every acknowledged transaction is there",
+    "prefix": "after a power failure, the first transactions in commit order survive",
+    "durable": "after a power failure, every acknowledged transaction survives",
 }
 
 

@@ -1,8 +1,8 @@
 //! The volatile log buffer of §IV-C: a FIFO in the memory controller.
 //!
 //! An entry of a buffer of N moves on by one place per cycle and so leaves after N cycles, one write of
-//! records per cycle: those that share a 64 B log line, or a group of packed blocks, leave together if they
-//! are there. The oldest leaves earlier when the buffer is full, or when a thread waits for it (a strict
+//! records per cycle: those that share a 64 B log line, or a group of packed blocks, leave together if the
+//! buffer has them. The oldest leaves earlier when the buffer is full, or when a thread waits for it (a strict
 //! commit). While the write queue has no place it stays. Without a buffer (N = 0), a latch of one entry
 //! takes its place, in which nothing is coalesced.
 //!

@@ -179,7 +179,7 @@ use slots::Layout;
 pub use variants::{CRADE, HW_RLOG, HW_ULOG, HWL, SLDE, UNSAFE};
 
 choice! {
-    /// What brings home the data that is logged, so that records may be overwritten.
+    /// Mechanism that brings home the data that is logged, so that records may be overwritten.
     pub enum WriteBack {
         /// Scans of all tags (force write-back, §III-C).
         Scan = "scan",
@@ -195,15 +195,15 @@ section! {
     pub struct FwbConfig("fwb") {
         /// Size of the circular log, its header line included; it lies at the start of the log region. 0: what the scan interval and the write bandwidth ask for (4 MB on FWB's machine), at most the log region.
         log_bytes: Size = Size(0), Size(0)..=Size::gb(64), "B";
-        /// What shares a record: the words of a line that meet in the log buffer, or each has its own. (Records of one value are those of words; packed ones, too.)
+        /// Words that share a record: those of a line that meet in the log buffer, or each has its own. (Records of one value are those of words; packed ones, too.)
         record_format: RecordFormat = RecordFormat::Line, (), "";
         /// Size of a slot, of which a record takes as many as it needs: 32 is a word's record, 64 is the paper's own; 16 is enough for a word's record of one value.
         slot_bytes: u32 = 32, 16..=64, "B";
-        /// What a record holds: the old and the new word, or one of them, which is not crash-safe (and only in slots).
+        /// Values that a record holds: the old and the new word, or one of them, which is not crash-safe (and only in slots).
         log_values: LogValues = LogValues::Both, (), "";
-        /// What brings logged data home: scans, `clwb` instructions at the end of each transaction, or nothing but eviction, which is not crash-safe.
+        /// Mechanism that brings logged data home: scans, `clwb` instructions at the end of each transaction, or nothing but eviction, which is not crash-safe.
         write_back: WriteBack = WriteBack::Scan, (), "";
-        /// With `clwb` instructions: how much of the log is in use when its head is moved, unless somebody waits for room before.
+        /// With `clwb` instructions: how much of the log is in use when its head is moved, unless a thread waits for room before.
         truncation_percent: u32 = 50, 0..=90, "%";
         /// Keeps a dirty flag with every entry, as SLDE needs; entries without a changed byte are dropped. Only where logs are packed (`pm.log_packing`).
         dirty_flags: bool = false, (), "";
@@ -215,7 +215,7 @@ section! {
         instant_commit: bool = false, (), "";
         /// From the beginning of one scan to that of the next; 0: derived from log size and write bandwidth. MorLog and Silo compare with 3,000,000.
         scan_interval_cycles: u64 = 3_000_000, 0..=1_000_000_000_000, "cycles";
-        /// What accesses to a cache do while a scan visits its tags: nothing, as the scan has a tag port of its own; or they wait until it is done with the set, or has left the cache.
+        /// Waits of accesses to a cache while a scan visits its tags: none, as the scan has a tag port of its own; until it is done with the set; or until it has left the cache.
         scan_port: ScanPort = ScanPort::Own, (), "";
         /// Tags that a scan visits per cycle; 0: those of a set, however many these are.
         scan_tags_per_cycle: u32 = 0, 0..=64, "tags/cycle";

@@ -8,7 +8,7 @@ use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, WORD_BYTES};
 
 choice! {
-    /// What a record holds of a word that is stored to.
+    /// Values of a word that a record holds.
     pub enum LogValues {
         /// The old and the new word (§III-B).
         Both = "both",
@@ -20,7 +20,7 @@ choice! {
 }
 
 choice! {
-    /// What shares a record, where records hold both values and lie in slots.
+    /// Words that share a record, where records hold both values and lie in slots.
     pub enum RecordFormat {
         /// Each word has a record of its own: "log records maintain undo and redo information of a single update (e.g.,
         /// store A1)" (§III-A), as words (§I: "update the log with word-size values").

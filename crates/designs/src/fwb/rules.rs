@@ -49,7 +49,7 @@ rules! {
     home_tells_nothing, or "home-tells-commit";
     /// Recovery looks for a commit record of the same id, in whichever place.
     commit_follows_records, or "id-tells-commit";
-    /// Recovery goes on behind a hole.
+    /// Recovery continues behind a hole.
     holes_end_the_log, or "holes-are-skipped";
     /// Recovery redoes nothing.
     redo_is_replayed, or "redo-left-out";

@@ -16,7 +16,7 @@ counters! {
     pub struct Counters {
         /// Stores merged into a log entry that was still buffered.
         log_entries_merged: Count, "entries";
-        /// Of the lines, those read from their home and from elsewhere in parallel.
+        /// Lines of misses that were read from their home and from elsewhere in parallel.
         fills_parallel: Count, "lines";
         /// Memory slices written to an OOP region.
         slices_written: Count, "slices";

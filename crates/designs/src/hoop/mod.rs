@@ -158,7 +158,7 @@ choice! {
 }
 
 choice! {
-    /// What garbage collection coalesces over.
+    /// Stores that garbage collection coalesces.
     pub enum GcScope {
         /// One block after the other, the oldest first (§III-E: a hash map of 1 MB).
         Block = "block",
@@ -178,7 +178,7 @@ section! {
         mapping_table_bytes: Size = Size::mb(2), Size(MAPPING_ENTRY_BYTES)..=Size::gb(1), "B";
         /// Eviction buffer of all controllers together (§III-C); a line takes 72 B.
         eviction_buffer_bytes: Size = Size::kb(128), Size(72)..=Size::gb(1), "B";
-        /// Whether words of a line that are in a full slice go along into the next one when the transaction stores to another word of the line (§III-C: "pack them in the same memory slice"); if not, they stay.
+        /// Words of a line that are in a full slice go along into the next one when the transaction stores to another word of the line (§III-C: "pack them in the same memory slice"); if not, they stay.
         line_in_one_slice: bool = true, (), "";
         /// Time of a read that the eviction buffer or the OOP data buffer serves, once it has reached the controller.
         buffer_read_cycles: u32 = 1, 0..=1000, "cycles";
@@ -190,7 +190,7 @@ section! {
         slice_order: SliceOrder = SliceOrder::RoundRobin, (), "";
         /// Time from one garbage collection to the next (§III-H).
         gc_period_us: u32 = 10_000, 1..=10_000_000, "us";
-        /// What one collection coalesces over.
+        /// Stores that one collection coalesces.
         gc_scope: GcScope = GcScope::Block, (), "";
         /// Lines that a collection is waiting for at a time.
         gc_reads: u32 = 16, 2..=1024, "lines";

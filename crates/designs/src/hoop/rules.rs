@@ -15,7 +15,7 @@ rules! {
     record_follows_index, or "record-overtakes-index";
     /// Recovery takes records that an earlier use of a block has left there.
     stale_records_are_skipped, or "stale-records-taken";
-    /// Recovery goes on with the sequence number after those of the blocks that the index has: where collections have voided
+    /// Recovery continues with the sequence number after those of the blocks that the index has: where collections have voided
     /// these, numbers come again.
     numbers_of_all_blocks_count, or "numbers-of-indexed-only";
     /// Recovery looks for the numbers that are used in one of the blocks that were opened last: in another one, opened with the

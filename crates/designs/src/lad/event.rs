@@ -11,7 +11,7 @@ use crate::lalea::ENTRIES;
 counters! {
     /// Counters of the design.
     pub struct Counters {
-        /// Of these, those in vain: the line was stored to again within the transaction.
+        /// Lines written back without evicting them in vain: they were stored to again within the transaction.
         forced_writebacks_in_vain: Count, "lines";
         /// Log entries created.
         log_entries: Count, "entries";

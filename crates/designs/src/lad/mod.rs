@@ -96,7 +96,7 @@ use rules::Rules;
 use undo_log::{build, format, recover};
 
 choice! {
-    /// What is logged when the pool overflows.
+    /// Lines that are logged when the pool overflows.
     pub enum OverflowLog {
         /// The lines that found no place (Silo).
         Lines = "lines",
@@ -112,19 +112,19 @@ section! {
         push_interval_cycles: u32 = 1, 0..=1000, "cycles";
         /// Time of a read that the pool serves, once it has reached the controller.
         pool_read_cycles: u32 = 1, 0..=1000, "cycles";
-        /// Whether lines are pushed before the end of their transaction.
+        /// Lines are pushed before the end of their transaction.
         proactive_flush: bool = true, (), "";
         /// Lines that a transaction stored to last and that are not pushed yet.
         recent_lines: u32 = 4, 1..=64, "lines";
-        /// Whether a line that finds no place waits if a committed one is about to leave; it is logged otherwise.
+        /// A line that finds no place waits if a committed one is about to leave; it is logged otherwise.
         wait_for_place: bool = true, (), "";
-        /// Whether a transaction's end waits until its lines are durable in PM: "caches the updates from a transaction in the memory controller until they are committed to NVM" (HOOP §IV-A). If not, the pool is persistent, and the commit message is enough ("the Commit phase only sends messages", Silo §VI-A).
+        /// A transaction's end waits until its lines are durable in PM: "caches the updates from a transaction in the memory controller until they are committed to NVM" (HOOP §IV-A). If not, the pool is persistent, and the commit message is enough ("the Commit phase only sends messages", Silo §VI-A).
         commit_waits_for_nvm: bool = false, (), "";
-        /// What is logged when the pool overflows.
+        /// Lines that are logged when the pool overflows.
         overflow_log: OverflowLog = OverflowLog::Lines, (), "";
         /// Circular area of each thread for undo records, of 128 B per line.
         log_bytes_per_thread: Size = Size::kb(128), Size(128)..=Size::mb(64), "B";
-        /// Whether undo data goes to LALEA's blocks instead, each in the bank that has the fewest pending operations.
+        /// Undo data goes to LALEA's blocks instead, each in the bank that has the fewest pending operations.
         load_aware_log: bool = false, (), "";
     }
 }

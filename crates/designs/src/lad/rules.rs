@@ -43,7 +43,7 @@ rules! {
     all_draining_is_saved, or "youngest-not-saved";
     /// Lines of open transactions are saved at a power failure, too.
     only_committed_is_saved, or "uncommitted-saved";
-    /// What drains is saved newest first.
+    /// Battery power saves the lines that drain newest first.
     saved_oldest_first, or "saved-newest-first";
     /// Recovery undoes committed transactions, too.
     only_uncommitted_is_undone, or "committed-undone";

@@ -20,7 +20,7 @@ counters! {
         log_entries_merged: Count, "entries";
         /// Records truncated from the log.
         log_records_truncated: Count, "records";
-        /// Of the lines, those read from their home and from elsewhere in parallel.
+        /// Lines of misses that were read from their home and from elsewhere in parallel.
         fills_parallel: Count, "lines";
         /// Searches of a design's index in DRAM that threads executed, for their loads and to update it.
         index_lookups: Count, "searches";

@@ -92,7 +92,7 @@ use protocol::Morlog;
 use rules::Rules;
 
 choice! {
-    /// How logs are laid out (§III-F).
+    /// Layout of the logs (§III-F).
     pub enum LogType {
         /// One log for all threads; the place of commit records gives their order.
         Centralised = "centralised",
@@ -128,7 +128,7 @@ section! {
         redo_entries: u32 = 32, 1..=1024, "entries";
         /// Accepts a larger undo+redo buffer, without any order between log and data then: not crash-safe.
         allow_unsafe_buffer: bool = false, (), "";
-        /// A transaction's end returns at once, and its redo data is logged later: after a power failure the first so-many in commit order are there.
+        /// A transaction's end returns at once, and its redo data is logged later: a power failure leaves a beginning of the commit order.
         delay_persistence: bool = false, (), "";
         /// Keeps a dirty flag with every entry and L1 word, as SLDE needs; entries without a changed byte are dropped.
         dirty_flags: bool = false, (), "";

@@ -74,7 +74,7 @@ rules! {
     log_is_cleared, or "log-not-cleared";
     /// Metadata does not wait for its data.
     metadata_follows_data, or "metadata-first";
-    /// Recovery goes on behind a hole.
+    /// Recovery continues behind a hole.
     holes_end_the_log, or "holes-are-skipped";
     /// Recovery undoes the oldest records first.
     undo_newest_first, or "undo-oldest-first";

@@ -16,7 +16,7 @@ use graven_machine::request::{self, WriteClass};
 struct Fetched {
     /// Number of its transaction in the batch.
     of: usize,
-    /// Its data line; the metadata line follows.
+    /// The data line; the metadata line follows.
     at: LineAddr,
     metadata: Option<Metadata>,
     data: LineData,

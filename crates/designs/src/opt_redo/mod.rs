@@ -110,13 +110,13 @@ section! {
         log_bytes_per_thread: Size = Size::kb(192), Size(384)..=Size::mb(64), "B";
         /// Update records of each thread that are on their way to PM at a time.
         log_buffer_entries: u32 = 8, 1..=256, "records";
-        /// Whether stores to a line share a record as long as the log buffer can keep it; if not, it is sent at once.
+        /// Stores to a line share a record as long as the log buffer can keep it; if not, it is sent at once.
         merge_updates: bool = false, (), "";
         /// Lines that left the LLC and wait in the controller until their transactions are at home.
         victim_cache_lines: u32 = 2048, 1..=1_048_576, "lines";
         /// Time of a read that the victim cache serves, once it has reached the controller.
         victim_read_cycles: u32 = 1, 0..=1000, "cycles";
-        /// Committed transactions that the back end takes at a time; it begins when there are so many.
+        /// Committed transactions that the back end takes at a time; it begins when this number waits.
         checkpoint_transactions: u32 = 16, 1..=65_536, "transactions";
         /// Longest time for which a committed transaction waits until the back end begins without the others.
         checkpoint_delay_cycles: u32 = 10_000, 0..=1_000_000_000, "cycles";

@@ -23,7 +23,7 @@ rules! {
     checkpoint_follows_commit, or "checkpoint-before-commit";
     /// The back end writes whole lines home, whoever else has words in them.
     only_own_words_are_checkpointed, or "whole-lines-checkpointed";
-    /// Of several updates of a word, the oldest goes home.
+    /// The oldest of several updates of a word goes home.
     newest_update_wins, or "oldest-update-wins";
     /// The log is truncated when the updates are sent.
     truncated_when_durable, or "truncated-at-sending";

@@ -7,7 +7,7 @@ rules! {
     foreign_words_stay, or "whole-lines-committed";
     /// The record of a commit is sent while its lines are on their way.
     flush_is_awaited, or "flush-not-awaited";
-    /// It is sent while lines that were evicted before are on their way.
+    /// A commit record is sent while lines that were evicted before are on their way.
     eviction_is_awaited, or "eviction-not-awaited";
     /// A commit is acknowledged when its record is sent.
     record_is_awaited, or "record-not-awaited";

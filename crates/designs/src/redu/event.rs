@@ -25,7 +25,7 @@ counters! {
         log_space_waits: Count, "requests";
         /// Headers of log records, complete with their addresses.
         log_headers: Count, "headers";
-        /// Of these, those that were never written to PM: their updates were at home before.
+        /// Headers that were never written to PM: their updates were at home before.
         log_headers_avoided: Count, "headers";
         /// Largest number of ADR entries that a design used.
         adr_entries_max: Gauge, "lines";

@@ -130,9 +130,9 @@ section! {
         victim_lines: u32 = 2048, 1..=1_048_576, "lines";
         /// Time of a read that the victim area serves, once it has reached the controller.
         victim_read_cycles: u32 = 1, 0..=1000, "cycles";
-        /// Whether log blocks come from the bank with the fewest pending operations (LALEA).
+        /// Log blocks come from the bank with the fewest pending operations (LALEA).
         load_aware_allocation: bool = false, (), "";
-        /// Whether headers stay in ADR entries until their log is dead (BLOM).
+        /// Headers stay in ADR entries until their log is dead (BLOM).
         buffered_headers: bool = false, (), "";
     }
 }

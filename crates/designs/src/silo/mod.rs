@@ -76,7 +76,7 @@ use rules::Rules;
 choice! {
     /// After what the log controller answers a commit.
     pub enum AcknowledgedAfter {
-        /// Its notice: "once being notified, the log controller acknowledges [...] and simultaneously flushes" (Silo §III-D).
+        /// The notice of the commit: "once being notified, the log controller acknowledges [...] and simultaneously flushes" (Silo §III-D).
         Notice = "notice",
         /// The access to the log buffer that marks the entries.
         Access = "access",

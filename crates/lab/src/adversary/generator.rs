@@ -38,7 +38,7 @@ const SHARED_CORES_ONE_IN: u32 = 3;
 /// One schedule in as many has a second life; one of these in as many a third.
 const LIVES_ONE_IN: u32 = 2;
 
-/// Bits of the numbers with which threads' first transactions begin, but for two: ids of so many come round soon. Half of
+/// Bits of the numbers with which threads' first transactions begin, but for two: ids of these widths come round soon. Half of
 /// the numbers that are drawn are of these widths, most of which hardware has, and half of any.
 const FIRST_BITS: [u32; 8] = [1, 8, 16, 1, 32, 34, 46, 47];
 
@@ -316,8 +316,8 @@ impl Generator {
         )
     }
 
-    /// What the machine is used for after a recovery: other threads, on the same words. Transactions are counted from
-    /// where they were counted from before, so that old records of the same numbers are there, or from elsewhere.
+    /// Draws the use of the machine after a recovery: other threads, on the same words. Transactions are counted from
+    /// where they were counted from before, so that the log has old records of the same numbers, or from elsewhere.
     pub fn life(&mut self, litmus: &Litmus, variables: &[Owned]) -> Life {
         let first_transaction = if self.one_in(2) {
             litmus.lives[0].first_transaction

@@ -135,7 +135,7 @@ impl Drawn {
         }
     }
 
-    /// Of one thread of one life. What would make it longer is done if it may be.
+    /// Changes one thread of one life. A change that makes it longer is made if it may be.
     fn change_thread(
         &mut self,
         change: Change,

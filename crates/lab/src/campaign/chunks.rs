@@ -218,7 +218,7 @@ pub(super) mod testing {
         AdversaryReport { design: design.into(), ..AdversaryReport::new(&DESIGN, &config, request) }
     }
 
-    /// What a chunk comes to by arithmetic: each schedule has as many crash points as its seed has ones, and is
+    /// The report of a chunk by arithmetic: each schedule has as many crash points as its seed has ones, and is
     /// violated if it is among `violated`.
     pub fn chunk_report(chunk: Chunk, violated: &[u64], violations_max: usize) -> ChunkReport {
         let mut report = ChunkReport { first_seed: chunk.first_seed, ..ChunkReport::default() };

@@ -1,4 +1,4 @@
-//! The lives of a workload: after a recovery it begins again on the structures that are there, each of its programs on another
+//! The lives of a workload: after a recovery it begins again on the structures that recovery has left, each of its programs on another
 //! thread than before. It draws what it drew before, since its content comes from its seed, too; but it meets what it has left.
 
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ use graven_machine::workload::{BrokenInvariant, Extent, Workload};
 /// A later life has this many times fewer transactions than the first, and at least one for each thread.
 const FEWER_TIMES: u64 = 8;
 
-/// What is run in each life, with so many after the first; the first alone, if its workload cannot begin again.
+/// The run of each life, `later` of them after the first; of the first alone, if its workload cannot begin again.
 ///
 /// # Errors
 /// Parameters that the workload cannot work with.

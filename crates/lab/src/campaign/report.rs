@@ -1,4 +1,4 @@
-//! What a run, or schedules one after the other, came to: what was checked and covered, and each violation with its
+//! The report of a run, or of schedules one after the other: what was checked and covered, and each violation with its
 //! timeline.
 
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub struct Report {
     pub tally: Tally,
     /// Violations.
     pub findings: Vec<Finding>,
-    /// How often each state worth reaching was reached: those of all designs, then this one's.
+    /// Times that each state worth reaching was reached: those of all designs, then this one's.
     pub coverage: Vec<(&'static str, &'static str, u64)>,
     /// Runs that the design refused to continue with, with its reason the first time.
     pub refused: u64,

@@ -1,4 +1,4 @@
-//! What is asked of the adversary, and its chunks: stretches of seeds that begin at the same seeds however many host
+//! Requests to the adversary, and its chunks: stretches of seeds that begin at the same seeds however many host
 //! threads there are and however often a campaign was interrupted, so that sums are the same, too.
 
 use serde::Deserialize;

@@ -54,7 +54,7 @@ impl<'r> RunCampaign<'r> {
         Ok(RunCampaign { registry, specs, how, run, minimising_runs: RUNS, disregards })
     }
 
-    /// The same; after some recoveries the workload begins again on what is there, so many times at most, unless it cannot
+    /// The same; after some recoveries the workload begins again on what they have left, at most `lives` times, unless it cannot
     /// ([`Workload::begins_again`](graven_machine::workload::Workload::begins_again)), or the design promises no transactions: then its
     /// structures may be torn.
     ///

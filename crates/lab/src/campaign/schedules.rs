@@ -40,8 +40,8 @@ pub struct Schedules<'r> {
 }
 
 impl<'r> Schedules<'r> {
-    /// Schedules `first_seed..first_seed + seeds`, with these settings on top of what is drawn, up to so
-    /// many violations.
+    /// Schedules `first_seed..first_seed + seeds`, with these settings on top of what is drawn, up to
+    /// a number of violations.
     ///
     /// # Errors
     /// A mutant that the design does not have, or settings that do not fit.

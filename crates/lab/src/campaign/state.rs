@@ -1,5 +1,5 @@
-//! The document from which a campaign continues: what was asked, and what is known of each design. It is read as somebody
-//! else's: whatever it says, it is accepted or refused with the reason.
+//! The document from which a campaign continues: what was asked, and what is known of each design. No reader trusts
+//! it: whatever it says, it is accepted or refused with the reason.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -78,8 +78,8 @@ pub(super) fn programs(bound: &Bound, up_to_symmetry: bool) -> Vec<Program> {
     programs
 }
 
-/// In how many ways so many transactions are dealt to up to so many threads, each of which gets one at least; fewer for
-/// later threads, since threads are alike.
+/// The ways in which transactions are dealt to threads, each of which gets one at least; fewer for later threads, since threads
+/// are alike.
 fn shares(transactions: u32, threads: u32) -> Vec<Vec<u32>> {
     let all = (1..=threads.min(transactions))
         .flat_map(|n| (0..n).map(|_| 1..=transactions).multi_cartesian_product());

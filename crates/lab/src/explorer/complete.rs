@@ -136,7 +136,7 @@ impl CrashExplorer<'_> {
     /// Power fails while a write is half there, which is not there yet, with every part of it.
     ///
     /// What a part leaves differs from what none of it leaves in its words alone, if batteries neither read nor write what
-    /// is torn. So its digest is known before the part is there, and only parts that leave something new need to be.
+    /// is torn. So its digest is known before the part is made, and only parts that leave something new need to be.
     pub(super) fn every_tear(
         &mut self,
         simulation: &mut Simulation,

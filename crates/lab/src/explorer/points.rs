@@ -8,9 +8,9 @@
 //! what the image holds.
 //!
 //! One action may make several writes durable; each is a crash point of its own, with the design as the
-//! action leaves it: it has not heard of any of these writes yet, so it must bear that only the first so
-//! many are there. For the same reason the newest write may be torn, and writes on their way may be
-//! there: see [`FailureMode`].
+//! action leaves it: it has not heard of any of these writes yet, so it must bear that only the first of
+//! them have landed. For the same reason the newest write may be torn, and writes on their way may have
+//! landed: see [`FailureMode`].
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub struct Thoroughness {
     pub torn_subsets: u32,
     /// At every n-th crash point, writes on their way are also there; 0: never.
     pub in_flight_every: u64,
-    /// The number of tried choices of those that are there.
+    /// The number of tried choices of writes on their way that have landed.
     pub in_flight_draws: u32,
     /// At every n-th crash point, in all modes, power also fails at each write of recovery; 0: never.
     pub recovery_every: u64,
@@ -58,8 +58,8 @@ pub struct Thoroughness {
     pub lives_after: LivesAfter,
     /// At every n-th crash point, the workload's structures are also walked; 0: never.
     pub structures_every: u64,
-    /// Power fails in every mode that there is, and in every recovery after that, wherever it can; failures that find what an
-    /// earlier one found are counted, and not examined again. What is said of shares and draws means nothing then.
+    /// Power fails in every mode, and in every recovery after that, wherever it can; failures that find what an
+    /// earlier one found are counted, and not examined again. The shares and draws of this type mean nothing then.
     pub is_complete: bool,
     /// The work that recoveries of neighbouring power failures share.
     pub sharing: Sharing,

@@ -45,9 +45,9 @@
 //! | `adversary departs [CHOICE=OPTION …]` | they are as without an adversary, but for these choices, which are numbered from 0; others are threads that wait and lines that are evicted |
 //! | `garbage SEED` | what the log region holds at first is drawn |
 //! | `first-transaction NUMBER` | number of each thread's first transaction |
-//! | `crash everywhere` | power fails at every change of the durable state; so it is if nothing is said |
+//! | `crash everywhere` | power fails at every change of the durable state; the default |
 //! | `crash marked` | at crash steps only |
-//! | `crash point NUMBER [torn MASK \| in-flight SEED \| landed SET] [recovery COUNT …]` | at one point only; recovery is cut off after so many writes, once for each count, and starts again |
+//! | `crash point NUMBER [torn MASK \| in-flight SEED \| landed SET] [recovery COUNT …]` | at one point only; recovery is cut off after `COUNT` writes, once for each, and starts again |
 //! | `A = VALUE [with B \| at OFFSET]` | a variable, before the first thread; `B` is defined above |
 //! | `C[COUNT] = VALUE [with B \| at OFFSET]` | an array of up to 65536 words |
 //! | `life` | power is back, and recovery has ended: what follows is what the machine is used for then |
@@ -310,7 +310,7 @@ pub enum CrashAt {
     Marked,
     /// `crash point 17 …`: at one crash point only, in one of its modes.
     Point {
-        /// Its number, from 0.
+        /// The number of the point, from 0.
         number: u64,
         /// The particulars of the failure.
         failure: Failure,
@@ -343,7 +343,7 @@ pub enum FailureMode {
     Torn(u8),
     /// `in-flight 12`: what was sent and not accepted is there in part, as this seed draws.
     InFlight(u64),
-    /// `landed 0x5`: of the writes that were sent and not accepted, in the order of their arrival, these are there, whole.
+    /// `landed 0x5`: of the writes that were sent and not accepted, in the order of their arrival, these have landed, whole.
     Landed(u64),
 }
 

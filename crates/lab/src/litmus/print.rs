@@ -38,7 +38,7 @@ impl Display for Litmus {
 }
 
 impl Litmus {
-    /// The statements before the variables; what is as if nothing were said is left out.
+    /// The statements before the variables; defaults are left out.
     fn write_head(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "title \"{}\"", self.title.replace('\\', "\\\\").replace('"', "\\\""))?;
         for (word, names) in [("design", &self.designs), ("violates", &self.violates)] {
@@ -100,7 +100,7 @@ fn write_threads(f: &mut Formatter<'_>, threads: &[Vec<Step>]) -> fmt::Result {
     Ok(())
 }
 
-/// The steps that are first: how many of them come again in a row, and how often they are there. Of several lengths, the
+/// The steps that are first: how many of them come again in a row, and how often they come. Of several lengths, the
 /// one that takes the most steps; a single step if none comes often enough.
 fn repeated(steps: &[Step]) -> (usize, usize) {
     // What is repeated begins with no end of what is before it.

@@ -5,7 +5,7 @@ use graven_base::config::{Config, Size};
 use graven_base::{choice, section};
 
 choice! {
-    /// How a core executes.
+    /// Execution of a core.
     pub enum CoreModel {
         /// Loads block; stores retire through a store buffer.
         InOrder = "in-order",
@@ -15,7 +15,7 @@ choice! {
 }
 
 choice! {
-    /// How consecutive addresses are spread over channels and banks.
+    /// Spread of consecutive addresses over channels and banks.
     pub enum Interleave {
         /// Consecutive lines go to different channels, then banks: of 64 B, or of 256 B before an on-PM buffer.
         Line = "line",
@@ -25,7 +25,7 @@ choice! {
 }
 
 choice! {
-    /// How long a request holds the data bus of its channel.
+    /// Time for which a request holds the data bus of its channel.
     pub enum DataBusHeld {
         /// For its burst from its issue on, whenever its line moves; the next request is issued when the bus is free.
         AtIssue = "at-issue",
@@ -41,7 +41,7 @@ section! {
         count: u32 = 8, 1..=64, "cores";
         /// Clock frequency: the base unit of simulated time is one cycle of it.
         frequency_mhz: u32 = 2000, 100..=10_000, "MHz";
-        /// How instructions are executed.
+        /// Execution of instructions.
         model: CoreModel = CoreModel::InOrder, (), "";
         /// Hardware threads that share one core's caches and issue slots.
         threads_per_core: u32 = 1, 1..=2, "threads";
@@ -97,7 +97,7 @@ section! {
 }
 
 choice! {
-    /// Which request a controller issues next. Of those whose bank is free, one whose row is open goes first, then the oldest.
+    /// The request that a controller issues next. Of those whose bank is free, one whose row is open goes first, then the oldest.
     pub enum SchedulerKind {
         /// Reads before writes; writes when no read waits, and from the high watermark down to the low one.
         ReadsFirst = "reads-first",
@@ -117,7 +117,7 @@ section! {
         read_queue_entries: u32 = 64, 1..=1024, "requests";
         /// Writes that one channel holds (its write pending queue).
         write_queue_entries: u32 = 64, 1..=1024, "requests";
-        /// Which request is issued next.
+        /// The request that is issued next.
         scheduler: SchedulerKind = SchedulerKind::ReadsFirst, (), "";
         /// Accesses to an open row after which a request for another row of the bank goes first; 0: any number (NVMain: 4).
         row_hit_limit: u32 = 4, 0..=1_000_000, "accesses";
@@ -127,17 +127,17 @@ section! {
         drain_high_percent: u32 = 80, 1..=100, "%";
         /// Occupancy at which draining stops, below the high one.
         drain_low_percent: u32 = 50, 0..=99, "%";
-        /// Whether the write queue survives a power failure (ADR); if not, a write is durable in the on-PM buffer, or in the cells where there is none.
+        /// The write queue survives a power failure (ADR); if not, a write is durable in the on-PM buffer, or in the cells where there is none.
         adr: bool = true, (), "";
         /// Lines that the controllers together keep through a power failure beside their write queues, for designs that name what they put there (LAD's pool, BLOM's headers).
         adr_entries: u32 = 64, 1..=4096, "lines";
-        /// How addresses are spread over channels and banks.
+        /// Spread of addresses over channels and banks.
         interleave: Interleave = Interleave::Page, (), "";
         /// Unit of page interleaving.
         page_bytes: Size = Size::kb(4), Size::kb(1)..=Size::mb(2), "B";
-        /// Whether a write occupies the data bus only for the words that it writes; if not, for a line.
+        /// A write occupies the data bus only for the words that it writes; if not, for a line.
         short_bursts: bool = false, (), "";
-        /// How long a request holds the data bus (of DRAM, too).
+        /// Time for which a request holds the data bus (of DRAM, too).
         data_bus: DataBusHeld = DataBusHeld::AtIssue, (), "";
         /// Time from the end of a read's hold of PM's data bus to the beginning of a write's at least: until the read's data have left the bus.
         turnaround_ns: f64 = 0.0, 0.0..=1_000.0, "ns";
@@ -195,7 +195,7 @@ impl DomainConfig {
 }
 
 choice! {
-    /// What the cells of a PM are.
+    /// Cells of a PM.
     pub enum CellKind {
         /// One bit each; every change costs the same.
         Uniform = "uniform",
@@ -205,31 +205,31 @@ choice! {
 }
 
 choice! {
-    /// What a write does to the row buffer of its bank.
+    /// Effect of a write on the row buffer of its bank.
     pub enum RowWrites {
-        /// It programs the cells, which takes `write_ns` whatever row is open; its row is open afterwards.
+        /// A write programs the cells, which takes `write_ns` whatever row is open; its row is open afterwards.
         Program = "program",
-        /// It programs the cells; a row that is not open is opened first, as NVMain does when rows are written through.
+        /// A write programs the cells; a row that is not open is opened first, as NVMain does when rows are written through.
         Activate = "activate",
-        /// It changes the row buffer alone: `row_hit_ns` if its row is open, `write_ns` if not. The cells are programmed when another row is opened, in the time of that access (FWB Table II).
+        /// A write changes the row buffer alone: `row_hit_ns` if its row is open, `write_ns` if not. The cells are programmed when another row is opened, in the time of that access (FWB Table II).
         HitOrConflict = "hit-or-conflict",
-        /// It changes the row buffer alone, after its row has been opened; the cells are programmed before another row is opened (Lee et al., ISCA 2009).
+        /// A write changes the row buffer alone, after its row has been opened; the cells are programmed before another row is opened (Lee et al., ISCA 2009).
         WriteBack = "write-back",
     }
 }
 
 impl RowWrites {
-    /// Whether what is written stays in the row buffer until another row is opened.
+    /// Returns true if what is written stays in the row buffer until another row is opened.
     pub fn stay_in_row(self) -> bool {
         matches!(self, RowWrites::HitOrConflict | RowWrites::WriteBack)
     }
 }
 
 choice! {
-    /// Where logs of word-sized entries are packed: what entries say about themselves in blocks of its own, their words in
+    /// Machines on which logs of word-sized entries are packed: what entries say about themselves in blocks of its own, their words in
     /// others (log packing, MorLog §II-C). One rule for every design with such a log.
     pub enum LogPacking {
-        /// Where the memory modules have a codec, which has to tell words from metadata: "the data are either log metadata
+        /// Those whose memory modules have a codec, which has to tell words from metadata: "the data are either log metadata
         /// or log data, since metadata and data are separated after log packing" (MorLog §IV-B). Elsewhere records lie in
         /// slots, whole, as FWB §III-A and MorLog §III-B (Fig. 7) describe them.
         WithCodec = "with-codec",
@@ -273,7 +273,7 @@ section! {
         precharge_ns: f64 = 0.0, 0.0..=10_000.0, "ns";
         /// Programming one media line; the bank is busy meanwhile.
         write_ns: f64 = 150.0, 0.1..=100_000.0, "ns";
-        /// What a write does to the row buffer of its bank.
+        /// Effect of a write on the row buffer of its bank.
         row_writes: RowWrites = RowWrites::Program, (), "";
         /// Occupancy of the data bus by one 64 B line.
         burst_ns: f64 = 5.0, 0.1..=1000.0, "ns";
@@ -293,23 +293,23 @@ section! {
         array_write_pj_per_bit: f64 = 16.82, 0.0..=10_000.0, "pJ/bit";
         /// Times by which writes take longer than the cells' latencies say.
         write_scale: f64 = 1.0, 0.01..=1000.0, "";
-        /// How cells are programmed: all alike (`write_ns`, `array_write_pj_per_bit`), or triple-level cells by their states (section `tlc`).
+        /// Programming of cells: all alike (`write_ns`, `array_write_pj_per_bit`), or triple-level cells by their states (section `tlc`).
         cells: CellKind = CellKind::Uniform, (), "";
         /// Codec of the memory modules: none; FPC and expansion coding (CRADE); or the same with DLDC for log data (SLDE).
         codec: Codec = Codec::Raw, (), "";
-        /// Whether coded blocks use only the cheapest states of triple-level cells that hold them (expansion coding).
+        /// Coded blocks use only the cheapest states of triple-level cells that hold them (expansion coding).
         expansion: bool = true, (), "";
         /// Bytes at the top of the PM that designs keep their logs in.
         log_region_bytes: Size = Size::mb(64), Size::kb(1)..=Size::gb(512), "B";
-        /// Where logs of word-sized entries have metadata and words in blocks of their own, whichever design writes them: with a codec, always, or never. Elsewhere their records lie in slots.
+        /// Machines on which logs of word-sized entries have metadata and words in blocks of their own, whichever design writes them: with a codec, always, or never. Elsewhere their records lie in slots.
         log_packing: LogPacking = LogPacking::WithCodec, (), "";
-        /// Where the log areas of threads begin, under designs that have one for each: in different banks, or all in the same.
+        /// Banks in which the log areas of threads begin, under designs that have one for each: in different banks, or all in the same.
         log_areas: LogAreas = LogAreas::Staggered, (), "";
     }
 }
 
 impl PmConfig {
-    /// Whether logs of word-sized entries are packed on this machine.
+    /// Returns true if logs of word-sized entries are packed on this machine.
     pub fn packs_logs(&self) -> bool {
         match self.log_packing {
             LogPacking::WithCodec => self.codec.compresses(),

@@ -76,13 +76,13 @@ counters! {
     write_distance_over_31: Count, "operations";
     /// Different words that a followed transaction stored to, summed over transactions.
     words_written: Count, "words";
-    /// Of these, those that it stored to more than once.
+    /// Different words that a followed transaction stored to more than once.
     words_written_again: Count, "words";
     /// Transactional stores that bypassed the caches.
     non_temporal_stores: Count, "operations";
     /// Uncacheable stores executed, through a write-combining buffer.
     uncached_stores: Count, "operations";
-    /// Lines that left a write-combining buffer because all their words were there.
+    /// Lines that left a write-combining buffer because it had all their words.
     write_combining_flushes_full: Count, "lines";
     /// Lines that left it because another line needed their place.
     write_combining_flushes_evicted: Count, "lines";
@@ -92,7 +92,7 @@ counters! {
     write_combining_flushes_atomic: Count, "lines";
     /// Instructions executed that write a line back (clwb).
     clwb_instructions: Count, "instructions";
-    /// Of these, those that found their line clean or not cached.
+    /// Instructions that write a line back (clwb) and found it clean or not cached.
     clwb_of_clean_lines: Count, "instructions";
     /// Fences executed (sfence).
     fences: Count, "instructions";
@@ -100,7 +100,7 @@ counters! {
     store_forwards: Count, "operations";
     /// Accesses that hit in the L1.
     l1_hits: Count, "accesses";
-    /// Accesses that missed in the L1 and went on to the next level.
+    /// Accesses that missed in the L1 and were sent to the next level.
     l1_misses: Count, "accesses";
     /// Accesses that missed in the L1 and joined a miss of their own core to the line: neither hits nor misses.
     l1_joins: Count, "accesses";
@@ -130,13 +130,13 @@ counters! {
     controller_reads_forwarded: Count, "requests";
     /// Writes accepted by PM controllers.
     controller_write_requests: Count, "requests";
-    /// Of these, evicted, written-back or in-place updated data.
+    /// Writes accepted by PM controllers: evicted, written-back or in-place updated data.
     controller_write_requests_data: Count, "requests";
-    /// Of these, log entries and records with their data.
+    /// Writes accepted by PM controllers: log entries and records with their data.
     controller_write_requests_log: Count, "requests";
-    /// Of these, headers, commit records, tables and pointers.
+    /// Writes accepted by PM controllers: headers, commit records, tables and pointers.
     controller_write_requests_metadata: Count, "requests";
-    /// Of these, garbage collection and checkpointing.
+    /// Writes accepted by PM controllers: garbage collection and checkpointing.
     controller_write_requests_gc: Count, "requests";
     /// Bytes of the words of accepted writes of data.
     written_bytes_data: Count, "B";
@@ -184,13 +184,13 @@ counters! {
     media_reads: Count, "requests";
     /// Writes of the PM media that changed at least one bit.
     media_write_requests: Count, "requests";
-    /// Of these, those with data among their parts, whatever else.
+    /// Writes of the PM media with data among their parts, whatever else.
     media_write_requests_data: Count, "requests";
-    /// Of these, those with log entries and no data.
+    /// Writes of the PM media with log entries and no data.
     media_write_requests_log: Count, "requests";
-    /// Of these, those with metadata, and neither data nor log entries.
+    /// Writes of the PM media with metadata, and neither data nor log entries.
     media_write_requests_metadata: Count, "requests";
-    /// Of these, those of garbage collection and checkpointing only.
+    /// Writes of the PM media of garbage collection and checkpointing only.
     media_write_requests_gc: Count, "requests";
     /// Writes of the media that changed no bit and so programmed nothing.
     media_writes_suppressed: Count, "requests";
@@ -244,7 +244,7 @@ counters! {
     fills: Count, "lines";
     /// Reads of memory, PM and DRAM, that serve them.
     fill_reads: Count, "requests";
-    /// Of the lines, those that a buffer of the design's in the controller served.
+    /// Lines that a buffer of the design's in the controller served.
     fills_from_buffer: Count, "lines";
     /// DRAM lines that missed in all caches and were asked for.
     dram_fills: Count, "lines";
@@ -438,7 +438,7 @@ const DERIVED: &[Declaration] = declarations! {
     "throughput_tx_per_s": Ratio, "transactions/s";
     /// Bytes of the words of all accepted writes, over committed transactions (HOOP §IV-D).
     "written_bytes_per_transaction": Ratio, "B/transaction";
-    /// Of the accesses that reached the LLC, those that missed.
+    /// Share of the accesses that reached the LLC that missed.
     "llc_miss_ratio": Ratio, "misses/access";
     /// Reads of memory per PM line that missed in all caches (HOOP §IV-C).
     "reads_per_fill": Ratio, "requests/line";

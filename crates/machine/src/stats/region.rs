@@ -33,7 +33,7 @@ choice! {
 section! {
     /// The part of a run that its statistics are of.
     pub struct RegionConfig("region") {
-        /// Whether that is all of it, or a region in steady state.
+        /// The whole run, or a region in steady state.
         kind: Region = Region::Whole, (), "";
         /// Transactions without time before, over all threads; as many again while the LLC has room left.
         fast_forward_transactions: u64 = 200_000, 0..=1_000_000_000, "transactions";

@@ -1,4 +1,4 @@
-//! What the events of one thread mean by themselves: its transactions, its locks, the region of interest. The survey and the
+//! The meaning of the events of one thread by themselves: its transactions, its locks, the region of interest. The survey and the
 //! assembly both go by this.
 
 use graven_capture::{Event, Left, Mark};

@@ -43,7 +43,7 @@ struct Properties {
     instructions: u64,
     locks: u64,
     outside: u64,
-    /// Stores of the value that was there.
+    /// Stores of the value that the word had.
     silent: u64,
     /// Bytes of stored words, and those of them that the store did not change.
     bytes: u64,

@@ -275,7 +275,7 @@ impl<R: Read + Seek + 'static> Workload for Traced<R> {
         self.original.as_ref().map_or(Ok(()), |original| original.check(image))
     }
 
-    /// The recorded programs store what they stored, whatever is there.
+    /// The recorded programs store what they stored, whatever memory has.
     fn begins_again(&self) -> bool {
         self.original.is_none()
     }

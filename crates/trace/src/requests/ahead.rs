@@ -15,7 +15,7 @@ const BATCH_REQUESTS: usize = 2048;
 /// Batches that wait at most.
 const BATCHES: usize = 4;
 
-/// Whether a trace continues behind a batch, and what is wrong with it if that is why it does not.
+/// True if a trace continues behind a batch; the error if that is why it does not.
 type Outcome = Result<bool, TraceError>;
 
 /// Gives all requests of a trace to `use_batch`, as `prepare` has left them, which is told where each is.

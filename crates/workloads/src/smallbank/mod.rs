@@ -44,7 +44,7 @@ use graven_machine::workload::{Checked, Request, Workload};
 use transactions::{Customers, Transaction};
 
 choice! {
-    /// How often which of SmallBank's transactions is drawn.
+    /// Shares of SmallBank's transactions.
     pub enum Mix {
         /// H-Store's: 15 % of each of six, but 25 % SendPayment.
         Standard = "standard",
@@ -62,7 +62,7 @@ section! {
         hotspot_customers: u32 = 1_000, 0..=100_000_000, "customers";
         /// Share of the transactions on customers of the hotspot (Alomari et al.: 90 %).
         hotspot_percent: u32 = 90, 0..=100, "%";
-        /// How often which transaction is drawn.
+        /// Shares of the transactions.
         mix: Mix = Mix::Standard, (), "";
     }
 }

@@ -47,7 +47,7 @@ use graven_machine::program::{Program, spawn};
 use graven_machine::workload::{Checked, Extent, Request, Workload};
 
 choice! {
-    /// What terminals request.
+    /// Transactions that terminals request.
     pub enum Mix {
         /// All five kinds of transactions: of 100 requests 45 New-Orders, 43 Payments, and 4 of each other kind.
         Standard = "standard",
@@ -61,7 +61,7 @@ section! {
     pub struct TpccConfig("tpcc") {
         /// Warehouses; each takes about 140 MB at the specification's cardinalities.
         warehouses: u32 = 1, 1..=1000, "warehouses";
-        /// What terminals request.
+        /// Transactions that terminals request.
         mix: Mix = Mix::Standard, (), "";
         /// Items, and stock rows of each warehouse.
         items: u32 = 100_000, 1..=1_000_000, "items";

@@ -57,7 +57,7 @@ use graven_machine::program::{Load, LockId, Program, Thread};
 use graven_machine::workload::{Checked, Extent, Request, Sharing, Workload, WorkloadConfig};
 
 choice! {
-    /// Which operations, and in what shares.
+    /// Operations and their shares.
     pub enum Mix {
         /// 20 % reads, 80 % updates: Silo, HOOP.
         Papers = "papers",
@@ -77,7 +77,7 @@ choice! {
 }
 
 choice! {
-    /// What records are looked up in.
+    /// Structure that records are looked up in.
     pub enum Index {
         /// A hash table.
         Hash = "hash",
@@ -87,7 +87,7 @@ choice! {
 }
 
 choice! {
-    /// Which records are requested.
+    /// Distribution of the records that are requested.
     pub enum Requests {
         /// As the mix has it: the latest ones in d, by Zipf in the others.
         Mix = "mix",
@@ -103,11 +103,11 @@ choice! {
 section! {
     /// The workloads ycsb and ycsb-a to ycsb-f.
     pub struct YcsbConfig("ycsb") {
-        /// Which operations, and in what shares; the names ycsb-a to ycsb-f set it.
+        /// Operations and their shares; the names ycsb-a to ycsb-f set them.
         mix: Mix = Mix::Papers, (), "";
-        /// What records are looked up in; a hash table cannot be scanned, so mix e needs the B+ tree.
+        /// Structure that records are looked up in; a hash table cannot be scanned, so mix e needs the B+ tree.
         index: Index = Index::Hash, (), "";
-        /// Which records are requested; the skew is `workload.zipf_theta`.
+        /// Distribution of the records that are requested; the skew is `workload.zipf_theta`.
         requests: Requests = Requests::Mix, (), "";
         /// Records that a scan reads, at most.
         scan_records_max: u32 = 100, 1..=10_000, "records";

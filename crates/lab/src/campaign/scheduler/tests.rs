@@ -72,7 +72,7 @@ fn no_clock() -> Duration {
     Duration::ZERO
 }
 
-/// Two designs, 2,500 schedules each, on so many workers, to the end.
+/// Two designs, 2,500 schedules each, on some workers, to the end.
 fn run(arithmetic: &Arithmetic, workers: usize) -> (Vec<AdversaryReport>, Vec<Failure>) {
     let campaign = campaign(&["a", "b"], 2500, arithmetic, None);
     campaign.run(workers, &no_clock);
@@ -140,7 +140,7 @@ fn a_chunk_that_panics_is_a_failure_of_its_design() {
     }
 }
 
-/// Interrupts a campaign once so many chunks have ended; what it says then, and its state.
+/// Interrupts a campaign once this number of chunks has ended; its events until then, and its state.
 fn interrupted(arithmetic: &Arithmetic, workers: usize, chunks: u64) -> (Events, String) {
     let campaign = campaign(&["a", "b"], 2500, arithmetic, None);
     thread::scope(|scope| {
