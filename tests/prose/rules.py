@@ -10,7 +10,7 @@ COLUMNS = 100
 """Longest line of Markdown."""
 
 WIDTH, FIRST_WORD, PHRASE = "width", "first-word", "phrase"
-"""Names of the rules, as the baseline has them."""
+"""Names of the rules."""
 
 FIRST_WORDS = re.compile(r"(what|whether|where|of|its|it|which|how)\b", re.IGNORECASE)
 """Words that no description begins with: they describe a thing in place of naming it."""

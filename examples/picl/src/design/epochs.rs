@@ -1,7 +1,7 @@
 //! The epochs of the system: the one that all threads are in, those that have ended, and the one that recovery goes back to.
 
 /// Epochs that the four bits of a tag tell apart. Tag 0 is that of a clean line.
-const TAGS: u64 = 15;
+pub(super) const TAGS: u64 = 15;
 
 /// The epochs, and the lines of each that are on their way home.
 pub(super) struct Epochs {

@@ -10,7 +10,7 @@ use graven::memory::{Addr, LINE_BYTES, LineAddr, LineData};
 use graven::program::Persist;
 use graven::request::{self, WriteClass, WriteOrder};
 
-use super::epochs::Epochs;
+use super::epochs::{Epochs, TAGS};
 use super::event::{Cause, Event};
 use super::log::{ENTRIES, Layout, Record, Superblocks};
 use super::scan::Scan;
@@ -93,7 +93,7 @@ impl Picl {
 
     fn end_epoch(&mut self, port: &mut Port<'_>) {
         let epoch = self.epochs.executing();
-        port.emit(Event::Snapshot { epoch, round: epoch > 15 });
+        port.emit(Event::Snapshot { epoch, round: epoch > TAGS });
         port.take_snapshot();
         self.epochs.end();
         self.stores = 0;
