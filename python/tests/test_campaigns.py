@@ -161,7 +161,8 @@ def test_a_page_needs_a_block_for_each_mark():
 
 def test_every_check_was_kept_and_its_failures_add_up():
     rows = checked.TABLE.read()
-    assert len({(row["bound"], row["design"]) for row in rows}) == len(rows) > 20
+    kinds = {(row["sizes"], row["bound"], row["design"]) for row in rows}
+    assert len(kinds) == len(rows) > 20
     for row in rows:
         modes = sum(int(row[mode]) for mode in ("plain", "torn", "landed", "recovery"))
         assert modes == int(row["failures"]) >= int(row["different"]) > 0
