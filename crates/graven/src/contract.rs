@@ -19,7 +19,7 @@ use graven_base::config::{Config, ConfigError};
 use graven_lab::campaign::{Report, RunCampaign, Schedules};
 use graven_lab::case::{self, Case};
 use graven_lab::explorer::Thoroughness;
-use graven_lab::litmus;
+use graven_lab::litmus::{self, Litmus};
 use graven_machine::design::{DesignInfo, MutantSet};
 use graven_machine::registry::Registry;
 use graven_machine::sim::{SimError, Simulation};
@@ -137,14 +137,14 @@ pub fn exploration(
 }
 
 /// Lists the litmus programs that do not come out as they say: each names the designs that keep their guarantee in it, and those
-/// that do not.
+/// that do not. One that names a mutant does the designs that it violates no harm without.
 ///
 /// # Panics
 /// If a text is no litmus program, or names a design that does not exist.
 pub fn programs(registry: &Registry, texts: &[&str]) -> Vec<String> {
     let mut failures = Vec::new();
-    for text in texts {
-        let litmus = litmus::parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let written = texts.iter().map(|text| litmus::parse(text).unwrap_or_else(|e| panic!("{e}")));
+    for litmus in written.flat_map(|litmus| without_mutant(&litmus).into_iter().chain([litmus])) {
         for (design, violates) in case::designs_of(registry, &litmus).expect("they exist") {
             let case = Case::new(registry, &litmus, design).unwrap_or_else(|e| panic!("{e}"));
             let what = match case.run() {
@@ -161,6 +161,14 @@ pub fn programs(registry: &Registry, texts: &[&str]) -> Vec<String> {
         }
     }
     failures
+}
+
+/// A program that names a mutant, without it: the designs that it violates are to keep their guarantee.
+fn without_mutant(litmus: &Litmus) -> Option<Litmus> {
+    litmus.mutant.as_ref()?;
+    let title = format!("{}, without its mutant", litmus.title);
+    let designs = [&litmus.designs[..], &litmus.violates[..]].concat();
+    Some(Litmus { title, designs, violates: Vec::new(), mutant: None, ..litmus.clone() })
 }
 
 fn config(registry: &Registry) -> Result<Config, ConfigError> {

@@ -32,7 +32,7 @@
 //! |---|---|
 //! | length of an epoch | a number of stores (`picl.epoch_stores`), since a design sees no instructions |
 //! | state of the processors at a snapshot | not modelled: programs of the laboratory are judged by memory |
-//! | tags come round | no fourteen epochs are under way, so that a dirty line's tag is unambiguous; entries have whole numbers |
+//! | tags come round | at most fourteen epochs are under way, so that a dirty line's tag is unambiguous; entries have whole numbers |
 //! | a clean line | its entry is valid from the persisted epoch on; of two entries valid for an epoch the older is applied last |
 //! | order within the log | a header is written behind its lines and all older records, so that no entry is found without the older ones of its line |
 //! | time of the scan | a set of a cache per cycle, at tags of its own: programs do not wait for it (as FWB's scans by default) |

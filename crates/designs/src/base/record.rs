@@ -155,7 +155,7 @@ impl Area {
         newest.and_then(|(_, words)| Record::parse(words))
     }
 
-    /// The words of a record, of which the first alone has a torn bit if those of others are not checked.
+    /// A record's words for the check of torn bits: if only the first is checked, all others get its bit.
     #[inline]
     fn as_checked(&self, words: [u64; RECORD_WORDS]) -> [u64; RECORD_WORDS] {
         if self.rules.every_word_has_torn_bit() { words } else { torn::as_the_first(words) }

@@ -152,7 +152,7 @@ impl Area {
         });
     }
 
-    /// The words of metadata, of which the first alone has a torn bit if those of others are not checked.
+    /// Words of metadata for the check of torn bits: if only the first is checked, all others get its bit.
     #[inline]
     fn as_checked(&self, words: [u64; METADATA_WORDS]) -> [u64; METADATA_WORDS] {
         if self.rules.torn_bits_are_checked() { words } else { torn::as_the_first(words) }

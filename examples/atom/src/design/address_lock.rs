@@ -20,7 +20,7 @@ pub(super) struct Flight {
     pub(super) evicted: bool,
     /// Threads whose commit waits for it.
     pub(super) waiting: Vec<usize>,
-    /// It waits behind this.
+    /// The gate that it waits behind.
     gate: Gate,
 }
 

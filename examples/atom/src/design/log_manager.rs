@@ -29,7 +29,7 @@ pub(super) struct RecordId {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lock {
     pub(super) record: RecordId,
-    /// It opens when the record counts, or its log is gone.
+    /// A gate that opens when the record counts, or its log is gone.
     pub(super) counts: Gate,
 }
 

@@ -3,6 +3,11 @@
 /// Epochs that the four bits of a tag tell apart. Tag 0 is that of a clean line.
 pub(super) const TAGS: u64 = 15;
 
+/// The tag of lines that an epoch has stored to.
+fn tag_of(epoch: u64) -> u8 {
+    1 + (epoch % TAGS) as u8
+}
+
 /// The epochs, and the lines of each that are on their way home.
 pub(super) struct Epochs {
     /// Epochs between the end of one and its scan.
@@ -33,13 +38,13 @@ impl Epochs {
 
     /// The tag of a line that is stored to now.
     pub(super) fn tag(&self) -> u8 {
-        1 + (self.executing % TAGS) as u8
+        tag_of(self.executing)
     }
 
     /// The epoch of a dirty line: the newest with this tag.
     pub(super) fn of_tag(&self, tag: u8) -> u64 {
-        let has_tag = |epoch: &u64| 1 + (epoch % TAGS) as u8 == tag;
-        (self.persisted + 1..=self.executing).rev().find(has_tag).unwrap_or(self.persisted)
+        let mut under_way = (self.persisted + 1..=self.executing).rev();
+        under_way.find(|&epoch| tag_of(epoch) == tag).unwrap_or(self.persisted)
     }
 
     /// Returns true if the epoch may end: no more than `gap + 1` that have ended are not persisted then, which is what the design
@@ -114,7 +119,7 @@ mod tests {
                 "twelve, one scanned, one executing"
             );
             for epoch in persisted + 1..=epochs.executing() {
-                assert_eq!(epochs.of_tag(1 + (epoch % TAGS) as u8), epoch);
+                assert_eq!(epochs.of_tag(tag_of(epoch)), epoch);
             }
             epochs.persist(persisted + 1);
         }

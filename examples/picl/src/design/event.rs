@@ -1,4 +1,4 @@
-//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+//! Events of the design: the counters, the cover points and the timeline's sentence of each.
 
 use graven::design::{DesignEvent, Observation};
 use graven::ids::ThreadId;
@@ -9,7 +9,7 @@ use graven::{counters, cover_points};
 use super::undo_buffer::Entry;
 
 counters! {
-    /// What the design counts.
+    /// Counters of the design.
     pub(super) struct Counters {
         /// Epochs that have ended: snapshots.
         snapshots: Count, "epochs";
