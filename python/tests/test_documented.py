@@ -28,6 +28,9 @@ ENGINE = {"Cancelled", "ConfigError", "SimulationError", "TraceError"}
 LONG = {"explain", "Explanation", "Moved"}
 """Examples that take a minute or more: all changes of a claim are tried."""
 
+FIGURE = [pytest.mark.long, pytest.mark.xdist_group("figures")]
+"""Marks of tests that simulate a paper's figure: one process runs all, and simulates it once."""
+
 
 @dataclass(frozen=True)
 class Docstring:
@@ -184,7 +187,8 @@ def run(text, names, name, file, line):
 
 
 def parameter(path, name):
-    return pytest.param(path, id=name, marks=[pytest.mark.long] if name in LONG else [])
+    is_long = name.rpartition(".")[2] in LONG
+    return pytest.param(path, id=name, marks=FIGURE if is_long else [])
 
 
 LIBRARIES = ("pandas", "polars", "xarray")
@@ -247,8 +251,16 @@ PAGES = sorted(
 FIGURES = {"docs/guides/plots.md", "docs/guides/comparing.md"}
 """Pages that have papers' figures simulated, which takes minutes."""
 
-SMALL = {"transactions": 200, "workload__footprint_bytes": "1 MB"}
+BRIEF = {
+    "workload__footprint_bytes": "1 MB",
+    "region__fast_forward_transactions": 500,
+    "region__warm_up_transactions": 200,
+    "region__transactions_max": 1000,
+}
 """Sizes of runs and comparisons, where a page does not say them."""
+
+SMALL = {"transactions": 200, **BRIEF}
+"""The same of pages that do not look for runs of the usual number of transactions."""
 
 
 @pytest.mark.checkout
@@ -256,7 +268,7 @@ SMALL = {"transactions": 200, "workload__footprint_bytes": "1 MB"}
     ("page", "sizes"),
     [
         *(pytest.param(page, SMALL, id=f"{page}-small") for page in PAGES if page not in FIGURES),
-        *(pytest.param(page, {}, id=page, marks=pytest.mark.long) for page in sorted(FIGURES)),
+        *(pytest.param(page, BRIEF, id=page, marks=FIGURE) for page in sorted(FIGURES)),
     ],
 )
 def test_the_code_of_a_page_runs(page, sizes, monkeypatch):

@@ -45,7 +45,7 @@ fn campaign_from(
 const SCHEDULES: u64 = 600;
 
 /// Schedules of each sound design; `make campaigns` has thousands.
-const SCHEDULES_ALL: u64 = 300;
+const SCHEDULES_ALL: u64 = 160;
 
 /// How many of them every edit runs.
 const SCHEDULES_EDIT: u64 = 40;

@@ -65,7 +65,7 @@ const LOG_ALL: [(&str, &str); 3] = [
 ];
 
 /// Programs of each sound design.
-const PROGRAMS_ALL: u64 = 400;
+const PROGRAMS_ALL: u64 = 200;
 
 /// How many of them every edit runs.
 const PROGRAMS_EDIT: u64 = 20;
