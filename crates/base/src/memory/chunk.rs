@@ -6,6 +6,11 @@
 //! is asked for huge pages, of 2 MB on x86-64: one page fault in place of 512, which took longer than all else in populating
 //! a structure (benches/README.md has the figures). A host that has none, or does not give them, gives ordinary pages.
 //!
+//! Of other large chunks it is kept which pages were written: they are *young*. A heap that grows, or a log, soon writes all
+//! pages of a chunk, and a chunk with so many pages that huge ones would have cost less is given those. Until then a page is
+//! written before anybody reads it: a page that is read first has two faults, of which the second makes all processors of
+//! the program forget its place.
+//!
 //! A host that has no memory left ends the computation ([`crate::host`]).
 
 use std::ptr::NonNull;
@@ -13,10 +18,17 @@ use std::sync::Arc;
 
 use memmap2::MmapMut;
 
+use crate::bits::ones;
 use crate::host;
 
 /// From this size on chunks are mapped.
 const MAPPED_BYTES: usize = 1 << 20;
+
+/// Words of a page of the host; of larger ones parts are counted.
+const PAGE_WORDS: usize = 4096 / size_of::<u64>();
+
+/// Number of written pages at which a young chunk is given huge pages: as many faults took as long as clearing a huge page.
+const PAGES_OF_YOUTH: u32 = 64;
 
 /// The host memory of a chunk: kept here, read and written by the chunk.
 enum HostMemory {
@@ -56,6 +68,36 @@ impl HostMemory {
     }
 }
 
+/// Pages of a young chunk that were written, a bit for each.
+#[derive(Clone, Copy, Default)]
+struct Pages([u64; (1 << 21) / 4096 / 64]);
+
+impl Pages {
+    /// Adds a page; returns true if it is new.
+    #[inline]
+    fn add(&mut self, page: usize) -> bool {
+        let (word, bit) = (&mut self.0[page / 64], 1 << (page % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+
+    fn count(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Copies these pages from one chunk to another, where all others are zero.
+    fn copy(&self, from: &[u64], to: &mut [u64]) {
+        for page in (0..)
+            .zip(self.0)
+            .flat_map(|(at, word)| ones(word).map(move |bit| at * 64 + bit as usize))
+        {
+            let range = page * PAGE_WORDS..(page + 1) * PAGE_WORDS;
+            to[range.clone()].copy_from_slice(&from[range]);
+        }
+    }
+}
+
 /// A chunk of an image: a slice of words, empty if the chunk was never written.
 ///
 /// It has the address of its words besides the memory that they are in, so that reading and writing need not ask what kind
@@ -65,9 +107,11 @@ impl HostMemory {
 pub(super) struct Chunk {
     /// Inside `memory`, all of it; empty, and dangling, if there is none.
     words: NonNull<[u64]>,
-    /// No other chunk has this memory.
+    /// No other chunk has this memory, and it is not young: it is written without a look.
     owned: bool,
     memory: Option<Arc<HostMemory>>,
+    /// Pages that were written, if they are few and the chunk is large.
+    young: Option<Box<Pages>>,
 }
 
 // SAFETY: the words are memory that the chunk owns, or that it and others only read, as an `Arc<[u64]>` is.
@@ -86,17 +130,26 @@ pub(super) struct Demand {
     pub(super) dense: bool,
 }
 
+impl Demand {
+    /// Returns true if memory that is taken for this is young.
+    fn is_young(self) -> bool {
+        !self.dense && size_of::<u64>() * self.words >= MAPPED_BYTES
+    }
+}
+
 impl Default for Chunk {
     /// One that was never written.
     fn default() -> Chunk {
         let words = NonNull::slice_from_raw_parts(NonNull::dangling(), 0);
-        Chunk { words, owned: false, memory: None }
+        Chunk { words, owned: false, memory: None, young: None }
     }
 }
 
 impl Chunk {
-    fn of(mut memory: HostMemory) -> Chunk {
-        Chunk { words: memory.words(), owned: true, memory: Some(Arc::new(memory)) }
+    /// A chunk with memory of its own: young, if some of its pages were written and no others.
+    fn of(mut memory: HostMemory, young: Option<Box<Pages>>) -> Chunk {
+        let (words, owned) = (memory.words(), young.is_none());
+        Chunk { words, owned, memory: Some(Arc::new(memory)), young }
     }
 
     /// Returns true if it was ever written.
@@ -115,14 +168,30 @@ impl Chunk {
         }
     }
 
-    /// Words of the chunk, to be written: it has memory of its own afterwards.
+    /// Words of the chunk, of which this one or others of its line are written: it has memory of its own afterwards.
     #[inline]
-    pub(super) fn words_mut(&mut self, demand: Demand) -> &mut [u64] {
+    pub(super) fn words_mut(&mut self, word: usize, demand: Demand) -> &mut [u64] {
+        if !self.owned {
+            self.prepare(word, demand);
+        }
+        self.own_words()
+    }
+
+    /// The same of which any words are written.
+    pub(super) fn all_words_mut(&mut self, demand: Demand) -> &mut [u64] {
         if !self.owned {
             self.become_owner(demand);
+            self.young = None;
+            self.owned = true;
         }
-        // SAFETY: `memory` keeps the words for as long as the chunk exists. No other chunk has them: those that share
-        // memory are not `owned`, neither of them, and a chunk becomes an owner by a copy, or as the last that has it.
+        self.own_words()
+    }
+
+    /// Words that no other chunk has.
+    #[inline]
+    fn own_words(&mut self) -> &mut [u64] {
+        // SAFETY: `memory` keeps the words for as long as the chunk exists. No other chunk has them: the callers have made
+        // this one an owner, by a copy, or as the last that has them, and those that share memory are not `owned`.
         #[allow(unsafe_code)]
         unsafe {
             self.words.as_mut()
@@ -131,15 +200,34 @@ impl Chunk {
 
     #[cold]
     #[inline(never)]
-    fn become_owner(&mut self, demand: Demand) {
-        let Some(memory) = &mut self.memory else {
-            *self = Chunk::of(HostMemory::zeroed(demand.words, demand.dense));
+    fn prepare(&mut self, word: usize, demand: Demand) {
+        self.become_owner(demand);
+        let Some(pages) = &mut self.young else {
+            self.owned = true;
             return;
         };
-        if Arc::get_mut(memory).is_some() {
-            // The last one that has it need not copy it.
-            self.owned = true;
-        } else {
+        let page = word / PAGE_WORDS;
+        if !pages.add(page) {
+            return;
+        }
+        if pages.count() < PAGES_OF_YOUTH {
+            // It is zero; so it is there, and whoever reads it first does not have it come twice.
+            self.own_words()[page * PAGE_WORDS] = 0;
+            return;
+        }
+        let dense = HostMemory::zeroed(self.words().len(), true);
+        *self = self.copied_to(dense);
+    }
+
+    /// Sees to it that no other chunk has its memory.
+    fn become_owner(&mut self, demand: Demand) {
+        let Some(memory) = &mut self.memory else {
+            let young = demand.is_young().then(Box::default);
+            *self = Chunk::of(HostMemory::zeroed(demand.words, demand.dense), young);
+            return;
+        };
+        // The last one that has it need not copy it.
+        if Arc::get_mut(memory).is_none() {
             *self = self.copied();
         }
     }
@@ -147,11 +235,23 @@ impl Chunk {
     fn copied(&self) -> Chunk {
         let words = self.words();
         if size_of_val(words) < MAPPED_BYTES {
-            return Chunk::of(HostMemory::Heap(words.to_vec()));
+            return Chunk::of(HostMemory::Heap(words.to_vec()), None);
         }
-        let demand = Demand { words: words.len(), dense: true };
-        let mut copy = Chunk::of(HostMemory::zeroed(demand.words, demand.dense));
-        copy.words_mut(demand).copy_from_slice(words);
+        let Some(pages) = &self.young else {
+            return self.copied_to(HostMemory::zeroed(words.len(), true));
+        };
+        let mut copy = Chunk::of(HostMemory::zeroed(words.len(), false), Some(pages.clone()));
+        pages.copy(words, copy.own_words());
+        copy
+    }
+
+    /// A copy in memory that is zero, and young no more.
+    fn copied_to(&self, memory: HostMemory) -> Chunk {
+        let mut copy = Chunk::of(memory, None);
+        match &self.young {
+            Some(pages) => pages.copy(self.words(), copy.own_words()),
+            None => copy.own_words().copy_from_slice(self.words()),
+        }
         copy
     }
 
@@ -167,12 +267,16 @@ impl Clone for Chunk {
         if self.owned {
             return self.copied();
         }
-        Chunk { words: self.words, owned: false, memory: self.memory.clone() }
+        // Whoever writes to it looks first whether another has it.
+        let (memory, young) = (self.memory.clone(), self.young.clone());
+        Chunk { words: self.words, owned: false, memory, young }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const SIZES: [usize; 3] = [512, MAPPED_BYTES / 8, MAPPED_BYTES / 4];
@@ -188,10 +292,10 @@ mod tests {
             let mut chunk = Chunk::default();
             assert!(!chunk.is_present() && chunk.words().is_empty());
             assert!(!chunk.clone().is_present() && !chunk.share().is_present());
-            assert!(*chunk.words_mut(demand) == vec![0; demand.words]);
-            chunk.words_mut(demand)[demand.words - 1] = 7;
+            assert!(*chunk.all_words_mut(demand) == vec![0; demand.words]);
+            chunk.words_mut(demand.words - 1, demand)[demand.words - 1] = 7;
             let copy = chunk.clone();
-            chunk.words_mut(demand)[0] = 9;
+            chunk.words_mut(0, demand)[0] = 9;
             assert_eq!(copy.words()[0], 0);
             assert!(copy.words()[1..] == chunk.words()[1..]);
         }
@@ -201,19 +305,19 @@ mod tests {
     fn the_last_that_has_a_chunk_writes_to_it_without_a_copy() {
         for demand in demands() {
             let mut one = Chunk::default();
-            one.words_mut(demand)[3] = 1;
+            one.words_mut(3, demand)[3] = 1;
             let (mut other, third) = (one.share(), one.share());
             let at = one.words().as_ptr();
             assert!(other.words().as_ptr() == at && third.words().as_ptr() == at);
-            other.words_mut(demand)[3] = 2;
+            other.words_mut(3, demand)[3] = 2;
             assert_ne!(other.words().as_ptr(), at);
             drop(one);
             let mut last = third;
-            assert_eq!(last.words_mut(demand)[3], 1);
+            assert_eq!(last.words_mut(3, demand)[3], 1);
             assert_eq!(last.words().as_ptr(), at);
             // An owner that shares no longer writes in place.
             let kept = last.share();
-            last.words_mut(demand)[3] = 3;
+            last.words_mut(3, demand)[3] = 3;
             assert_eq!((kept.words()[3], last.words()[3], other.words()[3]), (1, 3, 2));
         }
     }
@@ -222,16 +326,77 @@ mod tests {
     fn threads_may_have_the_same_chunk() {
         let demand = Demand { words: 512, dense: false };
         let mut one = Chunk::default();
-        one.words_mut(demand)[0] = 1;
+        one.words_mut(0, demand)[0] = 1;
         std::thread::scope(|scope| {
             for thread in 2..6 {
                 let mut other = one.share();
                 scope.spawn(move || {
-                    let old = std::mem::replace(&mut other.words_mut(demand)[0], thread);
+                    let old = std::mem::replace(&mut other.words_mut(0, demand)[0], thread);
                     assert_eq!((old, other.words()[0]), (1, thread));
                 });
             }
         });
         assert_eq!(one.words()[0], 1);
+    }
+
+    #[test]
+    fn a_young_chunk_is_given_huge_pages_once_it_is_not_sparse() {
+        let demand = Demand { words: SIZES[2], dense: false };
+        let mut chunk = Chunk::default();
+        let words = |page: u32| [0, 7, PAGE_WORDS - 1].map(|at| page as usize * PAGE_WORDS + at);
+        let write = |chunk: &mut Chunk, page| {
+            for word in words(page) {
+                chunk.words_mut(word, demand)[word] = word as u64 + 1;
+            }
+        };
+        (1..PAGES_OF_YOUTH).for_each(|page| write(&mut chunk, page));
+        let at = chunk.words().as_ptr();
+        write(&mut chunk, 1);
+        assert!(!chunk.owned && chunk.words().as_ptr() == at, "it is young");
+        let copy = chunk.clone();
+        write(&mut chunk, PAGES_OF_YOUTH);
+        assert!(chunk.owned && chunk.words().as_ptr() != at, "it is young no more");
+        for (chunk, pages) in [(&copy, PAGES_OF_YOUTH), (&chunk, PAGES_OF_YOUTH + 1)] {
+            let mut expected = vec![0; demand.words];
+            (1..pages).flat_map(words).for_each(|word| expected[word] = word as u64 + 1);
+            assert!(chunk.words() == expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn young_chunks_and_their_copies_hold_what_was_written(
+            writes in prop::collection::vec((0..3usize, 0..100usize, 0..PAGE_WORDS, 0..4u8), 1..300),
+        ) {
+            let demand = Demand { words: SIZES[2], dense: false };
+            let mut chunks: [Chunk; 3] = Default::default();
+            let mut models = vec![std::collections::BTreeMap::new(); 3];
+            for (number, (which, page, at, what)) in (1..).zip(writes) {
+                let other = (which + 1) % 3;
+                match what {
+                    0 if page < 3 => {
+                        chunks[other] = chunks[which].share();
+                        models[other] = models[which].clone();
+                    }
+                    0 if page < 6 => {
+                        chunks[other] = chunks[which].clone();
+                        models[other] = models[which].clone();
+                    }
+                    0 if page < 7 => {
+                        chunks[which].all_words_mut(demand)[at] = number;
+                        models[which].insert(at, number);
+                    }
+                    _ => {
+                        let word = page * PAGE_WORDS + at;
+                        chunks[which].words_mut(word, demand)[word] = number;
+                        models[which].insert(word, number);
+                    }
+                }
+            }
+            for (chunk, model) in chunks.iter().zip(models) {
+                let words = chunk.words().iter().enumerate().filter(|(_, word)| **word != 0);
+                prop_assert!(words.map(|(at, word)| (at, *word)).eq(model));
+            }
+        }
     }
 }

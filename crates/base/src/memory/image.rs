@@ -159,7 +159,7 @@ impl Image {
     pub fn store(&mut self, addr: Addr, value: u64) -> u64 {
         assert!(addr.is_word_aligned(), "unaligned store at {addr}");
         let (chunk, word) = self.locate(addr);
-        std::mem::replace(&mut self.chunk_mut(chunk)[word], value)
+        std::mem::replace(&mut self.chunk_mut(chunk, word)[word], value)
     }
 
     /// Parts of the image, for [`Image::store_parallel`].
@@ -194,7 +194,7 @@ impl Image {
         let store = |batch: &[(Addr, u64)], mut part: Vec<Numbered>| {
             let mut old = Vec::with_capacity(batch.len());
             for (new, (_, chunk)) in batch.chunk_by(in_one_chunk).zip(&mut part) {
-                let words = chunk.words_mut(demand);
+                let words = chunk.all_words_mut(demand);
                 old.extend(
                     new.iter().map(|new| std::mem::replace(&mut words[place(new).1], new.1)),
                 );
@@ -271,7 +271,7 @@ impl Image {
     #[inline]
     pub fn line_mut(&mut self, line: LineAddr) -> &mut LineData {
         let (chunk, word) = self.locate(line.addr());
-        let words = self.chunk_mut(chunk)[word..].first_chunk_mut();
+        let words = self.chunk_mut(chunk, word)[word..].first_chunk_mut();
         words.expect("a chunk has whole lines")
     }
 
@@ -281,7 +281,14 @@ impl Image {
         let (chunk, word) = self.locate(line.addr());
         let demand = self.demand();
         let chunk = self.chunks.get_mut(chunk).filter(|chunk| chunk.is_present())?;
-        chunk.words_mut(demand)[word..].first_chunk_mut()
+        chunk.words_mut(word, demand)[word..].first_chunk_mut()
+    }
+
+    /// A line will be written where host memory was taken for it: whoever reads it before does not have the host bring a page
+    /// of zeros first.
+    #[inline]
+    pub fn expect_write(&mut self, line: LineAddr) {
+        self.written_line_mut(line);
     }
 
     /// Asks the host to bring a line near, ahead of its use.
@@ -293,13 +300,14 @@ impl Image {
         }
     }
 
+    /// Words of a chunk, of which this one or others of its line are written.
     #[inline]
-    fn chunk_mut(&mut self, chunk: usize) -> &mut [u64] {
+    fn chunk_mut(&mut self, chunk: usize, word: usize) -> &mut [u64] {
         if chunk >= self.chunks.len() {
             self.chunks.resize_with(chunk + 1, Chunk::default);
         }
         let demand = self.demand();
-        self.chunks[chunk].words_mut(demand)
+        self.chunks[chunk].words_mut(word, demand)
     }
 
     /// Reads bytes at any alignment.

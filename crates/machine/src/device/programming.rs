@@ -53,6 +53,8 @@ impl<'a> Block<'a> {
         for (i, &mask) in self.masks.iter().enumerate().filter(|(_, mask)| **mask != 0) {
             let line = LineAddr(self.first.0 + i as u64);
             let (data, codings) = (&self.data[i], &self.codings[i]);
+            // It will be written: so the host does not have to bring its page twice.
+            media.image.expect_write(line);
             effort = effort.and(media.cells.program(media.image, line, mask, data, codings));
         }
         effort
