@@ -59,7 +59,7 @@ pub fn line(text: &[u8; LINE_DIGITS]) -> Option<LineData> {
     numbers::line(text)
 }
 
-/// Sixteen digits at a time: reading a request takes 1,140 instructions of the host, and 1,670 with [`numbers`].
+/// Sixteen digits at a time: a request with two lines takes 530 instructions of the host less than with [`numbers`].
 #[cfg(target_arch = "x86_64")]
 mod vectors {
     use std::arch::x86_64::{
