@@ -8,6 +8,7 @@ mod address;
 mod chunk;
 mod field;
 mod image;
+mod line_store;
 mod mix;
 mod word_map;
 mod word_set;
@@ -17,6 +18,7 @@ pub use address::{
 };
 pub use field::Field;
 pub use image::{Image, word_digest};
+pub use line_store::LineStore;
 pub use mix::{mix, spread};
 pub use word_map::WordMap;
 pub use word_set::WordSet;

@@ -3,7 +3,7 @@
 //! One request is issued per burst time, which is how the data bus limits throughput. Which one is the
 //! scheduler's business; when a write is durable that of [`durability`](super::durability).
 
-use graven_base::memory::{Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_base::time::{Cycle, NEVER};
 
 use super::accounts::Accounts;
@@ -105,17 +105,20 @@ impl Channel {
 
     /// Returns true if the write queue has a place. (Writes that wait outside nevertheless wait for
     /// ordered ones, and others pass them.)
+    #[inline]
     pub fn has_room_for_write(&self) -> bool {
         self.writes.has_room() && self.shared_queue_has_room() && self.scheduler.accepts_writes()
     }
 
     /// Returns true if there is room where reads and writes share a queue.
+    #[inline]
     fn shared_queue_has_room(&self) -> bool {
         !self.scheduler.has_one_queue()
             || self.reads.len() + self.writes.len() < self.spec.write_queue
     }
 
     /// Returns true if a read would find a place in the queue.
+    #[inline]
     pub fn has_room_for_read(&self) -> bool {
         self.reads.has_room() && self.shared_queue_has_room()
     }
@@ -168,8 +171,8 @@ impl Channel {
     }
 
     /// The newest content of a line below the caches: cells, row buffers, on-PM buffer, queues.
-    pub fn content(&self, line: LineAddr, media: &Image) -> LineData {
-        let mut content = media.load_line(line);
+    pub fn content(&self, line: LineAddr, shared: &Shared) -> LineData {
+        let mut content = shared.cell_content(line);
         if self.banks.keep_rows() {
             self.banks.overlay(self.spec.mapping.place(line).bank, line, &mut content);
         }
@@ -200,11 +203,11 @@ impl Channel {
 
     /// Content of the lines of these accepted writes below the caches if the writes are lost, by
     /// their places in the queue.
-    pub fn without(&self, lost: &[usize], media: &Image) -> Vec<(LineAddr, LineData)> {
+    pub fn without(&self, lost: &[usize], shared: &Shared) -> Vec<(LineAddr, LineData)> {
         let writes: Vec<&Write> = self.writes.writes().collect();
         let content = |at: &usize| {
             let line = writes[*at].line;
-            let mut content = media.load_line(line);
+            let mut content = shared.cell_content(line);
             if self.banks.keep_rows() {
                 self.banks.overlay(self.spec.mapping.place(line).bank, line, &mut content);
             }

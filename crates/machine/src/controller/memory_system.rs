@@ -116,6 +116,7 @@ impl MemorySystem {
                 events: EventQueue::default(),
                 stats,
                 media: Image::new(),
+                lines: None,
                 cells: PmCells::new(pm, config.get::<TlcConfig>(), core),
                 notices: Default::default(),
                 durability: Durability::new(DomainConfig::keeps_write_queues(config)),
@@ -162,6 +163,7 @@ impl MemorySystem {
     }
 
     /// Returns true if a read of a line of PM or DRAM would find a place in its queue.
+    #[inline]
     pub fn has_room_for_read(&self, line: LineAddr) -> bool {
         match self.is_pm(line.addr()) {
             true => self.channel(line).has_room_for_read(),
@@ -170,6 +172,7 @@ impl MemorySystem {
     }
 
     /// The same of a write.
+    #[inline]
     pub fn has_room_for_write(&self, line: LineAddr) -> bool {
         match self.is_pm(line.addr()) {
             true => self.channel(line).has_room_for_write(),
@@ -262,7 +265,7 @@ impl MemorySystem {
     fn record_write(&mut self, write: &Write) {
         if self.is_pm(write.line.addr()) {
             // What is still on its way to the controller comes after this write.
-            let old = self.channel(write.line).content(write.line, &self.shared.media);
+            let old = self.channel(write.line).content(write.line, &self.shared);
             let mut data = old;
             overlay(&mut data, &write.data, write.mask);
             self.record(true, write.line, data, old);
@@ -375,7 +378,7 @@ impl MemorySystem {
 
     /// The newest content of a line of PM below the caches, wherever it is.
     pub fn content(&self, line: LineAddr) -> LineData {
-        let mut content = self.channel(line).content(line, &self.shared.media);
+        let mut content = self.channel(line).content(line, &self.shared);
         let mut coming: Vec<&InTransit> = self.writes_in_transit.of_line(line).collect();
         coming.sort_unstable_by_key(|t| (t.arrives, t.sequence));
         for t in coming {
@@ -624,7 +627,7 @@ impl MemorySystem {
     fn without(&self, lost: &[(usize, usize)]) -> Vec<(LineAddr, LineData)> {
         let of_channel = |(number, channel): (usize, &Channel)| {
             let places = lost.iter().filter(|&&(of, _)| of == number).map(|&(_, place)| place);
-            channel.without(&places.collect::<Vec<_>>(), &self.shared.media)
+            channel.without(&places.collect::<Vec<_>>(), &self.shared)
         };
         self.channels.iter().enumerate().flat_map(of_channel).collect()
     }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use graven_base::memory::Image;
+use graven_base::memory::{Image, LineAddr, LineData, LineStore};
 use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 
@@ -36,6 +36,9 @@ pub struct Shared {
     pub stats: Stats,
     /// Content of the PM cells.
     pub media: Image,
+    /// Content of the PM cells in place of the image, which stays empty: for those who drive memory with requests that are far
+    /// apart, and look at no image of it.
+    pub lines: Option<LineStore>,
     /// The cells themselves.
     pub cells: PmCells,
     /// Notices still to be delivered to the machine, oldest first.
@@ -49,7 +52,19 @@ pub struct Shared {
 impl Shared {
     /// State that the devices change.
     pub(super) fn media(&mut self) -> Media<'_> {
-        Media { image: &mut self.media, cells: &mut self.cells, stats: &mut self.stats }
+        Media {
+            image: &mut self.media,
+            lines: self.lines.as_mut(),
+            cells: &mut self.cells,
+            stats: &mut self.stats,
+        }
+    }
+
+    /// The content of a line of PM cells.
+    pub(super) fn cell_content(&self, line: LineAddr) -> LineData {
+        self.lines
+            .as_ref()
+            .map_or_else(|| self.media.load_line(line), |lines| lines.load_line(line))
     }
 
     /// A write has become durable that arrived at its controller then.

@@ -389,7 +389,7 @@ mod tests {
             let mut now = 0;
             for (number, step) in (1..).zip(steps) {
                 banks.advance(now);
-                let mut media = Media { image: &mut image, cells: &mut cells, stats: &mut stats };
+                let mut media = Media { image: &mut image, lines: None, cells: &mut cells, stats: &mut stats };
                 match step {
                     Step::Write { line, mask } if !buffer.is_full() || buffer.holds(LineAddr(line)) => {
                         let write = Write::line(WriteClass::Data, LineAddr(line), [number; 8]).masked(mask);

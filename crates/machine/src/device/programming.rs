@@ -1,7 +1,7 @@
 //! Writes that reach the cells: from the on-PM buffer, from a row buffer, or as the lines that they are.
 
 use graven_base::codecs::Codings;
-use graven_base::memory::{Image, LineAddr, LineData, WordMask, words_in};
+use graven_base::memory::{Image, LineAddr, LineData, LineStore, WordMask, words_in};
 
 use crate::media::{Effort, PmCells, overlay};
 use crate::request::{Write, WriteClass};
@@ -11,10 +11,48 @@ use crate::stats::Stats;
 pub struct Media<'a> {
     /// Content of the cells.
     pub image: &'a mut Image,
+    /// Content of the cells in place of the image, if it is kept line by line.
+    pub lines: Option<&'a mut LineStore>,
     /// The cells themselves.
     pub cells: &'a mut PmCells,
     /// Statistics.
     pub stats: &'a mut Stats,
+}
+
+impl Media<'_> {
+    /// The content of a line's cells, which will be written.
+    #[inline]
+    fn line_to_be_written(&mut self, line: LineAddr) -> LineData {
+        match &self.lines {
+            None => {
+                self.image.expect_write(line);
+                self.image.load_line(line)
+            }
+            Some(lines) => lines.load_line(line),
+        }
+    }
+
+    /// Lays words over what a line's cells hold.
+    #[inline]
+    fn lay(&mut self, line: LineAddr, mask: WordMask, data: &LineData) {
+        let written = match &mut self.lines {
+            None => self.image.written_line_mut(line),
+            Some(lines) => lines.written_line_mut(line),
+        };
+        match written {
+            Some(held) => overlay(held, data, mask),
+            // What stays zero takes no host memory.
+            None if words_in(mask).all(|word| data[word] == 0) => {}
+            None => overlay(self.line_mut(line), data, mask),
+        }
+    }
+
+    fn line_mut(&mut self, line: LineAddr) -> &mut LineData {
+        match &mut self.lines {
+            None => self.image.line_mut(line),
+            Some(lines) => lines.line_mut(line),
+        }
+    }
 }
 
 /// Neighbouring lines that are written at once: one line, or up to a media line.
@@ -53,9 +91,8 @@ impl<'a> Block<'a> {
         for (i, &mask) in self.masks.iter().enumerate().filter(|(_, mask)| **mask != 0) {
             let line = LineAddr(self.first.0 + i as u64);
             let (data, codings) = (&self.data[i], &self.codings[i]);
-            // It will be written: so the host does not have to bring its page twice.
-            media.image.expect_write(line);
-            effort = effort.and(media.cells.program(media.image, line, mask, data, codings));
+            let old = media.line_to_be_written(line);
+            effort = effort.and(media.cells.program(&old, line, mask, data, codings));
         }
         effort
     }
@@ -73,12 +110,7 @@ pub(super) fn programmed(block: &Block<'_>, effort: &Effort, media: &mut Media<'
             continue;
         }
         let line = LineAddr(block.first.0 + i as u64);
-        match media.image.written_line_mut(line) {
-            Some(held) => overlay(held, data, mask),
-            // What stays zero takes no host memory.
-            None if words_in(mask).all(|word| data[word] == 0) => {}
-            None => overlay(media.image.line_mut(line), data, mask),
-        }
+        media.lay(line, mask, data);
     }
     let stats = &mut *media.stats;
     let c = &mut stats.counters;

@@ -9,7 +9,7 @@
 use super::{CellArray, TlcTable};
 use crate::config::{CellKind, CoreConfig, PmConfig, TlcConfig};
 use graven_base::codecs::{Block, Codec, Codings, decode, encode};
-use graven_base::memory::{Image, LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
+use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 use graven_base::stats::Energy;
 use graven_base::time::Cycle;
 use graven_base::time::cycles;
@@ -94,18 +94,17 @@ impl PmCells {
         }
     }
 
-    /// Begins to program the words of `mask`, which lie over what `media` holds.
+    /// Begins to program the words of `mask`, which lie over `old`.
     pub fn program(
         &mut self,
-        media: &Image,
+        old: &LineData,
         line: LineAddr,
         mask: WordMask,
         data: &LineData,
         codings: &Codings,
     ) -> Effort {
-        let old = media.load_line(line);
         let Some(blocks) = &mut self.blocks else {
-            let bits = changed_bits(&old, data, mask);
+            let bits = changed_bits(old, data, mask);
             return Effort {
                 latency: if bits > 0 { self.write } else { 0 },
                 bits,
@@ -114,7 +113,7 @@ impl PmCells {
                 coded_bits: u64::from(mask.count_ones()) * 64,
             };
         };
-        blocks.program(line, (&old, data, mask), codings, self.write, self.per_bit)
+        blocks.program(line, (old, data, mask), codings, self.write, self.per_bit)
     }
 }
 

@@ -7,9 +7,10 @@ use std::io::Read;
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
+use super::batch::Batch;
 use super::{Place, Reader, Request, TraceError};
 
-/// Requests of a batch: some 330 KB, of which the host's caches hold several, and few wakes of a thread that waits.
+/// Requests of a batch: some 150 KB, of which the host's caches hold several, and few wakes of a thread that waits.
 const BATCH_REQUESTS: usize = 2048;
 
 /// Batches that wait at most.
@@ -25,19 +26,22 @@ type Outcome = Result<bool, TraceError>;
 pub fn read<R: Read + Send>(
     reader: &mut Reader<R>,
     prepare: impl Fn(&mut Request, Place) -> Result<(), TraceError> + Send,
-    mut use_batch: impl FnMut(&[Request]) -> Result<(), TraceError>,
+    mut use_batch: impl FnMut(&Batch) -> Result<(), TraceError>,
 ) -> Result<(), TraceError> {
-    let mut fill = move |batch: &mut Vec<Request>| -> Outcome {
+    let mut request = Request::NONE;
+    let mut fill = move |batch: &mut Batch| -> Outcome {
         batch.clear();
         while batch.len() < BATCH_REQUESTS {
-            let Some(mut request) = reader.next().transpose()? else { return Ok(false) };
+            if !reader.read(&mut request)? {
+                return Ok(false);
+            }
             prepare(&mut request, reader.place())?;
-            batch.push(request);
+            batch.push(&request);
         }
         Ok(true)
     };
     // A short trace is not worth a thread, and one core has no other to read on.
-    let mut batch = Vec::with_capacity(BATCH_REQUESTS);
+    let mut batch = Batch::default();
     loop {
         let outcome = fill(&mut batch);
         use_batch(&batch)?;
@@ -49,8 +53,8 @@ pub fn read<R: Read + Send>(
         }
     }
     thread::scope(|scope| {
-        let (full, filled) = sync_channel::<(Vec<Request>, Outcome)>(BATCHES);
-        let (done, emptied) = channel::<Vec<Request>>();
+        let (full, filled) = sync_channel::<(Batch, Outcome)>(BATCHES);
+        let (done, emptied) = channel::<Batch>();
         let reading = thread::Builder::new().name("reading ahead".into());
         let reading = reading.spawn_scoped(scope, move || {
             loop {

@@ -131,21 +131,27 @@ impl Binary {
         Place::Request(self.done)
     }
 
-    /// The next request; none at the end.
+    /// Reads the next request; returns false at the end.
     #[inline]
     pub fn request<R: Read>(
         &mut self,
         input: &mut Input<R>,
-    ) -> Result<Option<Request>, TraceError> {
+        request: &mut Request,
+    ) -> Result<bool, TraceError> {
         if self.rest.is_empty() && !self.block(input)? {
-            return Ok(None);
+            return Ok(false);
         }
         self.done += 1;
-        let request = self.rest.next(&self.payload);
-        request.map(Some).map_err(|expected| {
-            let expected = format!("in this block {expected} as request {}", self.done);
-            TraceError::damaged(self.offset, expected, "something else")
-        })
+        let read = self.rest.next(&self.payload, request);
+        read.map_err(|expected| self.damaged(expected))?;
+        Ok(true)
+    }
+
+    /// The error of a request that the block does not have.
+    #[cold]
+    fn damaged(&self, expected: &str) -> TraceError {
+        let expected = format!("in this block {expected} as request {}", self.done);
+        TraceError::damaged(self.offset, expected, "something else")
     }
 
     /// Reads the next block; whether there is one.

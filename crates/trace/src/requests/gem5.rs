@@ -74,26 +74,28 @@ impl Gem5 {
         self.left_out
     }
 
-    /// The next request, at a tick; none at the end.
+    /// Reads the next request, at a tick; returns false at the end.
     pub fn request<R: Read>(
         &mut self,
         input: &mut Input<R>,
-    ) -> Result<Option<Request>, TraceError> {
+        request: &mut Request,
+    ) -> Result<bool, TraceError> {
         if self.tick_hz.is_none() {
             self.header(input)?;
         }
         loop {
             if let Some((line, last)) = self.lines {
                 self.lines = (line < last).then_some((line + 1, last));
-                return Ok(Some(Request {
+                *request = Request {
                     cycle: self.tick,
                     line: LineAddr(line),
                     write: self.write,
                     content: Content::Unknown,
                     thread: 0,
-                }));
+                };
+                return Ok(true);
             }
-            let Some(fields) = self.fields(input)? else { return Ok(None) };
+            let Some(fields) = self.fields(input)? else { return Ok(false) };
             self.packet(fields)?;
         }
     }

@@ -47,6 +47,10 @@ pub fn number(text: &[u8]) -> Option<u64> {
 /// A line of memory, first byte first.
 #[inline]
 pub fn line(text: &[u8; LINE_DIGITS]) -> Option<LineData> {
+    // Much of what a trace carries is zero: reads for which nobody has data, and what was there before.
+    if *text == [b'0'; LINE_DIGITS] {
+        return Some(LineData::default());
+    }
     // SAFETY: every processor of this kind has SSE2.
     #[cfg(target_arch = "x86_64")]
     #[allow(unsafe_code)]
@@ -55,7 +59,7 @@ pub fn line(text: &[u8; LINE_DIGITS]) -> Option<LineData> {
     numbers::line(text)
 }
 
-/// Sixteen digits at a time: reading a request takes 1,140 instructions of the host, and 1,670 with [`numbers`].
+/// Sixteen digits at a time: a request with two lines takes 530 instructions of the host less than with [`numbers`].
 #[cfg(target_arch = "x86_64")]
 mod vectors {
     use std::arch::x86_64::{

@@ -6,6 +6,7 @@
 //! | `reader` | any of the formats in, found out by itself |
 //! | `input`, `text` | bytes in large blocks, and their lines |
 //! | `ahead` | requests read ahead of their use |
+//! | `batch` | what a replay needs of requests, in columns |
 //! | `nvmain` | NVMain's format in and out |
 //! | `binary`, `packed` | the binary format in and out: its parts, and requests in columns |
 //! | `dramsim3` | DRAMsim3's format in |
@@ -20,6 +21,7 @@
 
 mod ahead;
 mod assumptions;
+mod batch;
 mod binary;
 mod dramsim3;
 mod dramsys;
@@ -76,6 +78,12 @@ pub struct Request {
     pub content: Content,
     /// The program thread that caused it; 0 if unknown.
     pub thread: u32,
+}
+
+impl Request {
+    /// A request to be read over.
+    const NONE: Request =
+        Request { cycle: 0, line: LineAddr(0), write: false, content: Content::Unknown, thread: 0 };
 }
 
 impl From<&RequestRecord> for Request {

@@ -77,11 +77,11 @@ fn data(field: &[u8]) -> Option<LineData> {
     hex::line(field.try_into().ok()?)
 }
 
-/// The request at the beginning of a text, and how long its line is, if it stands there as [`Writer`] writes: one space between
+/// Reads the request at the beginning of a text, and returns the length of its line, if it stands there as [`Writer`] writes: one space between
 /// fields, `0x`, the end of the line right behind the thread. What does not is [`parse`]'s, which says the same of whatever
 /// this takes.
 #[inline]
-pub fn written(text: &[u8], version: Version) -> Option<(Request, usize)> {
+pub fn written(text: &[u8], version: Version, request: &mut Request) -> Option<usize> {
     // Numbers of fewer digits than may be there need no checks of their size.
     let (cycle, rest) = plain::<18>(text, b' ')?;
     let (operation, rest) = rest.split_first_chunk::<4>()?;
@@ -101,8 +101,8 @@ pub fn written(text: &[u8], version: Version) -> Option<(Request, usize)> {
     };
     let (thread, rest) = plain::<9>(rest, b'\n')?;
     let line = Addr(addr).line();
-    let request = Request { cycle, line, write, content, thread: thread as u32 };
-    Some((request, text.len() - rest.len()))
+    *request = Request { cycle, line, write, content, thread: thread as u32 };
+    Some(text.len() - rest.len())
 }
 
 /// A decimal number of up to `MAX` digits, and what is behind the byte that ends it.

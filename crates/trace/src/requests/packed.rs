@@ -183,12 +183,12 @@ impl Rest {
         self.kinds[0] == self.kinds[1]
     }
 
-    /// The next request, or what should be there.
+    /// Reads the next request, or says what should be there.
     ///
     /// # Panics
     /// If there is none, or the payload is another.
     #[inline]
-    pub fn next(&mut self, payload: &[u8]) -> Result<Request, &'static str> {
+    pub fn next(&mut self, payload: &[u8], request: &mut Request) -> Result<(), &'static str> {
         let kind = payload[self.kinds[0]];
         self.kinds[0] += 1;
         let Before { cycle, line, thread } = self.before;
@@ -208,7 +208,7 @@ impl Rest {
             let thread = number(payload, &mut self.threads);
             thread.and_then(|t| u32::try_from(t).ok()).ok_or("a thread of 32 bits in LEB128")?
         };
-        let content = match kind >> CONTENT_SHIFT & CONTENT {
+        request.content = match kind >> CONTENT_SHIFT & CONTENT {
             0 => Content::Unknown,
             1 => Content::New(self.line(payload, LineData::default())),
             _ => {
@@ -223,7 +223,9 @@ impl Rest {
             }
         }
         self.before = Before { cycle, line, thread };
-        Ok(Request { cycle, line: LineAddr(line), write: kind & WRITE != 0, content, thread })
+        (request.cycle, request.line, request.thread) = (cycle, LineAddr(line), thread);
+        request.write = kind & WRITE != 0;
+        Ok(())
     }
 
     /// A line with the words of the next mask put into it.
@@ -231,13 +233,14 @@ impl Rest {
     fn line(&mut self, payload: &[u8], mut line: LineData) -> LineData {
         let mask = payload[self.masks[0]];
         self.masks[0] += 1;
-        if mask == u8::MAX {
-            let all = &payload[self.words[0]..][..LINE_BYTES as usize];
-            for (word, bytes) in line.iter_mut().zip(all.as_chunks().0) {
-                *word = u64::from_le_bytes(*bytes);
-            }
-            self.words[0] += LINE_BYTES as usize;
+        // Most are one of these two.
+        if mask == 0 {
             return line;
+        }
+        if mask == u8::MAX {
+            let words: Option<&[[u8; 8]; 8]> = payload[self.words[0]..].as_chunks().0.first_chunk();
+            self.words[0] += LINE_BYTES as usize;
+            return words.expect("masks have as many words").map(u64::from_le_bytes);
         }
         let mut words = Numbers(&payload[self.words[0]..self.words[1]]);
         for (number, word) in line.iter_mut().enumerate() {
@@ -270,7 +273,9 @@ mod tests {
         let mut rest = Rest::of(payload, requests)?;
         let mut read = Vec::new();
         while !rest.is_empty() {
-            read.push(rest.next(payload)?);
+            let mut request = Request::NONE;
+            rest.next(payload, &mut request)?;
+            read.push(request);
         }
         Ok(read)
     }

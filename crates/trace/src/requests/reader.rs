@@ -35,6 +35,49 @@ impl<R: Read> Reader<R> {
         Self { input: Input::new(source), format: None, assumptions, failed: false }
     }
 
+    /// Reads the next request over another one; returns false at the end of the trace. It is `next` for those who read many:
+    /// no request is moved.
+    ///
+    /// # Errors
+    /// See [`TraceError`]; the trace ends with it.
+    #[inline]
+    pub fn read(&mut self, request: &mut Request) -> Result<bool, TraceError> {
+        if self.failed {
+            return Ok(false);
+        }
+        // Until it is known to be read.
+        self.failed = true;
+        if self.format.is_none() {
+            self.format = Some(self.detected());
+        }
+        let input = &mut self.input;
+        let is_read = match &mut self.format {
+            Some(Format::Text(text)) => text.request(input, request)?,
+            Some(Format::Binary(binary)) => binary.request(input, request)?,
+            Some(Format::Gem5(gem5)) => gem5.request(input, request)?,
+            None => false,
+        };
+        if is_read && let Some(clock) = self.clock() {
+            let cycle = clock.core_cycle(request.cycle);
+            request.cycle = cycle.ok_or_else(|| self.too_late(clock, request.cycle))?;
+        }
+        self.failed = !is_read;
+        Ok(is_read)
+    }
+
+    /// The format that the beginning of the source determines.
+    fn detected(&mut self) -> Format {
+        // No text begins with this byte, or is `gem5` and more.
+        let beginning = self.input.peek(gem5::MAGIC.len());
+        if beginning.first() == Some(&MAGIC[0]) {
+            Format::Binary(Binary::default())
+        } else if beginning.starts_with(&gem5::MAGIC) {
+            Format::Gem5(Gem5::default())
+        } else {
+            Format::Text(Text::assuming(&self.assumptions))
+        }
+    }
+
     /// The place of the request that was read last.
     pub fn place(&self) -> Place {
         match &self.format {
@@ -103,37 +146,11 @@ impl<R: Read> Iterator for Reader<R> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
+        let mut request = Request::NONE;
+        match self.read(&mut request) {
+            Ok(true) => Some(Ok(request)),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
         }
-        let assumptions = &self.assumptions;
-        let format = self.format.get_or_insert_with(|| {
-            // No text begins with this byte, or is `gem5` and more.
-            let beginning = self.input.peek(gem5::MAGIC.len());
-            if beginning.first() == Some(&MAGIC[0]) {
-                Format::Binary(Binary::default())
-            } else if beginning.starts_with(&gem5::MAGIC) {
-                Format::Gem5(Gem5::default())
-            } else {
-                Format::Text(Text::assuming(assumptions))
-            }
-        });
-        let mut request = match format {
-            Format::Text(text) => text.request(&mut self.input),
-            Format::Binary(binary) => binary.request(&mut self.input),
-            Format::Gem5(gem5) => gem5.request(&mut self.input),
-        };
-        if let (Some(clock), Ok(Some(request))) = (self.clock(), &mut request) {
-            match clock.core_cycle(request.cycle) {
-                Some(cycle) => request.cycle = cycle,
-                None => {
-                    let error = self.too_late(clock, request.cycle);
-                    self.failed = true;
-                    return Some(Err(error));
-                }
-            }
-        }
-        self.failed = !matches!(request, Ok(Some(_)));
-        request.transpose()
     }
 }

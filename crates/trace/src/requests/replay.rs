@@ -21,10 +21,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Content, Reader, Request, TraceError, ahead};
+use super::batch::{Batch, Head, Written};
+use super::{Reader, Request, TraceError, ahead};
 use graven_base::config::Config;
 use graven_base::control::Control;
-use graven_base::memory::{Addr, LineAddr, LineData};
+use graven_base::memory::{Addr, LineAddr, LineData, LineStore, WORDS_PER_LINE};
 use graven_base::stats::{CounterSet, Declaration, Kind, Latency, Value, of_distribution};
 use graven_base::time::Cycle;
 use graven_machine::config::{CoreConfig, DramConfig, PmConfig};
@@ -38,7 +39,8 @@ use graven_machine::stats::{READ_LATENCY, Stats};
 /// The number of requests between two looks at [`Control`].
 const REQUESTS_PER_LOOK: u64 = 4096;
 
-/// The number of requests before its turn at which the cells of a write are asked for.
+/// The least number of requests before its turn at which the cells of a write are asked for, and the number of requests of
+/// which they are asked for together.
 const REQUESTS_AHEAD: usize = 8;
 
 /// A replay in progress.
@@ -49,7 +51,6 @@ pub struct Replay {
     start: Addr,
     /// The number of bytes it has.
     bytes: u64,
-    written: LineSet,
     control: Arc<Control>,
     reads: u64,
     writes: u64,
@@ -62,12 +63,13 @@ pub struct Replay {
 impl Replay {
     /// The memory of a checked configuration, idle at cycle 0.
     pub fn new(config: &Config) -> Self {
+        let mut memory = MemorySystem::new(config);
+        memory.shared.lines = Some(LineStore::default());
         Self {
-            memory: MemorySystem::new(config),
+            memory,
             start: Addr(0),
             bytes: config.get::<PmConfig>().capacity_bytes.0,
             config: config.clone(),
-            written: LineSet::default(),
             control: Arc::default(),
             reads: 0,
             writes: 0,
@@ -124,15 +126,13 @@ impl Replay {
     }
 
     /// Offers requests one after the other.
-    fn offer_all(&mut self, requests: &[Request]) -> Result<(), TraceError> {
-        for (number, request) in requests.iter().enumerate() {
-            // The host has time to bring the cells of a later one near.
-            if let Some(later) = requests.get(number + REQUESTS_AHEAD)
-                && later.write
-            {
-                self.memory.shared.media.prefetch(later.line);
+    fn offer_all(&mut self, requests: &Batch) -> Result<(), TraceError> {
+        let heads = requests.heads();
+        for (number, (cycle, line, written)) in requests.iter().enumerate() {
+            if number % REQUESTS_AHEAD == 0 {
+                self.prefetch(heads, number);
             }
-            self.offer(request);
+            self.offer_one(cycle, line, written);
             let done = self.requests();
             if done.is_multiple_of(REQUESTS_PER_LOOK) && self.control.report(done) {
                 return Err(TraceError::Cancelled);
@@ -141,32 +141,53 @@ impl Replay {
         Ok(())
     }
 
+    /// Has the host bring near what later writes take, of several requests together: their addresses are far apart, and it
+    /// finds several of them at a time.
+    #[inline]
+    fn prefetch(&self, heads: &[Head], number: usize) {
+        let later = |ahead: usize| heads.iter().skip(number + ahead).take(REQUESTS_AHEAD);
+        let Some(lines) = &self.memory.shared.lines else { return };
+        later(2 * REQUESTS_AHEAD)
+            .filter(|head| head.is_write())
+            .for_each(|head| lines.prefetch_place(head.line));
+        for head in later(REQUESTS_AHEAD).filter(|head| head.is_write()) {
+            lines.prefetch(head.line);
+            self.memory.shared.stats.wear.prefetch(head.line);
+        }
+    }
+
     /// Offers one request; it and all before it have been taken afterwards.
     ///
     /// # Panics
     /// If its address lies beyond the memory.
     pub fn offer(&mut self, request: &Request) {
+        let written = request.write.then(|| Written::of(&request.content));
+        self.offer_one(request.cycle, request.line, written);
+    }
+
+    /// The same of a write with what is written, or of a read.
+    fn offer_one(&mut self, cycle: Cycle, line: LineAddr, written: Option<Written<'_>>) {
         let end = self.start.0 + self.bytes;
-        assert!(request.line.addr().0 < end, "the caller checks the address");
-        let due = request.cycle.max(self.memory.shared.now);
+        assert!(line.addr().0 < end, "the caller checks the address");
+        let due = cycle.max(self.memory.shared.now);
         self.advance(due);
-        while !self.has_place(request) {
+        while !self.has_place(line, written.is_some()) {
             self.handle_next();
         }
-        let late = self.memory.shared.now - request.cycle.min(self.memory.shared.now);
+        let late = self.memory.shared.now - cycle.min(self.memory.shared.now);
         self.late_requests += u64::from(late > 0);
         self.lateness.record(late);
-        if request.write {
+        if let Some(written) = written {
             self.writes += 1;
             self.acceptance.record(late);
-            let data = self.data(request);
-            self.memory.write(&Write::line(WriteClass::Data, request.line, data), 0);
+            let data = self.data(line, written);
+            self.memory.write(&Write::line(WriteClass::Data, line, data), 0);
             self.memory.shared.notices.clear();
         } else {
             self.reads += 1;
-            let is_pm = self.memory.is_pm(request.line.addr());
+            let is_pm = self.memory.is_pm(line.addr());
             let purpose = if is_pm { ReadPurpose::Trace } else { ReadPurpose::Design(0) };
-            self.memory.read(request.line, purpose, 0);
+            self.memory.read(line, purpose, 0);
         }
     }
 
@@ -221,11 +242,11 @@ impl Replay {
         self.reads + self.writes
     }
 
-    fn has_place(&self, request: &Request) -> bool {
-        if request.write {
-            self.memory.has_room_for_write(request.line)
+    fn has_place(&self, line: LineAddr, is_write: bool) -> bool {
+        if is_write {
+            self.memory.has_room_for_write(line)
         } else {
-            self.memory.has_room_for_read(request.line)
+            self.memory.has_room_for_read(line)
         }
     }
 
@@ -259,18 +280,22 @@ impl Replay {
     }
 
     /// The data of a write. Sees to the cells, and looks at the old data.
-    fn data(&mut self, request: &Request) -> LineData {
-        match request.content {
-            Content::New(new) => new,
-            Content::Unknown => filler(request.line, self.requests()),
-            Content::OldAndNew { old, new } => {
-                if self.written.insert(request.line) {
-                    self.memory.shared.media.store_line(request.line, &old);
-                } else if self.start == Addr(0) && self.memory.content(request.line) != old {
-                    self.old_data_mismatches += 1;
-                }
-                new
+    fn data(&mut self, line: LineAddr, written: Written<'_>) -> LineData {
+        // The DRAM has no cells.
+        if self.start == Addr(0) {
+            let old = if let Written::OldAndNew { old, .. } = written { Some(old) } else { None };
+            let lines = self.memory.shared.lines.as_mut().expect("a replay keeps lines");
+            let is_first = lines.begin_line(line, old.unwrap_or(&[0; WORDS_PER_LINE]));
+            if let Some(old) = old
+                && !is_first
+                && self.memory.content(line) != *old
+            {
+                self.old_data_mismatches += 1;
             }
+        }
+        match written {
+            Written::New(new) | Written::OldAndNew { new, .. } => *new,
+            Written::Unknown => filler(line, self.requests()),
         }
     }
 }
@@ -285,30 +310,6 @@ fn filler(line: LineAddr, number: u64) -> LineData {
         x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         x ^ (x >> 31)
     })
-}
-
-/// A set of lines, one bit each, taken from the host in chunks.
-#[derive(Debug, Default)]
-struct LineSet {
-    chunks: Vec<Option<Box<[u64; CHUNK_WORDS]>>>,
-}
-
-const CHUNK_WORDS: usize = 512;
-const CHUNK_LINES: u64 = CHUNK_WORDS as u64 * 64;
-
-impl LineSet {
-    /// Adds a line; returns whether it is new.
-    fn insert(&mut self, line: LineAddr) -> bool {
-        let (chunk, bit) = ((line.0 / CHUNK_LINES) as usize, line.0 % CHUNK_LINES);
-        if chunk >= self.chunks.len() {
-            self.chunks.resize_with(chunk + 1, || None);
-        }
-        let words = self.chunks[chunk].get_or_insert_with(|| Box::new([0; CHUNK_WORDS]));
-        let word = &mut words[(bit / 64) as usize];
-        let before = *word;
-        *word |= 1 << (bit % 64);
-        *word != before
-    }
 }
 
 /// The result of a replay.

@@ -72,23 +72,25 @@ impl Text {
         self.is_headless
     }
 
-    /// The next request; none at the end.
+    /// Reads the next request; returns false at the end.
     #[inline]
     pub fn request<R: Read>(
         &mut self,
         input: &mut Input<R>,
-    ) -> Result<Option<Request>, TraceError> {
+        request: &mut Request,
+    ) -> Result<bool, TraceError> {
         if let Some(Format::NvMain(version)) = self.format
-            && let Some((request, length)) = nvmain::written(input.peek(LINE_BYTES_MAX), version)
+            && let Some(length) = nvmain::written(input.peek(LINE_BYTES_MAX), version, request)
         {
             self.line += 1;
             input.take(length);
-            return Ok(Some(request));
+            return Ok(true);
         }
-        self.any_request(input)
+        let read = self.any_request(input)?;
+        Ok(read.map(|read| *request = read).is_some())
     }
 
-    /// The same, however it is written.
+    /// The next request, however it is written; none at the end.
     fn any_request<R: Read>(
         &mut self,
         input: &mut Input<R>,
