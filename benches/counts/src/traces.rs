@@ -79,7 +79,7 @@ fn populating() -> impl Iterator<Item = Case> {
             let spec = spec(&config, "ideal", workload, 8, TRANSACTIONS);
             let workload = spec.build_workload().unwrap_or_else(|e| panic!("{e}"));
             bytes(counted(|| {
-                let mut image = Image::new();
+                let mut image = Image::new().to_be_populated();
                 workload.populate(&mut image);
                 image
             }))
@@ -90,7 +90,7 @@ fn populating() -> impl Iterator<Item = Case> {
         let reader = program::Reader::open(Cursor::new(&trace[..]));
         let reader = reader.unwrap_or_else(|e| panic!("{e}"));
         bytes(counted(|| {
-            let mut image = Image::new();
+            let mut image = Image::new().to_be_populated();
             reader.populate(&mut image).expect("it is whole");
             image
         }))

@@ -15,6 +15,8 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use memmap2::MmapMut;
 
@@ -28,10 +30,16 @@ const MAPPED_BYTES: usize = 1 << 20;
 const PAGE_WORDS: usize = 4096 / size_of::<u64>();
 
 /// Number of written pages at which a young chunk is given huge pages: as many faults took as long as clearing a huge page.
-const PAGES_OF_YOUTH: u32 = 64;
+const PAGES_OF_YOUTH: usize = 64;
 
 /// The host memory of a chunk: kept here, read and written by the chunk.
-enum HostMemory {
+struct HostMemory {
+    place: Place,
+    /// Pages that were written, if they are few and the chunk is large.
+    young: Option<Pages>,
+}
+
+enum Place {
     Heap(Vec<u64>),
     Mapped(MmapMut),
 }
@@ -41,7 +49,7 @@ impl HostMemory {
     fn zeroed(words: usize, dense: bool) -> HostMemory {
         let bytes = words * size_of::<u64>();
         if bytes < MAPPED_BYTES {
-            return HostMemory::Heap(vec![0; words]);
+            return HostMemory::old(Place::Heap(vec![0; words]));
         }
         let map = MmapMut::map_anon(bytes);
         let map = map.unwrap_or_else(|_| host::out_of_memory(bytes as u64));
@@ -52,15 +60,21 @@ impl HostMemory {
         }
         #[cfg(not(target_os = "linux"))]
         let _ = dense;
-        HostMemory::Mapped(map)
+        let young = (!dense).then(Pages::default);
+        HostMemory { place: Place::Mapped(map), young }
+    }
+
+    /// Memory of which any pages may have been written.
+    fn old(place: Place) -> HostMemory {
+        HostMemory { place, young: None }
     }
 
     /// Returns the place of its words.
     fn words(&mut self) -> NonNull<[u64]> {
-        let (first, words) = match self {
-            HostMemory::Heap(words) => (words.as_mut_ptr(), words.len()),
+        let (first, words) = match &mut self.place {
+            Place::Heap(words) => (words.as_mut_ptr(), words.len()),
             // A mapping begins on a page.
-            HostMemory::Mapped(map) => (map.as_mut_ptr().cast(), map.len() / size_of::<u64>()),
+            Place::Mapped(map) => (map.as_mut_ptr().cast(), map.len() / size_of::<u64>()),
         };
         let first = NonNull::new(first).expect("no memory is at address 0");
         assert!(first.is_aligned(), "words are aligned");
@@ -68,33 +82,40 @@ impl HostMemory {
     }
 }
 
-/// Pages of a young chunk that were written, a bit for each.
-#[derive(Clone, Copy, Default)]
-struct Pages([u64; (1 << 21) / 4096 / 64]);
+/// Pages of a young chunk that were written, a bit for each. (Atomic, since the memory may be that of several chunks; only a
+/// chunk that has it alone adds to them.)
+#[derive(Default)]
+struct Pages([AtomicU64; (1 << 21) / 4096 / 64]);
 
 impl Pages {
-    /// Adds a page; returns true if it is new.
     #[inline]
-    fn add(&mut self, page: usize) -> bool {
-        let (word, bit) = (&mut self.0[page / 64], 1 << (page % 64));
-        let is_new = *word & bit == 0;
-        *word |= bit;
-        is_new
+    fn has(&self, page: usize) -> bool {
+        self.0[page / 64].load(Relaxed) >> (page % 64) & 1 != 0
     }
 
-    fn count(&self) -> u32 {
-        self.0.iter().map(|word| word.count_ones()).sum()
+    fn add(&self, page: usize) {
+        self.0[page / 64].fetch_or(1 << (page % 64), Relaxed);
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = usize> {
+        let words = (0..).zip(&self.0);
+        words.flat_map(|(at, word)| ones(word.load(Relaxed)).map(move |bit| at * 64 + bit as usize))
     }
 
     /// Copies these pages from one chunk to another, where all others are zero.
     fn copy(&self, from: &[u64], to: &mut [u64]) {
-        for page in (0..)
-            .zip(self.0)
-            .flat_map(|(at, word)| ones(word).map(move |bit| at * 64 + bit as usize))
-        {
+        for page in self.numbers() {
             let range = page * PAGE_WORDS..(page + 1) * PAGE_WORDS;
             to[range.clone()].copy_from_slice(&from[range]);
         }
+    }
+}
+
+impl Clone for Pages {
+    fn clone(&self) -> Pages {
+        let copy = Pages::default();
+        self.numbers().for_each(|page| copy.add(page));
+        copy
     }
 }
 
@@ -110,8 +131,6 @@ pub(super) struct Chunk {
     /// No other chunk has this memory, and it is not young: it is written without a look.
     owned: bool,
     memory: Option<Arc<HostMemory>>,
-    /// Pages that were written, if they are few and the chunk is large.
-    young: Option<Box<Pages>>,
 }
 
 // SAFETY: the words are memory that the chunk owns, or that it and others only read, as an `Arc<[u64]>` is.
@@ -130,26 +149,18 @@ pub(super) struct Demand {
     pub(super) dense: bool,
 }
 
-impl Demand {
-    /// Returns true if memory that is taken for this is young.
-    fn is_young(self) -> bool {
-        !self.dense && size_of::<u64>() * self.words >= MAPPED_BYTES
-    }
-}
-
 impl Default for Chunk {
     /// One that was never written.
     fn default() -> Chunk {
         let words = NonNull::slice_from_raw_parts(NonNull::dangling(), 0);
-        Chunk { words, owned: false, memory: None, young: None }
+        Chunk { words, owned: false, memory: None }
     }
 }
 
 impl Chunk {
-    /// A chunk with memory of its own: young, if some of its pages were written and no others.
-    fn of(mut memory: HostMemory, young: Option<Box<Pages>>) -> Chunk {
-        let (words, owned) = (memory.words(), young.is_none());
-        Chunk { words, owned, memory: Some(Arc::new(memory)), young }
+    fn of(mut memory: HostMemory) -> Chunk {
+        let (words, owned) = (memory.words(), memory.young.is_none());
+        Chunk { words, owned, memory: Some(Arc::new(memory)) }
     }
 
     /// Returns true if it was ever written.
@@ -180,8 +191,7 @@ impl Chunk {
     /// The same of which any words are written.
     pub(super) fn all_words_mut(&mut self, demand: Demand) -> &mut [u64] {
         if !self.owned {
-            self.become_owner(demand);
-            self.young = None;
+            self.become_owner(demand).young = None;
             self.owned = true;
         }
         self.own_words()
@@ -201,54 +211,69 @@ impl Chunk {
     #[cold]
     #[inline(never)]
     fn prepare(&mut self, word: usize, demand: Demand) {
-        self.become_owner(demand);
-        let Some(pages) = &mut self.young else {
+        let page = word / PAGE_WORDS;
+        if let Some(memory) = self.own_memory()
+            && memory.young.as_ref().is_some_and(|pages| pages.has(page))
+        {
+            return;
+        }
+        let Some(pages) = &self.become_owner(demand).young else {
             self.owned = true;
             return;
         };
-        let page = word / PAGE_WORDS;
-        if !pages.add(page) {
+        if pages.has(page) {
             return;
         }
-        if pages.count() < PAGES_OF_YOUTH {
+        pages.add(page);
+        if pages.numbers().count() < PAGES_OF_YOUTH {
             // It is zero; so it is there, and whoever reads it first does not have it come twice.
             self.own_words()[page * PAGE_WORDS] = 0;
             return;
         }
-        let dense = HostMemory::zeroed(self.words().len(), true);
-        *self = self.copied_to(dense);
+        *self = self.copied_to(HostMemory::zeroed(demand.words, true));
+    }
+
+    /// Its memory, if no other chunk has it.
+    #[inline]
+    fn own_memory(&self) -> Option<&HostMemory> {
+        let memory = self.memory.as_ref()?;
+        (Arc::strong_count(memory) == 1).then_some(&**memory)
     }
 
     /// Sees to it that no other chunk has its memory.
-    fn become_owner(&mut self, demand: Demand) {
-        let Some(memory) = &mut self.memory else {
-            let young = demand.is_young().then(Box::default);
-            *self = Chunk::of(HostMemory::zeroed(demand.words, demand.dense), young);
-            return;
-        };
-        // The last one that has it need not copy it.
-        if Arc::get_mut(memory).is_none() {
+    fn become_owner(&mut self, demand: Demand) -> &mut HostMemory {
+        if self.memory.is_none() {
+            *self = Chunk::of(HostMemory::zeroed(demand.words, demand.dense));
+        } else if self.own_memory().is_none() {
+            // The last one that has it does not copy it.
             *self = self.copied();
         }
+        let memory = self.memory.as_mut().and_then(Arc::get_mut);
+        memory.expect("no other chunk has this memory")
     }
 
     fn copied(&self) -> Chunk {
         let words = self.words();
         if size_of_val(words) < MAPPED_BYTES {
-            return Chunk::of(HostMemory::Heap(words.to_vec()), None);
+            return Chunk::of(HostMemory::old(Place::Heap(words.to_vec())));
         }
-        let Some(pages) = &self.young else {
-            return self.copied_to(HostMemory::zeroed(words.len(), true));
-        };
-        let mut copy = Chunk::of(HostMemory::zeroed(words.len(), false), Some(pages.clone()));
-        pages.copy(words, copy.own_words());
+        let young = self.pages();
+        let mut copy = self.copied_to(HostMemory::zeroed(words.len(), young.is_none()));
+        if let (Some(pages), Some(memory)) = (young, copy.memory.as_mut().and_then(Arc::get_mut)) {
+            memory.young = Some(pages.clone());
+        }
         copy
     }
 
-    /// A copy in memory that is zero, and young no more.
+    /// Pages that were written, if it is young.
+    fn pages(&self) -> Option<&Pages> {
+        self.memory.as_ref()?.young.as_ref()
+    }
+
+    /// A copy in memory that is zero.
     fn copied_to(&self, memory: HostMemory) -> Chunk {
-        let mut copy = Chunk::of(memory, None);
-        match &self.young {
+        let mut copy = Chunk::of(memory);
+        match self.pages() {
             Some(pages) => pages.copy(self.words(), copy.own_words()),
             None => copy.own_words().copy_from_slice(self.words()),
         }
@@ -268,8 +293,7 @@ impl Clone for Chunk {
             return self.copied();
         }
         // Whoever writes to it looks first whether another has it.
-        let (memory, young) = (self.memory.clone(), self.young.clone());
-        Chunk { words: self.words, owned: false, memory, young }
+        Chunk { words: self.words, owned: false, memory: self.memory.clone() }
     }
 }
 
@@ -343,7 +367,7 @@ mod tests {
     fn a_young_chunk_is_given_huge_pages_once_it_is_not_sparse() {
         let demand = Demand { words: SIZES[2], dense: false };
         let mut chunk = Chunk::default();
-        let words = |page: u32| [0, 7, PAGE_WORDS - 1].map(|at| page as usize * PAGE_WORDS + at);
+        let words = |page| [0, 7, PAGE_WORDS - 1].map(|at| page * PAGE_WORDS + at);
         let write = |chunk: &mut Chunk, page| {
             for word in words(page) {
                 chunk.words_mut(word, demand)[word] = word as u64 + 1;
