@@ -233,7 +233,7 @@ impl Chunk {
         *self = self.copied_to(HostMemory::zeroed(demand.words, true));
     }
 
-    /// Its memory, if no other chunk has it.
+    /// The memory, if no other chunk has it.
     #[inline]
     fn own_memory(&self) -> Option<&HostMemory> {
         let memory = self.memory.as_ref()?;
