@@ -34,9 +34,7 @@ SLURM := python/tests/test_clusters.py
 # their tests.
 IMPORTED := PIL click contourpy cycler dateutil fontTools jinja2 kiwisolver markupsafe matplotlib mpl_toolkits numpy packaging \
 	pyarrow pyparsing rich werkzeug
-# Tests that wait for servers, signals and other processes leave a core idle: there is one process more than cores.
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-PYTEST := $(BIN)/python -m pytest -p tests.budget.plugin --numprocesses $(WORKERS) --dist worksteal
+PYTEST := $(BIN)/python -m pytest -p tests.budget.plugin --numprocesses auto --dist worksteal
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -339,11 +339,15 @@ class Nowhere(io.RawIOBase):
         return len(content)
 
 
-@pytest.mark.parametrize("form", ["json", "csv", "parquet"])
-def test_results_are_written_one_after_the_other(form):
+@pytest.mark.parametrize(
+    # Parquet is written in groups of 1,024 rows.
+    ("form", "counts"),
+    [("json", (400, 1_600)), ("csv", (400, 1_600)), ("parquet", (2_000, 4_000))],
+)
+def test_results_are_written_one_after_the_other(form, counts):
     record = graven.run("silo", "btree", transactions=10, store=None)
     sizes, peaks = [], []
-    for count in (400, 1_600):
+    for count in counts:
         sink = Nowhere()
         tracemalloc.start()
         write_records(sink, Many(record, count), form, full=True)
