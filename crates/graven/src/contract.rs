@@ -137,7 +137,7 @@ pub fn exploration(
 }
 
 /// Lists the litmus programs that do not come out as they say: each names the designs that keep their guarantee in it, and those
-/// that do not. One that names a mutant does the designs that it violates no harm without.
+/// that do not. A program that names a mutant is tried without it, too: then the designs that it violates must keep theirs.
 ///
 /// # Panics
 /// If a text is no litmus program, or names a design that does not exist.

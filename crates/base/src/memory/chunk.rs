@@ -6,10 +6,10 @@
 //! is asked for huge pages, of 2 MB on x86-64: one page fault in place of 512, which took longer than all else in populating
 //! a structure (benches/README.md has the figures). A host that has none, or does not give them, gives ordinary pages.
 //!
-//! Of other large chunks it is kept which pages were written: they are *young*. A heap that grows, or a log, soon writes all
-//! pages of a chunk, and a chunk with so many pages that huge ones would have cost less is given those. Until then a page is
-//! written before anybody reads it: a page that is read first has two faults, of which the second makes all processors of
-//! the program forget its place.
+//! Any other large chunk is *young* at first: its memory lists the pages that were written. Heaps that grow, and logs, soon
+//! write all pages of a chunk; a chunk moves to huge pages as soon as the faults of its pages have cost as much as these. Young
+//! chunks store a zero to each page before anything reads it: a page that is read first costs two faults, and in the second
+//! the operating system interrupts the processors of the program's other threads.
 //!
 //! A host that has no memory left ends the computation ([`crate::host`]).
 
@@ -64,7 +64,7 @@ impl HostMemory {
         HostMemory { place: Place::Mapped(map), young }
     }
 
-    /// Memory of which any pages may have been written.
+    /// Memory that does not list its written pages.
     fn old(place: Place) -> HostMemory {
         HostMemory { place, young: None }
     }
@@ -108,14 +108,6 @@ impl Pages {
             let range = page * PAGE_WORDS..(page + 1) * PAGE_WORDS;
             to[range.clone()].copy_from_slice(&from[range]);
         }
-    }
-}
-
-impl Clone for Pages {
-    fn clone(&self) -> Pages {
-        let copy = Pages::default();
-        self.numbers().for_each(|page| copy.add(page));
-        copy
     }
 }
 
@@ -179,7 +171,7 @@ impl Chunk {
         }
     }
 
-    /// Words of the chunk, of which this one or others of its line are written: it has memory of its own afterwards.
+    /// Words of the chunk, for a write to `word` or to others of its line: the chunk has memory of its own afterwards.
     #[inline]
     pub(super) fn words_mut(&mut self, word: usize, demand: Demand) -> &mut [u64] {
         if !self.owned {
@@ -188,10 +180,12 @@ impl Chunk {
         self.own_words()
     }
 
-    /// The same of which any words are written.
+    /// Words of the chunk, for writes to any of them: the chunk has memory of its own afterwards.
     pub(super) fn all_words_mut(&mut self, demand: Demand) -> &mut [u64] {
         if !self.owned {
-            self.become_owner(demand).young = None;
+            self.become_owner(demand);
+            let memory = self.memory.as_mut().and_then(Arc::get_mut);
+            memory.expect("no other chunk has this memory").young = None;
             self.owned = true;
         }
         self.own_words()
@@ -211,45 +205,33 @@ impl Chunk {
     #[cold]
     #[inline(never)]
     fn prepare(&mut self, word: usize, demand: Demand) {
-        let page = word / PAGE_WORDS;
-        if let Some(memory) = self.own_memory()
-            && memory.young.as_ref().is_some_and(|pages| pages.has(page))
-        {
-            return;
-        }
-        let Some(pages) = &self.become_owner(demand).young else {
+        self.become_owner(demand);
+        let Some(pages) = self.pages() else {
             self.owned = true;
             return;
         };
+        let page = word / PAGE_WORDS;
         if pages.has(page) {
             return;
         }
         pages.add(page);
         if pages.numbers().count() < PAGES_OF_YOUTH {
-            // It is zero; so it is there, and whoever reads it first does not have it come twice.
+            // The page is zero as it is: this store has the host bring it once, for writing.
             self.own_words()[page * PAGE_WORDS] = 0;
             return;
         }
         *self = self.copied_to(HostMemory::zeroed(demand.words, true));
     }
 
-    /// The memory, if no other chunk has it.
-    #[inline]
-    fn own_memory(&self) -> Option<&HostMemory> {
-        let memory = self.memory.as_ref()?;
-        (Arc::strong_count(memory) == 1).then_some(&**memory)
-    }
-
     /// Sees to it that no other chunk has its memory.
-    fn become_owner(&mut self, demand: Demand) -> &mut HostMemory {
-        if self.memory.is_none() {
-            *self = Chunk::of(HostMemory::zeroed(demand.words, demand.dense));
-        } else if self.own_memory().is_none() {
-            // The last one that has it does not copy it.
-            *self = self.copied();
+    #[inline]
+    fn become_owner(&mut self, demand: Demand) {
+        match &self.memory {
+            None => *self = Chunk::of(HostMemory::zeroed(demand.words, demand.dense)),
+            // The last one that has it need not copy it.
+            Some(memory) if Arc::strong_count(memory) == 1 => {}
+            Some(_) => *self = self.copied(),
         }
-        let memory = self.memory.as_mut().and_then(Arc::get_mut);
-        memory.expect("no other chunk has this memory")
     }
 
     fn copied(&self) -> Chunk {
@@ -258,9 +240,9 @@ impl Chunk {
             return Chunk::of(HostMemory::old(Place::Heap(words.to_vec())));
         }
         let young = self.pages();
-        let mut copy = self.copied_to(HostMemory::zeroed(words.len(), young.is_none()));
-        if let (Some(pages), Some(memory)) = (young, copy.memory.as_mut().and_then(Arc::get_mut)) {
-            memory.young = Some(pages.clone());
+        let copy = self.copied_to(HostMemory::zeroed(words.len(), young.is_none()));
+        if let (Some(written), Some(pages)) = (young, copy.pages()) {
+            written.numbers().for_each(|page| pages.add(page));
         }
         copy
     }

@@ -284,13 +284,6 @@ impl Image {
         chunk.words_mut(word, demand)[word..].first_chunk_mut()
     }
 
-    /// A line will be written where host memory was taken for it: whoever reads it before does not have the host bring a page
-    /// of zeros first.
-    #[inline]
-    pub fn expect_write(&mut self, line: LineAddr) {
-        self.written_line_mut(line);
-    }
-
     /// Asks the host to bring a line near, ahead of its use.
     #[inline]
     pub fn prefetch(&self, line: LineAddr) {
@@ -300,7 +293,7 @@ impl Image {
         }
     }
 
-    /// Words of a chunk, of which this one or others of its line are written.
+    /// Words of a chunk, for a write to `word` or to others of its line.
     #[inline]
     fn chunk_mut(&mut self, chunk: usize, word: usize) -> &mut [u64] {
         if chunk >= self.chunks.len() {

@@ -20,14 +20,11 @@ pub struct Media<'a> {
 }
 
 impl Media<'_> {
-    /// The content of a line's cells, which will be written.
+    /// The content of a line's cells before a write to them: the host brings the page to be written, not first a page of zeros.
     #[inline]
-    fn line_to_be_written(&mut self, line: LineAddr) -> LineData {
+    fn content_before_write(&mut self, line: LineAddr) -> LineData {
         match &self.lines {
-            None => {
-                self.image.expect_write(line);
-                self.image.load_line(line)
-            }
+            None => self.image.written_line_mut(line).copied().unwrap_or_default(),
             Some(lines) => lines.load_line(line),
         }
     }
@@ -91,7 +88,7 @@ impl<'a> Block<'a> {
         for (i, &mask) in self.masks.iter().enumerate().filter(|(_, mask)| **mask != 0) {
             let line = LineAddr(self.first.0 + i as u64);
             let (data, codings) = (&self.data[i], &self.codings[i]);
-            let old = media.line_to_be_written(line);
+            let old = media.content_before_write(line);
             effort = effort.and(media.cells.program(&old, line, mask, data, codings));
         }
         effort

@@ -92,7 +92,7 @@ impl Batch {
                 self.lines.push(*new);
                 Kind::New
             }
-            Content::OldAndNew { old, new } if old.iter().fold(0, |any, word| any | word) == 0 => {
+            Content::OldAndNew { old, new } if *old == ZERO => {
                 self.lines.push(*new);
                 Kind::NewOverZero
             }
