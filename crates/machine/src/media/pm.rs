@@ -53,7 +53,7 @@ struct Blocks {
     frequency_mhz: u32,
 }
 
-/// The cells of a PM device. Their content is an [`Image`] beside them.
+/// The cells of a PM device: their states and costs. Their content, the words, is in the controller's image.
 #[derive(Clone, Debug)]
 pub struct PmCells {
     write: Cycle,
