@@ -103,6 +103,9 @@ class Task:
     def memory_bytes(self) -> int:
         """Memory of the host that `run` needs, at most; 0 if it has run, or nothing is known."""
 
+    def lend(self, threads: int) -> None:
+        """Let `run` use so many threads of the host at a time; the result does not depend on it."""
+
 class Simulation(Task):
     """One simulation, checked when it is made. Its progress is in transactions committed."""
 

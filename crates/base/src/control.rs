@@ -17,6 +17,8 @@ pub struct Control {
     found: Mutex<Vec<String>>,
     /// Control of the computation that this one is part of.
     parent: Option<Arc<Control>>,
+    /// What is done adds to what the whole has done.
+    is_share: bool,
 }
 
 impl Control {
@@ -24,6 +26,11 @@ impl Control {
     /// whole does.
     pub fn under(parent: &Arc<Control>) -> Control {
         Control { parent: Some(Arc::clone(parent)), ..Control::default() }
+    }
+
+    /// Makes the control of a share of a computation: the progress of the whole is the sum of its shares'.
+    pub fn share_of(whole: &Arc<Control>) -> Control {
+        Control { is_share: true, ..Control::under(whole) }
     }
 
     /// Asks the computation to stop soon.
@@ -74,7 +81,10 @@ impl Control {
 
     /// Reports the progress; returns whether to stop.
     pub fn report(&self, done: u64) -> bool {
-        self.done.store(done, Ordering::Relaxed);
+        let before = self.done.swap(done, Ordering::Relaxed);
+        if let (true, Some(whole)) = (self.is_share, &self.parent) {
+            whole.done.fetch_add(done.saturating_sub(before), Ordering::Relaxed);
+        }
         self.is_cancelled()
     }
 
@@ -100,5 +110,22 @@ pub fn ended_text(panic: &(dyn Any + Send)) -> String {
     match panic.downcast_ref::<host::OutOfMemory>() {
         Some(refused) => refused.to_string(),
         None => format!("internal error of the engine: {}", panic_text(panic)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_has_done_what_its_shares_have() {
+        let whole = Arc::<Control>::default();
+        let shares = [Control::share_of(&whole), Control::share_of(&whole)];
+        assert!(!shares[0].report(3) && !shares[1].report(4) && !shares[0].report(10));
+        assert_eq!((whole.done(), shares[0].done()), (14, 10));
+        whole.cancel();
+        assert!(shares[1].report(4));
+        Control::under(&whole).report(100);
+        assert_eq!(whole.done(), 14, "a part has progress of its own");
     }
 }

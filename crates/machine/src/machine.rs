@@ -163,6 +163,11 @@ impl Machine {
         }
     }
 
+    /// PM holds everything as it is, without a write: before time begins, while no cache holds a line.
+    pub(crate) fn bring_all_home(&mut self) {
+        self.memory.shared.media = self.arch.share();
+    }
+
     /// Before time begins: programs find in a region of PM what PM holds.
     pub(crate) fn know_log_region(&mut self, start: Addr, end: Addr) {
         for line in start.line().0..end.line().0 {

@@ -10,7 +10,7 @@ use graven::catalogue::{self, Catalogue};
 use graven::config::{ConfigError, validate};
 use graven::cost::Sheet;
 use graven::recovery;
-use graven::sim::{Beginning, Others, Simulation, Spec};
+use graven::sim::{Beginning, Others, Simulation, Spec, in_pieces};
 use graven::trace::requests::replay::Replay;
 use graven::trace::requests::{Assumptions, Reader, TraceError};
 use pyo3::prelude::*;
@@ -42,6 +42,20 @@ struct SimulationSpec {
     timeline: Option<TimelineSpec>,
     #[serde(default)]
     program_trace: Option<String>,
+}
+
+impl SimulationSpec {
+    /// Files that follow a run from its beginning to its end.
+    fn files(&self) -> impl Iterator<Item = &'static str> {
+        let timeline = self.timeline.as_ref().map(|timeline| &timeline.file);
+        let files = [
+            ("request_trace", self.request_trace.as_ref()),
+            ("bank_loads", self.bank_loads.as_ref()),
+            ("timeline", timeline),
+            ("program_trace", self.program_trace.as_ref()),
+        ];
+        files.into_iter().filter_map(|(name, file)| file.map(|_| name))
+    }
 }
 
 #[derive(Clone, Deserialize)]
@@ -125,6 +139,10 @@ pub fn simulation(spec_json: &str) -> Result<Task, Failure> {
     let (threads, transactions) = (given.threads, given.transactions);
     let spec = spec_of(config, &given.design, &given.workload, threads, transactions, given.seed)?;
     spec.check()?;
+    if let (2.., Some(file)) = (spec.pieces(), given.files().next()) {
+        let why = format!("{file} follows one run, and there is one for each piece");
+        return Err(spec.config.inconsistent(&["region.pieces"], why).into());
+    }
     let timeline = given.timeline.take().map(|timeline| {
         let range = timeline.range(&spec)?;
         Ok::<_, ConfigError>((timeline.file, range))
@@ -133,10 +151,16 @@ pub fn simulation(spec_json: &str) -> Result<Task, Failure> {
     let beginning = Beginning::of(&spec);
     // Weakly: whoever holds a beginning counts as one that begins alike.
     let (needed, held) = (spec.clone(), beginning.as_ref().map(Arc::downgrade));
-    let task = Task::new(move |watch| simulate(&spec, beginning, given, timeline, watch));
-    Ok(task.needing(move || {
-        let begin_alike = held.as_ref().is_some_and(|beginning| beginning.strong_count() > 1);
-        memory_bytes(&needed, Others { begin_alike, ..Others::default() })
+    let task = Task::new(move |watch| match spec.pieces() {
+        1 => simulate(&spec, beginning, given, timeline, watch),
+        _ => simulate_pieces(&spec, beginning.as_ref(), watch),
+    });
+    Ok(task.needing(move |threads| {
+        let at_a_time = threads.min(needed.pieces() as usize) as u64;
+        let held = held.as_ref().is_some_and(|beginning| beginning.strong_count() > 1);
+        let begin_alike = held || at_a_time > 1;
+        let each = memory_bytes(&needed, Others { begin_alike, ..Others::default() });
+        each.saturating_mul(at_a_time)
     }))
 }
 
@@ -185,6 +209,16 @@ fn simulate(
     let again = || Simulation::new(spec).map_err(Failure::from);
     recovery::add_to_record(&mut record, &simulation, again, &simulation.control())?;
     Ok(record)
+}
+
+/// Runs a simulation in pieces.
+fn simulate_pieces(
+    spec: &Spec,
+    beginning: Option<&Arc<Beginning>>,
+    watch: &TaskControl,
+) -> Result<Value, Failure> {
+    let control = watch.begin(spec.expected_work())?;
+    Ok(in_pieces::<Failure>(spec, beginning, watch.threads(), &control)?.record())
 }
 
 /// Writes a file whole.

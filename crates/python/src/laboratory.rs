@@ -219,7 +219,7 @@ pub fn run(spec_json: &str) -> Result<Task, Failure> {
         }
         Ok(value)
     };
-    Ok(Task::new(campaign).needing(move || memory_bytes(&needed, others)))
+    Ok(Task::new(campaign).needing(move |_| memory_bytes(&needed, others)))
 }
 
 /// A trial of a run's checker, on files that are good: those with which the trace begins, and those after a run in which power
@@ -236,7 +236,7 @@ pub fn trial(spec_json: &str) -> Result<Task, Failure> {
     let knows_lengths = knows_lengths(&given.workload)?;
     let needed = spec.clone();
     let task = Task::new(move |watch| try_checker(&spec, &verification, knows_lengths, watch));
-    Ok(task.needing(move || memory_bytes(&needed, Others::default())))
+    Ok(task.needing(move |_| memory_bytes(&needed, Others::default())))
 }
 
 /// Runs a trial. `knows_lengths`: the trace says how long files were.
@@ -323,7 +323,7 @@ pub fn adversary(spec_json: &str) -> Result<Task, Failure> {
         extend(&mut value, more);
         Ok(value)
     });
-    Ok(task.needing(|| HOST_BYTES))
+    Ok(task.needing(|_| HOST_BYTES))
 }
 
 /// A program on the designs that it is for.

@@ -2,7 +2,7 @@
 //! specifications as JSON.
 
 use std::fmt::Display;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
 use graven::Registry;
@@ -71,9 +71,21 @@ pub struct TaskControl {
     cancelled: AtomicBool,
     control: OnceLock<Arc<Control>>,
     total: AtomicU64,
+    /// Threads of the host that it may use besides its own.
+    others: AtomicUsize,
 }
 
 impl TaskControl {
+    /// Lets the task use so many threads of the host at a time, its own among them.
+    pub fn lend(&self, threads: usize) {
+        self.others.store(threads.saturating_sub(1), SeqCst);
+    }
+
+    /// Threads of the host that the task may use at a time; 1 if none was lent.
+    pub fn threads(&self) -> usize {
+        self.others.load(SeqCst) + 1
+    }
+
     /// Asks the task to stop, whether it runs already or not.
     pub fn cancel(&self) {
         self.cancelled.store(true, SeqCst);
@@ -124,17 +136,18 @@ type Run = Box<dyn FnOnce(&TaskControl) -> Result<Value, Failure> + Send>;
 /// Something that was checked, runs once, and gives a result as JSON.
 pub struct Task {
     run: Run,
-    memory_bytes: Box<dyn Fn() -> u64 + Send>,
+    memory_bytes: Box<dyn Fn(usize) -> u64 + Send>,
 }
 
 impl Task {
     /// A task of which no need of memory is known.
     pub fn new(run: impl FnOnce(&TaskControl) -> Result<Value, Failure> + Send + 'static) -> Task {
-        Task { run: Box::new(run), memory_bytes: Box::new(|| 0) }
+        Task { run: Box::new(run), memory_bytes: Box::new(|_| 0) }
     }
 
-    /// The same task, whose need of the host's memory, in bytes at most, is what `memory_bytes` returns when it is asked.
-    pub fn needing(self, memory_bytes: impl Fn() -> u64 + Send + 'static) -> Task {
+    /// The same task, whose need of the host's memory, in bytes at most, is what `memory_bytes` returns when it is asked, for
+    /// the threads of the host that the task may use.
+    pub fn needing(self, memory_bytes: impl Fn(usize) -> u64 + Send + 'static) -> Task {
         Task { memory_bytes: Box::new(memory_bytes), ..self }
     }
 
@@ -146,9 +159,10 @@ impl Task {
         (self.run)(watch)
     }
 
-    /// Memory of the host that the task needs, at most, in bytes; 0 if nothing is known, or it needs little.
-    pub fn memory_bytes(&self) -> u64 {
-        (self.memory_bytes)()
+    /// Memory of the host that the task needs on `threads` threads, at most, in bytes; 0 if nothing is known, or it needs
+    /// little.
+    pub fn memory_bytes(&self, threads: usize) -> u64 {
+        (self.memory_bytes)(threads)
     }
 }
 

@@ -48,7 +48,14 @@ impl TaskHandle {
     /// Memory of the host that `run` needs, at most, in bytes; 0 if it has run, or nothing is known of it.
     fn memory_bytes(&self) -> PyResult<u64> {
         let task = self.task.lock().expect("nothing panics while holding this lock");
-        unbroken(|| task.as_ref().map_or(0, Task::memory_bytes))
+        let threads = self.control.threads();
+        unbroken(|| task.as_ref().map_or(0, |task| task.memory_bytes(threads)))
+    }
+
+    /// Lets `run` use so many threads of the host at a time, its own among them: it does where a simulation has pieces. The result
+    /// does not depend on it.
+    fn lend(&self, threads: usize) {
+        self.control.lend(threads);
     }
 
     /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.

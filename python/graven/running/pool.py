@@ -55,6 +55,13 @@ def memory_need(task: Task) -> int:
     return 0 if say is None else say()
 
 
+def lend(task: Task, threads: int) -> None:
+    """Lets a task use so many threads of the host at a time, if it can use several."""
+    take: Callable[[int], None] | None = getattr(task, "lend", None)
+    if take is not None:
+        take(threads)
+
+
 @dataclass(frozen=True)
 class Failure:
     """A simulation that did not end well."""
@@ -138,6 +145,9 @@ class Pool:
 
     As one begins, those that come next are made, one for each thread: simulations that begin alike
     share what they begin with as long as one of them is there that has not begun.
+
+    Threads that are left where there are fewer tasks are lent to these, as many to each: a
+    simulation in pieces uses them.
 
     A task that says how much memory it needs begins when the others leave as much. One that does
     not fit even alone is refused before it begins, and the others run.
@@ -264,6 +274,7 @@ class Pool:
             while not self._stopping and self._next < len(self.tasks):
                 index = self._next
                 label, task = self.tasks[index]
+                lend(task, self._threads_of_each)
                 need = memory_need(task)
                 if self._limit is None or need <= self._limit.bytes - sum(self._needs.values()):
                     self._next += 1
@@ -286,6 +297,10 @@ class Pool:
         for _, task in self.tasks[first:end]:
             memory_need(task)
         self._made = max(self._made, end)
+
+    @property
+    def _threads_of_each(self) -> int:
+        return max(1, self.workers // max(1, len(self.tasks)))
 
     @cached_property
     def _cost_of_all(self) -> float:
@@ -346,6 +361,10 @@ class Wrapped:
         """Memory of the host that it needs, at most."""
         return memory_need(self._task)
 
+    def lend(self, threads: int) -> None:
+        """Lets it use so many threads of the host."""
+        lend(self._task, threads)
+
     def found(self) -> list[str]:
         """Violations that it has found since the last call."""
         return violations_found(self._task)
@@ -371,12 +390,20 @@ class Deferred:
         self._make = make
         self._task: Task | None = None
         self._is_cancelled = False
+        self._threads = 1
         self._found: list[str] = []
 
     def _made(self) -> Task:
         if self._task is None:
             self._task = self._make()
+            lend(self._task, self._threads)
         return self._task
+
+    def lend(self, threads: int) -> None:
+        """Lets it use so many threads of the host."""
+        self._threads = threads
+        if (task := self._task) is not None:
+            lend(task, threads)
 
     def run(self) -> str:
         """Makes the task if it has not been, and runs it to the end."""

@@ -35,6 +35,14 @@ impl Distribution {
         self.max = self.max.max(sample);
     }
 
+    /// Takes the samples of another distribution, too.
+    pub fn join(&mut self, other: &Distribution) {
+        self.histogram.add(&other.histogram).expect("the histogram grows with its samples");
+        self.sum += other.sum;
+        self.count += other.count;
+        self.max = self.max.max(other.max);
+    }
+
     /// Samples taken.
     pub fn count(&self) -> u64 {
         self.count
@@ -128,6 +136,20 @@ mod tests {
         assert!(distribution.quantile(0.5).abs_diff(50_000) <= 50);
         assert!(distribution.quantile(0.99).abs_diff(99_000) <= 99);
         assert_eq!(distribution.mean(), 50_000.5);
+    }
+
+    #[test]
+    fn joined_distributions_have_the_samples_of_both() {
+        let of = |samples: &[u64]| {
+            let mut distribution = Distribution::default();
+            samples.iter().for_each(|&sample| distribution.record(sample));
+            distribution
+        };
+        let mut joined = of(&[1, 5, 900]);
+        joined.join(&of(&[7, 1 << 40]));
+        joined.join(&of(&[]));
+        let whole = of(&[1, 5, 7, 900, 1 << 40]);
+        assert_eq!(format!("{:?}", joined.values()), format!("{:?}", whole.values()));
     }
 
     #[test]

@@ -18,6 +18,21 @@ pub enum Kind {
     Digest,
 }
 
+impl Kind {
+    /// The value of a counter over two runs that counted this and that.
+    ///
+    /// # Panics
+    /// If counters are not of this kind.
+    #[inline]
+    pub fn join(self, one: u64, other: u64) -> u64 {
+        match self {
+            Kind::Count => one + other,
+            Kind::Gauge => one.max(other),
+            Kind::Ratio | Kind::Digest => unreachable!("counters count, or keep the largest value"),
+        }
+    }
+}
+
 /// Declaration of one statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declaration {
@@ -74,6 +89,9 @@ pub trait CounterSet: Clone + std::fmt::Debug + Default + 'static {
     /// The values, in the order of [`CounterSet::declarations`].
     fn values(&self) -> Vec<u64>;
 
+    /// Adds what another run has counted; of largest and final values the larger one stays.
+    fn join(&mut self, other: &Self);
+
     /// Declarations with values.
     fn counts(&self) -> Counts {
         Counts(Self::declarations().into_iter().zip(self.values()).collect())
@@ -105,6 +123,8 @@ pub trait CounterSet: Clone + std::fmt::Debug + Default + 'static {
 /// AsMut::<Scans>::as_mut(&mut logs).scans += 1;
 /// assert_eq!(logs.counts()["scans"], 1);
 /// assert_eq!(logs.values(), [2, 1]);
+/// logs.join(&logs.clone());
+/// assert_eq!(logs.values(), [4, 2]);
 /// ```
 #[macro_export]
 macro_rules! counters {
@@ -144,6 +164,12 @@ macro_rules! counters {
                 let mut all = ::std::vec![$(self.$name),*];
                 $($(all.extend($crate::stats::CounterSet::values(&self.$part));)+)?
                 all
+            }
+
+            #[allow(unused_variables, reason = "some sets are empty")]
+            fn join(&mut self, other: &Self) {
+                $(self.$name = $crate::stats::Kind::$kind.join(self.$name, other.$name);)*
+                $($($crate::stats::CounterSet::join(&mut self.$part, &other.$part);)+)?
             }
         }
 
@@ -203,6 +229,17 @@ impl Counts {
             if declaration.kind == Kind::Count {
                 *value -= before;
             }
+        }
+    }
+
+    /// Adds what another run has counted, in the same order; of largest and final values the larger one stays.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn join(&mut self, other: &Counts) {
+        assert_eq!(self.0.len(), other.0.len(), "the same counters");
+        for ((declaration, value), (_, other)) in self.0.iter_mut().zip(&other.0) {
+            *value = declaration.kind.join(*value, *other);
         }
     }
 

@@ -11,6 +11,7 @@ mod domain;
 mod dram;
 mod hits;
 mod instructions;
+mod pieces;
 mod recovery;
 mod region;
 mod rows;

@@ -26,40 +26,45 @@ const SMALL: &[(&str, &str)] = &[
     ("fwb.log_bytes", "256 KB"),
 ];
 
-fn config(machine: &str, settings: &[(&str, &str)]) -> Config {
+pub fn config(machine: &str, settings: &[(&str, &str)]) -> Config {
     preset(machine, &[SMALL, settings].concat())
 }
 
-fn spec_of(config: Config, design: &'static DesignInfo, workload: &str, transactions: u64) -> Spec {
+pub fn spec_of(
+    config: Config,
+    design: &'static DesignInfo,
+    workload: &str,
+    transactions: u64,
+) -> Spec {
     let workload = registry().find_workload(workload).unwrap_or_else(|e| panic!("{e}"));
     Spec::new(config, design, workload, None, Some(transactions), 1)
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A specification that leaves the length of the region open.
-fn open_spec(design: &str, workload: &str, config: Config) -> Result<Spec, ConfigError> {
+pub fn open_spec(design: &str, workload: &str, config: Config) -> Result<Spec, ConfigError> {
     let design = registry().find_design(design).unwrap_or_else(|e| panic!("{e}"));
     let workload = registry().find_workload(workload).unwrap_or_else(|e| panic!("{e}"));
     Spec::new(config, design, workload, None, None, 1)
 }
 
-fn spec(design: &str, workload: &str, transactions: u64, settings: &[(&str, &str)]) -> Spec {
+pub fn spec(design: &str, workload: &str, transactions: u64, settings: &[(&str, &str)]) -> Spec {
     let design = registry().find_design(design).unwrap_or_else(|e| panic!("{e}"));
     spec_of(config("silo", settings), design, workload, transactions)
 }
 
 /// All designs but readings of papers that lose data even while power is there.
-fn sound() -> Vec<&'static DesignInfo> {
+pub fn sound() -> Vec<&'static DesignInfo> {
     let all = registry().designs().iter().copied();
     all.filter(|design| design.inherent == MutantSet::NONE).collect()
 }
 
-fn record(spec: &Spec) -> Value {
+pub fn record(spec: &Spec) -> Value {
     record_of(spec, None)
 }
 
 /// The same of one that may begin like others.
-fn record_of(spec: &Spec, beginning: Option<Arc<Beginning>>) -> Value {
+pub fn record_of(spec: &Spec, beginning: Option<Arc<Beginning>>) -> Value {
     let mut simulation = Simulation::begun(spec, beginning).unwrap_or_else(|e| panic!("{e}"));
     let digest = simulation.run().unwrap_or_else(|e| panic!("{}: {e}", spec.design.name));
     simulation.record(digest)
@@ -70,7 +75,7 @@ fn reasons(record: &Value) -> String {
 }
 
 /// What a statistic came to per transaction, and half of its interval over it.
-fn estimate(record: &Value, name: &str) -> (f64, f64) {
+pub fn estimate(record: &Value, name: &str) -> (f64, f64) {
     let of = &record["measured"]["estimates"][name];
     let number = |at: usize| of[at].as_f64().unwrap_or_else(|| panic!("an estimate of {name}"));
     (number(0), number(1))

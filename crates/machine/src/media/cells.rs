@@ -33,6 +33,26 @@ struct Page {
     wear: Vec<u32>,
 }
 
+/// Wear of an array at an instant: programmed cells of each group, page by page; a page that was never written is empty.
+#[derive(Clone, Debug, Default)]
+pub struct CellWear(Vec<Vec<u32>>);
+
+impl CellWear {
+    /// Adds the wear of the same cells in another run.
+    pub fn join(&mut self, other: &CellWear) {
+        self.0.resize_with(self.0.len().max(other.0.len()), Vec::new);
+        for (own, other) in self.0.iter_mut().zip(&other.0) {
+            own.resize(own.len().max(other.len()), 0);
+            own.iter_mut().zip(other).for_each(|(own, other)| *own += other);
+        }
+    }
+
+    /// Cells programmed in the group that wears most.
+    pub fn peak(&self) -> u32 {
+        self.0.iter().flatten().copied().max().unwrap_or(0)
+    }
+}
+
 impl Default for CellArray {
     fn default() -> Self {
         CellArray::new(WEAR_GROUP_CELLS)
@@ -108,6 +128,18 @@ impl CellArray {
         programming
     }
 
+    /// Forgets the wear so far; the cells hold what they hold.
+    pub fn forget_wear(&mut self) {
+        self.pages.iter_mut().flatten().for_each(|page| page.wear.fill(0));
+        (self.programmed, self.peak) = (0, 0);
+    }
+
+    /// The wear of all groups at this instant.
+    pub fn wear_of_all(&self) -> CellWear {
+        let of = |page: &Option<Box<Page>>| page.as_ref().map_or_else(Vec::new, |p| p.wear.clone());
+        CellWear(self.pages.iter().map(of).collect())
+    }
+
     /// Cells programmed in each group of a line; empty if the line's page was never written.
     pub fn wear(&self, line: u64) -> &[u32] {
         let (page, at) = Self::locate(line);
@@ -176,6 +208,27 @@ mod tests {
         assert_eq!(array.get(5000), Some(&block));
         assert_eq!((array.get(5001), array.get(0), array.get(1 << 40)), (None, None, None));
         assert_eq!((array.total_wear(), array.peak_wear()), (0, 0));
+    }
+
+    #[test]
+    fn wear_begins_again_and_adds_up_with_that_of_others() {
+        let raw = |word| encode(&[word, 0, 0, 0, 0, 0, 0, 0], &Codings::default(), false, false).0;
+        let mut one = CellArray::default();
+        one.program(3, &raw(1), &TABLE);
+        one.forget_wear();
+        assert_eq!((one.total_wear(), one.peak_wear(), one.get(3)), (0, 0, Some(&raw(1))));
+        one.program(3, &raw(0), &TABLE);
+        let mut other = CellArray::default();
+        other.program(3, &raw(1), &TABLE);
+        other.program(3, &raw(0), &TABLE);
+        other.program(PAGE_LINES as u64, &raw(1), &TABLE);
+        let mut joined = one.wear_of_all();
+        assert_eq!(joined.peak(), 1);
+        joined.join(&other.wear_of_all());
+        assert_eq!(joined.peak(), 3);
+        let mut turned = other.wear_of_all();
+        turned.join(&one.wear_of_all());
+        assert_eq!(turned.0, joined.0);
     }
 
     #[test]

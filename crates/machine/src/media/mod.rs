@@ -15,6 +15,6 @@ mod pm;
 mod testing;
 mod tlc;
 
-pub use cells::{CellArray, WEAR_GROUP_CELLS};
+pub use cells::{CellArray, CellWear, WEAR_GROUP_CELLS};
 pub use pm::{Effort, PmCells, overlay};
 pub use tlc::{Programming, STATES, TlcTable, changed, program};

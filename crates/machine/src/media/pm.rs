@@ -6,7 +6,7 @@
 //! blocks, so a write of some words is laid over the block's content first, and what is not written by it is
 //! coded by FPC.
 
-use super::{CellArray, TlcTable};
+use super::{CellArray, CellWear, TlcTable};
 use crate::config::{CellKind, CoreConfig, PmConfig, TlcConfig};
 use graven_base::codecs::{Block, Codec, Codings, decode, encode};
 use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
@@ -84,6 +84,18 @@ impl PmCells {
     /// Most programmings of the cells of one group; 0 where cells have no states.
     pub fn peak_wear(&self) -> u64 {
         self.blocks.as_ref().map_or(0, |blocks| blocks.array.peak_wear().into())
+    }
+
+    /// Counts the wear of cells from now on.
+    pub fn forget_wear(&mut self) {
+        if let Some(blocks) = &mut self.blocks {
+            blocks.array.forget_wear();
+        }
+    }
+
+    /// The wear of all cells at this instant; none where cells have no states.
+    pub fn wear(&self) -> CellWear {
+        self.blocks.as_ref().map_or_else(CellWear::default, |blocks| blocks.array.wear_of_all())
     }
 
     /// A line will be programmed: its cells are brought near, as far as the host is concerned.

@@ -11,9 +11,10 @@
 
 use super::error::SimError;
 use super::run::Simulation;
-use crate::caches::hierarchy::{Access, Eviction};
+use crate::caches::hierarchy::{self, Eviction};
 use crate::config::LlcConfig;
 use crate::design::Leaves;
+use crate::machine::Machine;
 use crate::program::{Op, Persist};
 use crate::stats::Counters;
 use crate::stats::region::RegionConfig;
@@ -46,7 +47,66 @@ enum Turn {
     Over,
 }
 
+/// Threads' turns without time, each of a transaction.
+struct Turns {
+    threads: usize,
+    taken: u64,
+    /// Turns in a row in which nothing was done.
+    fruitless: usize,
+    transactions: u64,
+}
+
+impl Turns {
+    fn of(threads: usize) -> Turns {
+        Turns { threads, taken: 0, fruitless: 0, transactions: 0 }
+    }
+
+    /// The thread whose turn is next; `None` if no thread can do anything.
+    ///
+    /// By turns they would march in step, each at the same place of its bank, as threads with time never do. After a
+    /// fruitless turn, which was of any thread, each has its turn.
+    fn next(&self) -> Option<usize> {
+        let number = if self.fruitless > 0 { self.taken } else { mix(self.taken) };
+        (self.fruitless <= self.threads).then_some(number as usize % self.threads)
+    }
+
+    fn took(&mut self, turn: Turn) {
+        self.fruitless = match turn {
+            Turn::Transaction => 0,
+            // Others may have waited for what it has released: all have their turn again.
+            Turn::Waits { executed: true } => 1,
+            Turn::Waits { executed: false } | Turn::Over => self.fruitless + 1,
+        };
+        self.transactions += u64::from(turn == Turn::Transaction);
+        self.taken += 1;
+    }
+}
+
 impl Simulation {
+    /// Executes transactions beside the caches: those before the piece of a region that this simulation measures
+    /// ([`super::in_pieces`]). Afterwards it is as it was at its beginning, but that programs are so far on: PM holds all that they
+    /// have stored, and no cache holds a line.
+    ///
+    /// # Errors
+    /// The watcher has cancelled the run.
+    pub(super) fn pass_over(&mut self, transactions: u64) -> Result<(), SimError> {
+        let mut turns = Turns::of(self.threads.len());
+        let beside = &mut |_: &mut Machine, _: Access| {};
+        while turns.transactions < transactions
+            && let Some(thread) = turns.next()
+        {
+            turns.took(self.turn_without_time(thread, beside, None));
+            self.look_without_time(&turns)?;
+        }
+        self.machine.bring_all_home();
+        Ok(())
+    }
+
+    fn look_without_time(&self, turns: &Turns) -> Result<(), SimError> {
+        let looks = turns.taken.is_multiple_of(TURNS_PER_LOOK);
+        if looks && self.control.report(0) { Err(SimError::Cancelled) } else { Ok(()) }
+    }
+
     /// Executes transactions without time, as many as the region's configuration asks for, and returns how many these are, over all
     /// threads. `told` keeps what the programs load, for simulations that begin alike.
     ///
@@ -54,34 +114,21 @@ impl Simulation {
     /// The watcher has cancelled the run.
     pub(super) fn fast_forward(&mut self, mut told: Option<&mut [Told]>) -> Result<u64, SimError> {
         let plan = self.spec.config.get::<RegionConfig>().clone();
-        let (mut transactions, mut operations) = (0, 0);
         let lines = self.spec.config.get::<LlcConfig>().bytes.0 / LINE_BYTES;
         let mut caches = Filling::default();
-        let (mut turns, mut fruitless) = (0, 0);
-        let threads = self.threads.len();
+        let mut turns = Turns::of(self.threads.len());
         loop {
-            let is_filled =
-                caches.resident >= lines || transactions >= 2 * plan.fast_forward_transactions;
-            let is_aged = transactions >= plan.fast_forward_transactions && is_filled;
-            if is_aged || operations >= plan.fast_forward_operations || fruitless > threads {
-                return Ok(transactions);
-            }
-            // By turns they would march in step, each at the same place of its bank, as threads with time never do. After a
-            // fruitless turn, which was of any thread, each has its turn.
-            let thread = if fruitless > 0 { turns } else { mix(turns) } as usize % threads;
+            let is_filled = caches.resident >= lines
+                || turns.transactions >= 2 * plan.fast_forward_transactions;
+            let is_aged = turns.transactions >= plan.fast_forward_transactions && is_filled;
+            let next = turns
+                .next()
+                .filter(|_| !is_aged && caches.operations < plan.fast_forward_operations);
+            let Some(thread) = next else { return Ok(turns.transactions) };
             let told = told.as_deref_mut().map(|told| &mut told[thread]);
-            let turn = self.turn_without_time(thread, &mut caches, &mut operations, told);
-            fruitless = match turn {
-                Turn::Transaction => 0,
-                // Others may have waited for what it has released: all have their turn again.
-                Turn::Waits { executed: true } => 1,
-                Turn::Waits { executed: false } | Turn::Over => fruitless + 1,
-            };
-            transactions += u64::from(turn == Turn::Transaction);
-            turns += 1;
-            if turns.is_multiple_of(TURNS_PER_LOOK) && self.control.report(0) {
-                return Err(SimError::Cancelled);
-            }
+            let touch = &mut |machine: &mut Machine, access| caches.touch(machine, access);
+            turns.took(self.turn_without_time(thread, touch, told));
+            self.look_without_time(&turns)?;
         }
     }
 
@@ -103,12 +150,11 @@ impl Simulation {
         }
     }
 
-    /// Executes a thread's program up to the end of a transaction.
+    /// Executes a thread's program up to the end of a transaction; `touch` is told of each access to a line.
     fn turn_without_time(
         &mut self,
         thread: usize,
-        caches: &mut Filling,
-        operations: &mut u64,
+        touch: &mut impl FnMut(&mut Machine, Access),
         mut told: Option<&mut Told>,
     ) -> Turn {
         let mut executed = false;
@@ -124,29 +170,30 @@ impl Simulation {
                     t.program.next(std::mem::take(&mut t.value))
                 }
             };
+            let machine = &mut self.machine;
+            let mut store = |addr: Addr, value: u64, of: Of| {
+                machine.perform_store(addr, value);
+                touch(machine, Access { core, line: addr.line(), stores: true, of });
+            };
             match op {
                 Op::Load { at } => {
-                    *operations += 1;
                     t.load_without_time();
-                    t.value = self.machine.load(at.addr);
+                    t.value = machine.load(at.addr);
                     if let Some(told) = &mut told {
                         told.loaded.push(t.value);
                     }
-                    self.touch(caches, core, at.addr.line(), false);
+                    let line = at.addr.line();
+                    touch(machine, Access { core, line, stores: false, of: Of::Data });
                 }
                 Op::Store { at, value } | Op::StoreNonTemporal { at, value } => {
-                    *operations += 1;
-                    self.store_without_time(caches, core, at.addr, value);
+                    store(at.addr, value, Of::Data);
                 }
                 Op::Persist(
                     Persist::StoreUncached { addr, value, .. } | Persist::StoreOwn { addr, value },
-                ) => {
-                    *operations += 1;
-                    self.store_without_time(caches, core, addr, value);
-                }
+                ) => store(addr, value, Of::Data),
                 Op::Persist(Persist::WriteBack(line)) => {
-                    if self.machine.caches.clean(line).is_some() {
-                        self.machine.bring_home(line);
+                    if machine.caches.clean(line).is_some() {
+                        machine.bring_home(line);
                     }
                 }
                 Op::Compute { .. }
@@ -156,16 +203,14 @@ impl Simulation {
                 Op::TxEnd => return Turn::Transaction,
                 Op::Lock { lock } => {
                     if !self.locks.is_free_for(lock, id) {
-                        self.threads[thread].op = Some(op);
+                        t.op = Some(op);
                         return Turn::Waits { executed };
                     }
                     self.locks.take(lock, id);
-                    let addr = self.locks.addr(lock);
-                    self.store_without_time(caches, core, addr, u64::from(id) + 1);
+                    store(self.locks.addr(lock), u64::from(id) + 1, Of::Lock);
                 }
                 Op::Unlock { lock } => {
-                    let addr = self.locks.addr(lock);
-                    self.store_without_time(caches, core, addr, 0);
+                    store(self.locks.addr(lock), 0, Of::Lock);
                     let next = self.locks.release(lock, id);
                     assert!(next.is_none(), "threads do not queue up without time");
                 }
@@ -177,34 +222,22 @@ impl Simulation {
             executed = true;
         }
     }
+}
 
-    fn store_without_time(&mut self, caches: &mut Filling, core: u32, addr: Addr, value: u64) {
-        self.machine.perform_store(addr, value);
-        self.touch(caches, core, addr.line(), true);
-    }
+/// Kinds of words that a program accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Data,
+    Lock,
+}
 
-    /// A core accesses a line, which is in its L1 afterwards.
-    #[inline]
-    fn touch(&mut self, caches: &mut Filling, core: u32, line: LineAddr, write: bool) {
-        let machine = &mut self.machine;
-        let counters = &mut caches.counters;
-        if let Access::Miss(_) = machine.caches.access(core, line, write, counters) {
-            machine.expect_fill(core, line);
-            machine.caches.fill(core, line);
-            caches.resident += 1;
-            if write {
-                machine.caches.access(core, line, true, counters);
-            }
-        }
-        while let Some(eviction) = machine.caches.take_eviction() {
-            if let Eviction::Llc { line, dirty, .. } = eviction {
-                caches.resident -= 1;
-                if dirty {
-                    machine.bring_home(line);
-                }
-            }
-        }
-    }
+/// A core's access to a line.
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    core: u32,
+    line: LineAddr,
+    stores: bool,
+    of: Of,
 }
 
 /// Progress of the caches' filling.
@@ -212,6 +245,34 @@ impl Simulation {
 struct Filling {
     /// Lines in the LLC.
     resident: u64,
+    /// Loads and stores of the programs.
+    operations: u64,
     /// Counted, and not looked at.
     counters: Counters,
+}
+
+impl Filling {
+    /// A core accesses a line, which is in its L1 afterwards.
+    #[inline]
+    fn touch(&mut self, machine: &mut Machine, access: Access) {
+        let Access { core, line, stores, of } = access;
+        self.operations += u64::from(of == Of::Data);
+        let counters = &mut self.counters;
+        if let hierarchy::Access::Miss(_) = machine.caches.access(core, line, stores, counters) {
+            machine.expect_fill(core, line);
+            machine.caches.fill(core, line);
+            self.resident += 1;
+            if stores {
+                machine.caches.access(core, line, true, counters);
+            }
+        }
+        while let Some(eviction) = machine.caches.take_eviction() {
+            if let Eviction::Llc { line, dirty, .. } = eviction {
+                self.resident -= 1;
+                if dirty {
+                    machine.bring_home(line);
+                }
+            }
+        }
+    }
 }

@@ -16,6 +16,7 @@
 //! | `restored` | programs that store each word of a transaction several times |
 //! | `scaled` | programs with more or fewer instructions between their accesses |
 //! | `region` | the part of a run that statistics are of |
+//! | `pieces` | pieces of that part, simulated side by side |
 //! | `fast_forward`, `aged` | transactions without time before it, and what they leave to simulations that begin alike |
 //! | `capacities` | places that the design's structures have, and those that are taken |
 //! | `choices` | choices among threads and evictions that are listed |
@@ -48,6 +49,7 @@ mod locks;
 mod observer;
 mod operations;
 mod persistence;
+mod pieces;
 mod ready;
 mod record;
 mod region;
@@ -66,6 +68,7 @@ pub use error::SimError;
 pub use graven_base::control::Control;
 pub use host_memory::{HostMemory, Others};
 pub use observer::{NoObserver, Observer, TransactionObserver};
-pub use record::value_to_json;
+pub use pieces::in_pieces;
+pub use record::{Results, value_to_json};
 pub use run::Simulation;
 pub use spec::{CrashOptions, Programs, Spec};

@@ -17,16 +17,21 @@
 //! What is estimated from the windows, and with what confidence, is in [`crate::stats::region`].
 
 use graven_base::memory::LINE_BYTES;
-use graven_base::stats::{CounterSet, Counts, Kind};
+use graven_base::stats::{CounterSet, Counts};
 use graven_base::time::Cycle;
-use serde_json::{Map, Value, json};
 
+mod description;
+
+pub(super) use description::Description;
+
+use self::description::{DECISIVE, declared_rounds, series};
 use super::run::Simulation;
 use crate::design::Rounds;
+use crate::media::CellWear;
 use crate::program::{Op, Program};
 use crate::stats::Stats;
 use crate::stats::conservation::{Books, Broken, Laws};
-use crate::stats::region::{RegionConfig, Series};
+use crate::stats::region::RegionConfig;
 
 /// Windows of a region, at most: when there are as many, two become one.
 const WINDOWS_MAX: usize = 64;
@@ -37,26 +42,44 @@ const WINDOWS_GIVEN: u64 = 48;
 /// Windows between looks at whether the region may end.
 const WINDOWS_PER_LOOK: usize = 8;
 
-/// Statistics whose intervals decide on the end of a region whose length is not given.
-const DECISIVE: [&str; 4] =
-    ["cycles", "transaction_latency_cycles_mean", "media_write_requests", "write_energy_pj"];
-
 /// State of the measurement of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     /// The number of committed transactions, as the statistics count them, at which there is something to do.
     pub next: u64,
+    /// The piece of the region that is measured; none: all of it.
+    pub piece: Option<u32>,
     phase: Phase,
-    /// Sample at the beginning of the region.
-    start: Sample,
-    /// Samples at the end of each window.
-    windows: Vec<Sample>,
+    stretch: Stretch,
     window_transactions: u64,
     about: About,
     /// The books of the laws of conservation, opened when the region began.
     books: Books,
+    /// The wear of cells at the end of a piece.
+    cell_wear: CellWear,
     /// The statistics of the region when it is over, or the law of conservation that they break.
     finished: Option<Result<Box<Stats>, Broken>>,
+}
+
+/// Samples of what was simulated in one go.
+#[derive(Clone, Debug, Default)]
+struct Stretch {
+    /// At its beginning.
+    start: Sample,
+    /// At the end of each window.
+    windows: Vec<Sample>,
+}
+
+impl Stretch {
+    /// Pairs of samples, at both ends of each window.
+    fn pairs(&self) -> impl Iterator<Item = (&Sample, &Sample)> {
+        [&self.start].into_iter().chain(&self.windows).zip(&self.windows)
+    }
+
+    /// Lines that are dirty in the caches at its end beyond those that were at its beginning.
+    fn more_dirty(&self) -> f64 {
+        self.windows.last().map_or(0.0, |last| last.dirty as f64 - self.start.dirty as f64)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,7 +152,7 @@ impl Measured {
 
     /// Counts of the design when the region began, by position.
     pub fn design_start(&self, counts: usize) -> Option<&[u64]> {
-        let all = &self.start.counts;
+        let all = &self.stretch.start.counts;
         self.is_of_a_region().then(|| &all[all.len() - counts..])
     }
 
@@ -140,7 +163,7 @@ impl Measured {
 
     fn merge_windows(&mut self) {
         let mut number = 0;
-        self.windows.retain(|_| {
+        self.stretch.windows.retain(|_| {
             number += 1;
             number % 2 == 0
         });
@@ -154,6 +177,9 @@ impl Simulation {
         let plan = self.spec.config.get::<RegionConfig>().clone();
         if !plan.is_steady() || self.spec.programs.is_some() || self.observer.is_some() {
             return Ok(());
+        }
+        if let Some(piece @ 1..) = self.measured.piece {
+            self.pass_over(plan.before_piece(piece))?;
         }
         self.measured.about.fast_forward = self.age()?;
         self.measured.phase = Phase::WarmUp;
@@ -175,15 +201,11 @@ impl Simulation {
         }
     }
 
-    fn declared_rounds(&self) -> &'static [Rounds] {
-        (self.spec.design.rounds)(&self.spec.config)
-    }
-
     /// Number of times that its rounds have come.
     fn rounds(&self) -> Vec<u64> {
         let counts = self.design.counts();
         let of = |rounds: &Rounds| counts.get(rounds.counter).unwrap_or(0);
-        self.declared_rounds().iter().map(of).collect()
+        declared_rounds(&self.spec).iter().map(of).collect()
     }
 
     fn is_warm(&self) -> bool {
@@ -197,7 +219,7 @@ impl Simulation {
         if committed >= plan.transactions_max || operations >= plan.operations_max {
             return true;
         }
-        let mut came = self.declared_rounds().iter().zip(self.rounds());
+        let mut came = declared_rounds(&self.spec).iter().zip(self.rounds());
         came.all(|(rounds, came)| came >= rounds.before)
     }
 
@@ -223,6 +245,7 @@ impl Simulation {
             t.instructions_before = t.pipeline.instructions;
         }
         self.machine.memory.shared.stats.begin_again(now);
+        self.machine.memory.shared.cells.forget_wear();
         self.measured.books = Books::begun(self.under_way());
         let about = &mut self.measured.about;
         (about.warm_up, about.began) = (warm_up, now);
@@ -231,35 +254,49 @@ impl Simulation {
         about.rounds_before = rounds;
         self.measured.phase = Phase::Region;
         let plan = self.spec.config.get::<RegionConfig>();
-        self.measured.window_transactions = match plan.transactions {
-            0 => plan.shortest(operations, warm_up) / WINDOWS_MIN as u64,
-            given => (given / WINDOWS_GIVEN).max(1),
+        self.measured.window_transactions = match self.given() {
+            None => plan.shortest(operations, warm_up) / WINDOWS_MIN as u64,
+            Some((transactions, windows)) => transactions / windows,
         };
         self.measured.next = self.end_of_next_window();
-        self.measured.start = self.sample();
+        self.measured.stretch.start = self.sample();
+    }
+
+    /// Transactions and windows of a region whose length is given, or of the piece of it that is measured.
+    fn given(&self) -> Option<(u64, u64)> {
+        let plan = self.spec.config.get::<RegionConfig>();
+        let (from, to, pieces) = match self.measured.piece {
+            None => (0, plan.transactions, 1),
+            Some(piece) => (plan.before_piece(piece), plan.before_piece(piece + 1), plan.pieces),
+        };
+        let transactions = to - from;
+        let windows = WINDOWS_GIVEN.div_ceil(pieces.into()).min(transactions);
+        (plan.transactions > 0).then_some((transactions, windows))
     }
 
     /// The number of transactions in the region at which its next window ends.
     fn end_of_next_window(&self) -> u64 {
-        let given = self.spec.config.get::<RegionConfig>().transactions;
-        let windows = WINDOWS_GIVEN.min(given);
-        match given {
-            0 => self.stats().counters.committed_transactions + self.measured.window_transactions,
+        let over = self.measured.stretch.windows.len() as u64;
+        match self.given() {
+            None => {
+                self.stats().counters.committed_transactions + self.measured.window_transactions
+            }
             // Windows are equal, up to what does not divide evenly.
-            given => given * (self.measured.windows.len() as u64 + 1) / windows,
+            Some((transactions, windows)) => transactions * (over + 1) / windows,
         }
     }
 
     fn end_window(&mut self) {
         let sample = self.sample();
-        self.measured.windows.push(sample);
+        self.measured.stretch.windows.push(sample);
         let plan = self.spec.config.get::<RegionConfig>().clone();
-        let count = self.measured.windows.len();
+        let count = self.measured.stretch.windows.len();
         let counters = &self.stats().counters;
         let (committed, operations) =
             (counters.committed_transactions, counters.loads + counters.stores);
-        let is_over = if plan.transactions > 0 {
-            committed >= plan.transactions
+        let given = self.given();
+        let is_over = if let Some((transactions, _)) = given {
+            committed >= transactions
         } else {
             let looks = count >= WINDOWS_MIN && count.is_multiple_of(WINDOWS_PER_LOOK);
             let is_long = committed >= plan.transactions_max || operations >= plan.operations_max;
@@ -270,7 +307,7 @@ impl Simulation {
             self.wind_down();
             return;
         }
-        if count == WINDOWS_MAX && plan.transactions == 0 {
+        if count == WINDOWS_MAX && given.is_none() {
             self.measured.merge_windows();
         }
         self.measured.next = self.end_of_next_window();
@@ -280,11 +317,11 @@ impl Simulation {
     fn is_round(&self) -> bool {
         let before = &self.measured.about.rounds_before;
         let within = self.rounds().into_iter().zip(before).map(|(now, before)| now - before);
-        self.declared_rounds().iter().zip(within).all(|(rounds, came)| came >= rounds.within)
+        declared_rounds(&self.spec).iter().zip(within).all(|(rounds, came)| came >= rounds.within)
     }
 
     fn is_precise(&self, wanted: f64) -> bool {
-        let series = self.series();
+        let series = series([&self.measured.stretch], self.stats(), &self.design.counts());
         let decisive = series.iter().filter(|series| DECISIVE.contains(&series.name));
         decisive
             .map(|series| series.half_width())
@@ -299,6 +336,9 @@ impl Simulation {
         let about = &mut self.measured.about;
         about.pending[1] = self.machine.memory.shared.stats.counters.residual_dirty_lines;
         about.footprint[1] = self.machine.architectural().nonzero_lines() * LINE_BYTES;
+        if self.measured.piece.is_some() {
+            self.measured.cell_wear = self.machine.memory.shared.cells.wear();
+        }
         let (before, now) = (self.measured.about.rounds_before.clone(), self.rounds());
         self.measured.about.rounds_within =
             now.into_iter().zip(before).map(|(now, before)| now - before).collect();
@@ -333,111 +373,6 @@ impl Simulation {
         }
     }
 
-    /// Values of each statistic in each window, per transaction.
-    fn series(&self) -> Vec<Series> {
-        let names = self.stats().counters.counts();
-        let names = names.iter().map(|(declaration, _)| (declaration.name, declaration.kind));
-        let sums = self.stats().sums();
-        let own = self.design.counts();
-        let own = own.iter().map(|(declaration, _)| (declaration.name, declaration.kind));
-        let all = names.chain(sums.map(|(name, _)| (name, Kind::Count))).chain(own);
-        let all: Vec<_> = all.collect();
-        let samples = || [&self.measured.start].into_iter().chain(&self.measured.windows);
-        let pairs = || samples().zip(samples().skip(1));
-        let transactions =
-            |from: &Sample, to: &Sample| (to.transactions - from.transactions) as f64;
-        let more_dirty: Vec<f64> =
-            pairs().map(|(a, b)| (b.dirty as f64 - a.dirty as f64) / transactions(a, b)).collect();
-        let time = pairs().map(|(a, b)| (b.at - a.at) as f64 / transactions(a, b)).collect();
-        let time = Series::new("cycles", time, &more_dirty);
-        let counted = all.iter().enumerate().filter(|(_, (_, kind))| *kind == Kind::Count);
-        let counted = counted.map(|(at, &(name, _))| {
-            let more = |(a, b): (&Sample, &Sample)| (b.counts[at] - a.counts[at]) as f64;
-            let values = pairs().map(|(a, b)| more((a, b)) / transactions(a, b));
-            Series::new(name, values.collect(), &more_dirty)
-        });
-        [time].into_iter().chain(counted).collect()
-    }
-
-    /// Description of its region for a record.
-    pub(super) fn region_json(&self) -> Value {
-        let Measured { phase, windows, window_transactions, about, .. } = &self.measured;
-        if *phase == Phase::Whole {
-            return json!({"kind": "whole"});
-        }
-        let all = self.series();
-        let mut estimates = Map::new();
-        for series in &all {
-            if let Some(half) = series.half_width() {
-                estimates.insert(series.name.to_owned(), json!([series.mean(), half]));
-            }
-        }
-        let reasons = self.why_not_steady(&all);
-        let drift = all[0].drift();
-        json!({
-            "kind": "steady",
-            "steady": reasons.is_empty(),
-            "reasons": reasons,
-            "fast_forward_transactions": about.fast_forward,
-            "warm_up_transactions": about.warm_up,
-            "windows": windows.len(),
-            "window_transactions": window_transactions,
-            "from_cycle": about.began,
-            "rounds": self.declared_rounds().iter().zip(&about.rounds_within)
-                .map(|(rounds, &came)| (rounds.counter.to_owned(), came.into())).collect::<Map<_, _>>(),
-            "pending_lines": about.pending,
-            "footprint_bytes": about.footprint,
-            "cycles_drift": drift,
-            "estimates": estimates,
-        })
-    }
-
-    /// In which respects the region is not in steady state; none: it is.
-    fn why_not_steady(&self, all: &[Series]) -> Vec<String> {
-        let plan = self.spec.config.get::<RegionConfig>();
-        let about = &self.measured.about;
-        let mut reasons = Vec::new();
-        if about.is_cut {
-            reasons.push("the program ended before the region did".to_owned());
-        }
-        let rounds = self.declared_rounds().iter();
-        for (rounds, (&before, &within)) in
-            rounds.zip(about.rounds_before.iter().zip(&about.rounds_within))
-        {
-            if before < rounds.before || within < rounds.within {
-                reasons.push(format!(
-                    "{before} {} before the region and {within} within it; {} and {} are needed",
-                    rounds.counter, rounds.before, rounds.within
-                ));
-            }
-        }
-        let wanted = plan.precision_percent / 100.0;
-        for name in DECISIVE {
-            let of = all.iter().find(|series| series.name == name);
-            let half = of.and_then(Series::half_width);
-            if let Some(half) = half.filter(|&half| half > wanted) {
-                reasons.push(format!(
-                    "{name} of a transaction is known within {:.1} % only",
-                    half * 100.0
-                ));
-            }
-        }
-        let counters = &self.stats().counters;
-        let left = counters.llc_writebacks + counters.forced_writebacks;
-        if let Some(last) = self.measured.windows.last() {
-            let more = last.dirty as f64 - self.measured.start.dirty as f64;
-            let allowed = PENDING_SHARE * (left as f64 + more).max(0.0);
-            if more.abs() > allowed.max(last.dirty as f64 * wanted) {
-                let words = if more > 0.0 { "more" } else { "fewer" };
-                reasons.push(format!(
-                    "{:.0} {words} lines are dirty in the caches than when the region began",
-                    more.abs()
-                ));
-            }
-        }
-        reasons
-    }
-
     /// Counts of the design in the region, or in the whole run.
     pub(super) fn counted_in_region(&self, mut counts: Counts) -> Counts {
         let number = counts.iter().count();
@@ -450,10 +385,6 @@ impl Simulation {
 
 /// Transactions between looks at whether the warm-up is over.
 const WARM_UP_STEP: u64 = 500;
-
-/// Share of the lines that became dirty within a region that may still be so at its end beyond
-/// those that were at its beginning.
-const PENDING_SHARE: f64 = 0.25;
 
 /// A program whose thread ends as soon as it is in no transaction and holds no lock.
 struct WindingDown {

@@ -119,6 +119,11 @@ impl Spec {
         region.expected_transactions().min(self.transactions)
     }
 
+    /// Pieces of the region that a run measures, each to be simulated by itself ([`super::in_pieces`]); 1: there are none.
+    pub fn pieces(&self) -> u32 {
+        if self.programs.is_some() { 1 } else { self.config.get::<RegionConfig>().pieces }
+    }
+
     /// The progress of a run at its end, in transactions: of a run whose recoveries are timed, it runs again for them.
     pub fn expected_work(&self) -> u64 {
         let transactions = self.expected_transactions();
@@ -160,6 +165,7 @@ impl Spec {
         }
         validate(&config)?;
         RecoveryConfig::check(&config)?;
+        RegionConfig::check(&config)?;
         let core = config.get::<CoreConfig>();
         let most = core.count * core.threads_per_core;
         let threads = argument("threads", threads, core.count.into(), 1..=u64::from(most), || {

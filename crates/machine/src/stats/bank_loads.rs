@@ -117,6 +117,14 @@ impl BankLoads {
         self.largest.until(now);
     }
 
+    /// Adds what another run has measured to what was, both closed. The series stays its own.
+    pub fn join(&mut self, other: &BankLoads) {
+        for (bank, other) in self.banks.iter_mut().zip(&other.banks) {
+            bank.pending.sum += other.pending.measured();
+        }
+        self.largest.sum += other.largest.measured();
+    }
+
     /// Mean load of each bank over `cycles` cycles.
     pub fn means(&self, cycles: Cycle) -> impl Iterator<Item = f64> {
         self.banks.iter().map(move |bank| mean(bank.pending.measured(), cycles))
@@ -188,6 +196,18 @@ mod tests {
         let loads = followed(0);
         assert_eq!(loads.means(40).collect::<Vec<f64>>(), [1.0, 0.25]);
         assert_eq!(loads.largest_mean(40), 1.0, "2 for 10 cycles, 1 for 20, 0 for 10");
+    }
+
+    #[test]
+    fn joined_loads_are_means_over_the_time_of_both() {
+        let mut loads = followed(0);
+        let mut other = BankLoads::new(2);
+        other.set(1, 3, 0);
+        other.begin_again(60);
+        other.finish(80);
+        loads.join(&other);
+        assert_eq!(loads.means(60).collect::<Vec<f64>>(), [40.0 / 60.0, (10.0 + 60.0) / 60.0]);
+        assert_eq!(loads.largest_mean(60), (40.0 + 60.0) / 60.0);
     }
 
     #[test]

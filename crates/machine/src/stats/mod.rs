@@ -324,6 +324,21 @@ impl Wear {
         self.peak = self.peak.max(counts[slot]);
     }
 
+    /// Adds the writes of another run.
+    fn join(&mut self, other: &Wear) {
+        if self.chunks.len() < other.chunks.len() {
+            self.chunks.resize_with(other.chunks.len(), || None);
+        }
+        for (own, other) in self.chunks.iter_mut().zip(&other.chunks) {
+            let Some(other) = other else { continue };
+            let own = own.get_or_insert_with(|| Box::new([0; WEAR_CHUNK_LINES]));
+            for (own, other) in own.iter_mut().zip(other.iter()) {
+                *own += other;
+                self.peak = self.peak.max(*own);
+            }
+        }
+    }
+
     /// Brings the count of a line near, as far as the host is concerned, if there is one.
     #[inline]
     pub fn prefetch(&self, line: LineAddr) {
@@ -482,6 +497,27 @@ impl Stats {
         *self = Stats { bank_loads, timeline, traffic, processor, ..Stats::default() };
     }
 
+    /// Adds what a run has measured that is later than these: what was counted adds up, times as well; of what is as it was at the end,
+    /// the later one stays. The energies of PM traffic and of the processor's events follow from the counters.
+    pub fn join(&mut self, later: &Stats) {
+        let Stats { counters, bank_loads, wear, .. } = later;
+        self.counters.join(counters);
+        self.counters.residual_dirty_lines = counters.residual_dirty_lines;
+        let pairs = self.distributions_mut().into_iter().zip(later.distributions());
+        pairs.for_each(|(own, later)| own.join(later));
+        self.bank_loads.join(bank_loads);
+        self.wear.join(wear);
+        self.counters.peak_wear = self.wear.peak();
+        self.read_energy = self.read_energy.and(later.read_energy);
+        self.write_energy = self.write_energy.and(later.write_energy);
+        let add = |own: &mut Vec<u64>, later: &[u64]| {
+            own.iter_mut().zip(later).for_each(|(own, later)| *own += later);
+        };
+        add(&mut self.core_instructions, &later.core_instructions);
+        add(&mut self.core_cycles, &later.core_cycles);
+        self.counters.cycles = self.core_cycles.iter().copied().max().unwrap_or(0);
+    }
+
     /// Sums beside the counters, by the names of the statistics that are in proportion to them.
     pub fn sums(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let energy = self.read_energy.and(self.write_energy);
@@ -505,6 +541,17 @@ impl Stats {
             &self.log_persist_latency,
             &self.stored_bytes,
             &self.read_latency,
+        ]
+    }
+
+    fn distributions_mut(&mut self) -> [&mut Distribution; 6] {
+        [
+            &mut self.commit_latency,
+            &mut self.transaction_latency,
+            &mut self.last_issue_latency,
+            &mut self.log_persist_latency,
+            &mut self.stored_bytes,
+            &mut self.read_latency,
         ]
     }
 
@@ -563,6 +610,19 @@ impl Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wear_of_two_runs_is_that_of_one_with_the_writes_of_both() {
+        let of = |lines: &[u64]| {
+            let mut wear = Wear::default();
+            lines.iter().for_each(|&line| wear.record(LineAddr(line)));
+            wear
+        };
+        let mut joined = of(&[0, 1, 5_000]);
+        joined.join(&of(&[2, 900_000, 900_001]));
+        assert_eq!(joined.peak(), of(&[0, 1, 2]).peak(), "they are of one media line");
+        assert_eq!(joined.peak(), 3);
+    }
 
     #[test]
     fn wear_takes_host_memory_for_what_was_written_not_for_what_lies_between() {

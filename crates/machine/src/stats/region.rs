@@ -53,6 +53,8 @@ section! {
         operations_max: u64 = 30_000_000, 1_000..=1_000_000_000_000, "operations";
         /// Half-width of the confidence interval, in percent of the mean, that is narrow enough.
         precision_percent: f64 = 5.0, 0.01..=100.0, "%";
+        /// Pieces of a region of a given length that are simulated each by itself, side by side on the host's cores.
+        pieces: u32 = 1, 1..=256, "pieces";
     }
 }
 
@@ -77,6 +79,34 @@ impl RegionConfig {
         ))
     }
 
+    /// Checks that a region of several pieces is in steady state and has a length that can be divided.
+    ///
+    /// # Errors
+    /// [`ConfigError::Inconsistent`] names the keys.
+    pub fn check(config: &Config) -> Result<(), ConfigError> {
+        let region = config.get::<RegionConfig>();
+        if region.pieces == 1 {
+            return Ok(());
+        }
+        if !region.is_steady() {
+            let why = format!("a whole run has no pieces, and region.pieces = {}", region.pieces);
+            return Err(config.inconsistent(&["region.kind", "region.pieces"], why));
+        }
+        if region.transactions < u64::from(region.pieces) {
+            let why = format!(
+                "a region of {} pieces has a given length, of as many transactions at least; region.transactions = {}",
+                region.pieces, region.transactions
+            );
+            return Err(config.inconsistent(&["region.transactions", "region.pieces"], why));
+        }
+        Ok(())
+    }
+
+    /// The number of transactions of a region of a given length that are before one of its pieces.
+    pub fn before_piece(&self, piece: u32) -> u64 {
+        self.transactions * u64::from(piece) / u64::from(self.pieces)
+    }
+
     /// Transactions of the shortest region whose length is not given. The program has executed `operations` loads and stores in
     /// `transactions` of its transactions so far; without any, nothing is known of their size.
     pub fn shortest(&self, operations: u64, transactions: u64) -> u64 {
@@ -91,7 +121,7 @@ impl RegionConfig {
             0 => (self.transactions_min + self.transactions_max) / 4,
             given => given,
         };
-        self.warm_up_transactions + region
+        self.warm_up_transactions * u64::from(self.pieces) + region
     }
 
     /// Transactions that a program must have, over all threads, so that the region does not end with it.

@@ -1,0 +1,95 @@
+//! Pieces of a region in steady state, simulated side by side.
+//!
+//! A long region takes one core of the host for as long as it takes. With `region.pieces` = *k* it is divided into *k* pieces, which
+//! are simulated each by itself, on as many threads of the host as the caller lends. Each piece is the same experiment further on:
+//! its programs first execute the transactions of the pieces before, in memory alone ([`Simulation::pass_over`]), and then come the
+//! transactions without time that fill the caches, the timed warm-up, and its part of the region, as for any region
+//! ([`super::region`]). So nothing that a piece does depends on another one, and results do not depend on the number of threads.
+//!
+//! What was counted in the pieces adds up to the results of the region, times as well; their windows, one piece's after the
+//! other's, are the series that intervals are of. Three things differ from a region in one go: each piece has a warm-up of its
+//! own, the transactions before a piece interleave as they do without time, and the content of caches, logs and tables is that of a
+//! warm-up, not of all time since the beginning. (Where a program fills the caches so slowly that transactions without time are added,
+//! their number may differ from piece to piece, and pieces overlap, or leave out, as many.) The price is the work before each piece: what a transaction takes beside the
+//! caches, for all of those before it.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Builder};
+
+use super::beginning::Beginning;
+use super::error::SimError;
+use super::record::Results;
+use super::run::Simulation;
+use super::spec::Spec;
+use graven_base::config::ConfigError;
+use graven_base::control::Control;
+
+/// Simulates the pieces of a region, on the caller's thread and on up to `threads - 1` more, and returns what they have measured
+/// together. `control` has the progress of all.
+///
+/// # Errors
+/// Those of the first piece that has any.
+pub fn in_pieces<E>(
+    spec: &Spec,
+    beginning: Option<&Arc<Beginning>>,
+    threads: usize,
+    control: &Arc<Control>,
+) -> Result<Results, E>
+where
+    E: From<ConfigError> + From<SimError> + Send,
+{
+    let count = spec.pieces() as usize;
+    let (next, ended) = (AtomicUsize::new(0), AtomicUsize::new(count));
+    let measured: Mutex<Vec<Option<Result<Results, E>>>> =
+        Mutex::new((0..count).map(|_| None).collect());
+    let work = || {
+        loop {
+            let piece = next.fetch_add(1, Relaxed);
+            // Those before a piece that has failed have begun, and tell their errors first.
+            if piece >= ended.load(Relaxed) {
+                return;
+            }
+            let results = measure(spec, beginning.cloned(), piece as u32, control);
+            if results.is_err() {
+                ended.fetch_min(piece, Relaxed);
+            }
+            measured.lock().unwrap_or_else(PoisonError::into_inner)[piece] = Some(results);
+        }
+    };
+    thread::scope(|scope| {
+        let start = |_| Builder::new().spawn_scoped(scope, work);
+        // A host that has no thread more to give lends fewer.
+        let others: Vec<_> = (1..threads.min(count)).map_while(|n| start(n).ok()).collect();
+        work();
+        for other in others {
+            other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    });
+    let measured = measured.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut pieces = measured.into_iter().map_while(|results| results);
+    let mut whole = pieces.next().expect("a region has a piece")?;
+    for piece in pieces {
+        whole.join(piece?);
+    }
+    Ok(whole)
+}
+
+/// Simulates one piece.
+fn measure<E>(
+    spec: &Spec,
+    beginning: Option<Arc<Beginning>>,
+    piece: u32,
+    control: &Arc<Control>,
+) -> Result<Results, E>
+where
+    E: From<ConfigError> + From<SimError>,
+{
+    let mut simulation = Simulation::begun(spec, beginning)?;
+    simulation.set_control(Arc::new(Control::share_of(control)));
+    simulation.measured.piece = Some(piece);
+    // Populating is alike for all pieces; what they execute before they are measured is not.
+    simulation.beginning = None;
+    let digest = simulation.run()?;
+    Ok(simulation.results(digest))
+}
