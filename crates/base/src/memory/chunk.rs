@@ -122,8 +122,13 @@ pub(super) struct Chunk {
     words: NonNull<[u64]>,
     /// No other chunk has this memory, and it is not young: it is written without a look.
     owned: bool,
+    /// So is this page, if the chunk is young: no other chunk has its memory, and the page was written.
+    known: u32,
     memory: Option<Arc<HostMemory>>,
 }
+
+/// A number that no page of a chunk has.
+const NO_PAGE: u32 = u32::MAX;
 
 // SAFETY: the words are memory that the chunk owns, or that it and others only read, as an `Arc<[u64]>` is.
 #[allow(unsafe_code)]
@@ -145,14 +150,14 @@ impl Default for Chunk {
     /// One that was never written.
     fn default() -> Chunk {
         let words = NonNull::slice_from_raw_parts(NonNull::dangling(), 0);
-        Chunk { words, owned: false, memory: None }
+        Chunk { words, owned: false, known: NO_PAGE, memory: None }
     }
 }
 
 impl Chunk {
     fn of(mut memory: HostMemory) -> Chunk {
         let (words, owned) = (memory.words(), memory.young.is_none());
-        Chunk { words, owned, memory: Some(Arc::new(memory)) }
+        Chunk { words, owned, known: NO_PAGE, memory: Some(Arc::new(memory)) }
     }
 
     /// Returns true if it was ever written.
@@ -174,7 +179,7 @@ impl Chunk {
     /// Words of the chunk, for a write to `word` or to others of its line: the chunk has memory of its own afterwards.
     #[inline]
     pub(super) fn words_mut(&mut self, word: usize, demand: Demand) -> &mut [u64] {
-        if !self.owned {
+        if !self.owned && self.known != (word / PAGE_WORDS) as u32 {
             self.prepare(word, demand);
         }
         self.own_words()
@@ -211,16 +216,16 @@ impl Chunk {
             return;
         };
         let page = word / PAGE_WORDS;
-        if pages.has(page) {
-            return;
-        }
-        pages.add(page);
-        if pages.numbers().count() < PAGES_OF_YOUTH {
+        if !pages.has(page) {
+            pages.add(page);
+            if pages.numbers().count() >= PAGES_OF_YOUTH {
+                *self = self.copied_to(HostMemory::zeroed(demand.words, true));
+                return;
+            }
             // The page is zero as it is: this store has the host bring it once, for writing.
             self.own_words()[page * PAGE_WORDS] = 0;
-            return;
         }
-        *self = self.copied_to(HostMemory::zeroed(demand.words, true));
+        self.known = page as u32;
     }
 
     /// Sees to it that no other chunk has its memory.
@@ -264,18 +269,18 @@ impl Chunk {
 
     /// A chunk with the same memory, which is copied when one of the two is written to.
     pub(super) fn share(&mut self) -> Chunk {
-        self.owned = false;
+        (self.owned, self.known) = (false, NO_PAGE);
         self.clone()
     }
 }
 
 impl Clone for Chunk {
     fn clone(&self) -> Chunk {
-        if self.owned {
+        if self.owned || self.known != NO_PAGE {
             return self.copied();
         }
         // Whoever writes to it looks first whether another has it.
-        Chunk { words: self.words, owned: false, memory: self.memory.clone() }
+        Chunk { words: self.words, owned: false, known: NO_PAGE, memory: self.memory.clone() }
     }
 }
 
