@@ -9,7 +9,7 @@ use graven::config::{Config, CoreConfig};
 use graven::control::Control;
 use graven::controller::Recorder;
 use graven::trace::requests::{
-    Assumptions, BinaryWriter, Reader, Request, TraceError, Version, Writer,
+    Assumptions, Clock, Content, Exporter, Format, Lost, Reader, TraceError,
 };
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -23,37 +23,17 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Requests of a conversion between two checks for its cancellation.
 const REQUESTS_PER_LOOK: u64 = 4096;
 
-/// A file of either format.
-enum Out {
-    NvMain(Writer<BufWriter<File>>),
-    Binary(Box<BinaryWriter<BufWriter<File>>>),
+/// A file that is written.
+type Sink = BufWriter<File>;
+
+/// Creates a file, or empties it.
+fn create(path: &str) -> io::Result<Sink> {
+    Ok(BufWriter::with_capacity(BUFFER_BYTES, File::create(path)?))
 }
 
-impl Out {
-    /// Creates a file, or empties it: NVMain's text of a version, or a binary trace.
-    fn create(path: &str, text: Option<Version>) -> io::Result<Out> {
-        let file = BufWriter::with_capacity(BUFFER_BYTES, File::create(path)?);
-        Ok(match text {
-            Some(version) => Out::NvMain(Writer::of_version(file, version)?),
-            None => Out::Binary(Box::new(BinaryWriter::new(file)?)),
-        })
-    }
-
-    fn write(&mut self, request: impl Into<Request>) -> io::Result<()> {
-        match self {
-            Out::NvMain(writer) => writer.write(request),
-            Out::Binary(writer) => writer.write(request),
-        }
-    }
-
-    /// Puts everything on disk.
-    fn finish(self) -> io::Result<()> {
-        let mut file = match self {
-            Out::NvMain(writer) => writer.finish(),
-            Out::Binary(writer) => writer.finish(),
-        }?;
-        file.flush().and_then(|()| file.get_ref().sync_all())
-    }
+/// Puts everything on disk.
+fn on_disk(mut file: Sink) -> io::Result<()> {
+    file.flush().and_then(|()| file.get_ref().sync_all())
 }
 
 /// A trace being written. The first error stops it, and is reported by [`RequestTrace::finish`].
@@ -64,7 +44,7 @@ pub struct RequestTrace {
 
 struct State {
     /// Gone once the trace is finished.
-    out: Option<Out>,
+    out: Option<Exporter<Sink>>,
     outcome: io::Result<()>,
 }
 
@@ -74,8 +54,12 @@ impl RequestTrace {
     /// # Errors
     /// The file cannot be written.
     pub fn create(path: String, is_binary: bool) -> Result<RequestTrace, Failure> {
-        let text = (!is_binary).then_some(Version::V1);
-        let out = Out::create(&path, text).map_err(|error| failure(&path, &error))?;
+        let format = if is_binary { Format::Binary } else { Format::NvMain };
+        let [old, new] = Default::default();
+        // All requests of a run have both.
+        let content = Content::OldAndNew { old, new };
+        let out = create(&path).and_then(|file| Exporter::new(file, format, &content, None));
+        let out = out.map_err(|error| failure(&path, &error))?;
         let state = State { out: Some(out), outcome: Ok(()) };
         Ok(RequestTrace { path, state: Arc::new(Mutex::new(state)) })
     }
@@ -86,7 +70,7 @@ impl RequestTrace {
         Box::new(move |record| {
             let state = &mut *state.lock().expect("nothing panics while holding this lock");
             if let (Ok(()), Some(out)) = (&state.outcome, &mut state.out) {
-                state.outcome = out.write(record);
+                state.outcome = out.write(record.into()).map(drop);
             }
         })
     }
@@ -100,6 +84,7 @@ impl RequestTrace {
         let out = state.out.take().expect("a trace is finished once");
         std::mem::replace(&mut state.outcome, Ok(()))
             .and_then(|()| out.finish())
+            .and_then(on_disk)
             .map_err(|error| failure(&self.path, &error))
     }
 }
@@ -113,12 +98,15 @@ fn failure(path: &str, error: &io::Error) -> Failure {
 struct ConversionSpec {
     trace: String,
     out: String,
-    is_binary: bool,
-    /// The machine whose core's clock cycles are converted to.
-    #[serde(default)]
-    machine: Option<MachineSpec>,
+    /// Name of the format that is written.
+    format: String,
+    /// The machine whose core's clock the trace's cycles are converted to.
+    machine: MachineSpec,
     #[serde(default)]
     clock_hz: Option<u64>,
+    /// The clock of the cycles that are written; the core's if not given.
+    #[serde(default)]
+    to_clock_hz: Option<u64>,
     #[serde(default)]
     levels: Vec<u64>,
     #[serde(default)]
@@ -147,6 +135,17 @@ pub fn source(path: &str, file: Option<Py<PyAny>>) -> Result<Source, Failure> {
 
 /// Puts into a result what a user should know of the trace that was read, if there is anything.
 pub fn note<R: Read>(found: &mut Value, reader: &Reader<R>) {
+    put_notes(found, notes(reader));
+}
+
+fn put_notes(found: &mut Value, notes: Vec<String>) {
+    if !notes.is_empty() {
+        found["notes"] = json!(notes);
+    }
+}
+
+/// Remarks on a trace that was read.
+fn notes<R: Read>(reader: &Reader<R>) -> Vec<String> {
     let mut notes = Vec::new();
     if reader.is_untimed() {
         notes.push("requests have no times: one is offered in each cycle".to_owned());
@@ -173,17 +172,23 @@ pub fn note<R: Read>(found: &mut Value, reader: &Reader<R>) {
             words.lines, words.first_line, words.first
         ));
     }
-    if !notes.is_empty() {
-        found["notes"] = json!(notes);
-    }
+    notes
 }
 
-/// A trace of requests made one of another format: binary, or NVMain's text.
+/// A trace of requests made one of another format.
 ///
 /// # Errors
 /// The specification is not as agreed, or there is no such trace.
 pub fn conversion(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Task, Failure> {
     let given: ConversionSpec = parse(spec_json)?;
+    let format = Format::named(&given.format).ok_or_else(|| {
+        let names = Format::ALL.map(|(name, _)| name).join(", ");
+        Failure::Config(format!("format: {} is none of {names}", given.format))
+    })?;
+    if given.to_clock_hz.is_some() && (format.clock_hz().is_some() || !format.has_times()) {
+        let why = if format.has_times() { "has ticks of its own" } else { "has no times" };
+        return Err(Failure::Config(format!("to_clock: the format {} {why}", given.format)));
+    }
     let source = source(&given.trace, file)?;
     let assumed = Assumptions {
         clock_hz: given.clock_hz,
@@ -191,13 +196,13 @@ pub fn conversion(spec_json: &str, file: Option<Py<PyAny>>) -> Result<Task, Fail
         are_relative: given.relative,
         ..Assumptions::default()
     };
-    let assumptions = match &given.machine {
-        Some(machine) => assumptions(&machine.config(&[])?, assumed),
-        None => assumed,
-    };
+    let assumptions = assumptions(&given.machine.config(&[])?, assumed);
+    let trace_hz = format.clock_hz().or(given.to_clock_hz);
+    let clock = trace_hz.zip(assumptions.core_hz);
+    let clock = clock.map(|(trace_hz, core_hz)| Clock { trace_hz, core_hz });
     Ok(Task::new(move |watch| {
         let control = watch.begin(0)?;
-        convert(&given, Reader::assuming(source, assumptions), &control)
+        convert(&given, format, clock, Reader::assuming(source, assumptions), &control)
     }))
 }
 
@@ -207,41 +212,47 @@ fn refused(path: &str, error: impl std::fmt::Display) -> Failure {
 
 fn convert(
     given: &ConversionSpec,
+    format: Format,
+    clock: Option<Clock>,
     mut reader: Reader<Source>,
     control: &Control,
 ) -> Result<Value, Failure> {
-    let ConversionSpec { trace, out: path, is_binary, .. } = given;
+    let ConversionSpec { trace, out: path, .. } = given;
     let mut next = || reader.next().transpose().map_err(|error| refused(trace, error));
     let unwritten = |error: io::Error| failure(path, &error);
     let first = next()?.ok_or_else(|| refused(trace, TraceError::Empty))?;
-    let version = Version::of_content(&first.content);
-    if !is_binary && version.is_none() {
-        return Err(refused(trace, NO_CONTENT));
-    }
-    let text = if *is_binary { None } else { version };
-    let mut out = Out::create(path, text).map_err(unwritten)?;
+    let file = create(path).map_err(unwritten)?;
+    let mut out = Exporter::new(file, format, &first.content, clock).map_err(unwritten)?;
     let mut requests = 0u64;
     let mut request = Some(first);
     while let Some(this) = request {
-        if !is_binary && Version::of_content(&this.content) != version {
-            let place = requests + 1;
-            return Err(refused(trace, format!("request {place}: {OTHER_CONTENT}")));
-        }
-        out.write(this).map_err(unwritten)?;
         requests += 1;
+        if !out.write(this).map_err(unwritten)? {
+            let why = "its cycle is 2^62 or later by the clock of the other format";
+            return Err(refused(trace, format!("request {requests}: {why}")));
+        }
         if requests.is_multiple_of(REQUESTS_PER_LOOK) && control.report(requests) {
             return Err(Failure::Cancelled);
         }
         request = next()?;
     }
-    out.finish().map_err(unwritten)?;
+    let lost = out.lost();
+    out.finish().and_then(on_disk).map_err(unwritten)?;
     let mut found = json!({ "requests": requests });
-    note(&mut found, &reader);
+    let mut notes = notes(&reader);
+    notes.extend(notes_of_lost(lost, format));
+    put_notes(&mut found, notes);
     Ok(found)
 }
 
-/// Why a trace cannot be NVMain's.
-const NO_CONTENT: &str = "its requests have no data, which NVMain's format must have";
-/// Why a trace cannot be NVMain's whose requests differ.
-const OTHER_CONTENT: &str =
-    "it has other data, old or new, than the first; in NVMain's format all have the same";
+/// Remarks on what the format of a trace that was written cannot say.
+fn notes_of_lost(lost: Lost, format: Format) -> impl Iterator<Item = String> {
+    let times = (!format.has_times()).then(|| "times are left out: the format has none".to_owned());
+    let counted = [
+        (lost.data, "data that the format cannot say are left out: of"),
+        (lost.zeros, "data that are not known are written as zeros: of"),
+        (lost.threads, "threads are left out: of"),
+    ];
+    let counted = counted.into_iter().filter(|(requests, _)| *requests > 0);
+    times.into_iter().chain(counted.map(|(requests, text)| format!("{text} {requests} requests")))
+}

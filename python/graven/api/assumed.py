@@ -1,4 +1,4 @@
-"""Things that a trace of requests does not say, and its reader is told."""
+"""Things that a trace of requests does not say, and its reader is told; how one is written."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from graven._engine import ConfigError
 from graven.api.recognised import DRAMSYS, GEM5, VECTORS, recognised
 from graven.basics import arguments
 from graven.basics.compressed import Reading
+from graven.running.job import is_binary
 
 _UNITS = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9, "THz": 10**12}
 
@@ -46,7 +48,7 @@ class Assumed:
         Raises:
             ConfigError: one is refused.
         """
-        return cls(_clock_hz(clock), _levels(levels), arguments.flag("relative", relative))
+        return cls(_clock_hz("clock", clock), _levels(levels), arguments.flag("relative", relative))
 
     def spec(self) -> dict[str, Any]:
         """Entries of a specification; none if nothing is assumed."""
@@ -77,15 +79,50 @@ class Assumed:
             raise ConfigError(f"clock: {file.path} is not allowed with it; {allowed}")
 
 
-def _clock_hz(clock: object) -> int | None:
-    text = arguments.text_or_none("clock", clock)
+FORMATS = ("graven", "nvmain", "dramsim3", "ramulator", "ramulator2", "dramsys", "gem5")
+"""Formats that a trace of requests is written in."""
+
+
+@dataclass(frozen=True)
+class WrittenAs:
+    """The way in which a trace of requests is written.
+
+    Attributes:
+        format: One of `FORMATS`; nothing: the one that the file's name says.
+        clock_hz: Cycles of it in a second; nothing: they are the core's.
+    """
+
+    format: str | None = None
+    clock_hz: int | None = None
+
+    @classmethod
+    def of(cls, format: object, clock: object) -> WrittenAs:
+        """The way that the arguments say.
+
+        Raises:
+            ConfigError: one is refused.
+        """
+        name = arguments.text_or_none("format", format)
+        if name is not None and name not in FORMATS:
+            raise ConfigError(f"format: {name!r} is not allowed; {', '.join(FORMATS)}")
+        return cls(name, _clock_hz("to_clock", clock))
+
+    def spec(self, out: Path) -> dict[str, Any]:
+        """Entries of a specification that writes to a file."""
+        by_name = "graven" if is_binary(out) else "nvmain"
+        found: dict[str, Any] = {"format": self.format or by_name}
+        return found if self.clock_hz is None else {**found, "to_clock_hz": self.clock_hz}
+
+
+def _clock_hz(name: str, clock: object) -> int | None:
+    text = arguments.text_or_none(name, clock)
     if text is None:
         return None
     found = _CLOCK.fullmatch(text)
     frequency = Fraction(found[1]) * _UNITS[found[2]] if found else Fraction(0)
     if frequency.denominator != 1 or not 1 <= frequency <= CLOCK_HZ_MAX:
         allowed = f"a number of {', '.join(_UNITS)}, from 1 Hz to 1000 THz and whole in Hz"
-        raise ConfigError(f"clock: {text!r} is not allowed; {allowed}")
+        raise ConfigError(f"{name}: {text!r} is not allowed; {allowed}")
     return int(frequency)
 
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Literal, cast
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
-from graven.api.assumed import Assumed
+from graven.api.assumed import Assumed, WrittenAs
 from graven.api.options import checked_job, setting_texts
 from graven.api.recognised import (
     CHAMPSIM,
@@ -36,7 +36,7 @@ from graven.basics.output import apart, check, growing
 from graven.engine.machine import DEFAULT, Machine
 from graven.results.record import Record, parse_record
 from graven.running.experiment import Experiment, Result, run_one
-from graven.running.job import Job, is_binary
+from graven.running.job import Job
 from graven.running.pool import Observer, Pool, Task, failures_text
 
 ROOM = 64 << 20
@@ -563,6 +563,8 @@ def convert_requests(
     trace: Path_,
     out: Path_,
     *,
+    format: str | None = None,
+    to_clock: str | None = None,
     clock: str | None = None,
     levels: Iterable[int] | None = None,
     relative: bool = False,
@@ -573,7 +575,12 @@ def convert_requests(
 
     Args:
         trace: A trace of requests in any format that `graven.memory` takes.
-        out: The file to write: a binary trace if its name ends in `.grt`, otherwise NVMain's text.
+        out: The file to write.
+        format: Its format: `graven` (binary), `nvmain`, `dramsim3`, `ramulator` (1), `ramulator2`
+            (`LoadStoreTrace`), `dramsys` (`.stl`) or `gem5` (packets); if not given, binary where
+            the file's name ends in `.grt`, otherwise NVMain's.
+        to_clock: The clock of the cycles that are written, for example `"1.2 GHz"`; if not given,
+            the core's. Formats of Ramulator have no times, and gem5's packets have ticks of 1 ps.
         clock: The clock of the trace's cycles, for example `"1.2 GHz"`: they are converted to
             cycles of the machine's core; if not given, cycles stay as they are.
         levels: As for `graven.memory`.
@@ -582,7 +589,7 @@ def convert_requests(
         observe: Called several times a second.
 
     Raises:
-        TraceError: the trace is broken, or has no data, which NVMain's format must have.
+        TraceError: the trace is broken.
         OutputError: the file cannot be written, or is the trace.
 
     Examples:
@@ -593,14 +600,19 @@ def convert_requests(
         1538
     """
     path = Path(arguments.path("out", out))
-    assumed = Assumed.of(clock, levels, relative)
+    assumed, written = Assumed.of(clock, levels, relative), WrittenAs.of(format, to_clock)
     found = Machine.find(machine)
     with opened([arguments.path("trace", trace)]) as [file]:
-        return convert_opened(file, path, found, assumed, observe)[0]
+        return convert_opened(file, path, found, assumed, written, observe)[0]
 
 
 def convert_opened(
-    file: Reading, out: Path, machine: Machine, assumed: Assumed, observe: Observer | None
+    file: Reading,
+    out: Path,
+    machine: Machine,
+    assumed: Assumed,
+    written: WrittenAs,
+    observe: Observer | None,
 ) -> tuple[int, tuple[str, ...]]:
     """Converts as `convert_requests`, from an open file; the requests, and what was odd."""
     apart([("out", out)], [("trace", file.path)])
@@ -608,7 +620,7 @@ def convert_opened(
     check_requests(file)
     assumed.check(file)
     with growing(out) as place:
-        spec = {"trace": str(file.path), "out": str(place), "is_binary": is_binary(out)}
+        spec = {"trace": str(file.path), "out": str(place), **written.spec(out)}
         spec |= {"machine": machine.spec(), **assumed.spec()}
         files = cast("list[BinaryIO]", [file])
         task = _engine.Conversion("requests", json.dumps(spec), files)

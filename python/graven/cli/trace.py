@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from graven._engine import TraceError
 from graven.api import traces
-from graven.api.assumed import Assumed
+from graven.api.assumed import FORMATS, Assumed, WrittenAs
 from graven.api.recognised import PROGRAM, PROGRAMS, REQUESTS, recognised
 from graven.api.traces import LAYOUTS, TraceInfo
 from graven.basics.compressed import Reading
@@ -95,8 +95,7 @@ CONVERT = """Make a program trace of traces of another tool, or one for ChampSim
 SOURCES are files of ChampSim, valgrind's lackey, DynamoRIO's drmemtrace, or of a core for Ramulator
 or USIMM, one for each thread, or one program trace. Their content says which.
 
-Or a trace of memory requests (`graven memory`) is made one of another format: binary if FILE ends
-in .grt, otherwise NVMain's text.
+Or a trace of memory requests (`graven memory`) is made one of another format (--format).
 
 Sources may be compressed by gzip, xz or bzip2, or be zip files of drmemtrace, whatever their names,
 but for program traces.
@@ -110,6 +109,7 @@ Examples:
   graven trace convert drmemtrace.*.trace.zip --to threads.gvt
   graven trace convert btree.gvt --to btree.champsimtrace.xz --thread 3
   graven trace convert requests.nvt --to requests.grt
+  graven trace convert requests.grt --to requests.trc --format dramsim3 --to-clock 1200MHz
   graven trace convert requests.grt --to requests.nvt
   graven trace convert ramulator.trace --to requests.grt --clock 1200MHz
 """
@@ -348,6 +348,18 @@ def _print_capture(header: Mapping[str, Any]) -> None:
     "First transaction of the thread that is written, from 0.  [default: 0]",
 )
 @_number("--transactions", 1, "Transactions that are written.  [default: all that follow]")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    help="The format of a trace of requests that is written.  [default: graven for .grt, "
+    "otherwise nvmain]",
+)
+@click.option(
+    "--to-clock",
+    metavar="FREQUENCY",
+    help="The clock of the cycles of a trace of requests that is written.  [default: the core's]",
+)
 @options.clock
 @options.levels
 @options.relative
@@ -361,6 +373,8 @@ def convert(
     thread: int | None,
     first_transaction: int | None,
     transactions: int | None,
+    format_name: str | None,
+    to_clock: str | None,
     clock: str | None,
     levels: tuple[int, ...] | None,
     relative: bool,
@@ -378,6 +392,8 @@ def convert(
         "transactions": transactions,
     }
     of_requests: dict[str, Any] = {
+        "format": format_name,
+        "to_clock": to_clock,
         "clock": clock,
         "levels": levels,
         "relative": relative or None,
@@ -387,7 +403,8 @@ def convert(
         found = [recognised(file.beginning) for file in files]
         if is_binary(out) or any(one in REQUESTS for one in found):
             _refuse(of_import | of_export, "a trace of requests")
-            _convert_requests(files, out, machine, Assumed.of(clock, levels, relative))
+            how = Assumed.of(clock, levels, relative), WrittenAs.of(format_name, to_clock)
+            _convert_requests(files, out, machine, *how)
         elif PROGRAM in found:
             program = files[found.index(PROGRAM)]
             if len(files) > 1:
@@ -431,7 +448,7 @@ def _import(files: Sequence[Reading], out: Path, options: Mapping[str, Any]) -> 
 
 
 def _convert_requests(
-    files: Sequence[Reading], out: Path, machine: str | None, assumed: Assumed
+    files: Sequence[Reading], out: Path, machine: str | None, assumed: Assumed, written: WrittenAs
 ) -> None:
     if len(files) > 1:
         raise click.UsageError("SOURCES: a trace of requests is made of one other; name it alone")
@@ -439,7 +456,7 @@ def _convert_requests(
         raise click.UsageError(f"--to: {out}: a trace of requests cannot be made a program trace")
     where = Machine.find(DEFAULT if machine is None else machine)
     with Display("conversions") as display:
-        count, notes = traces.convert_opened(files[0], out, where, assumed, display)
+        count, notes = traces.convert_opened(files[0], out, where, assumed, written, display)
     note(f"wrote {out}: {exact(count)} requests")
     for text in notes:
         note(text)

@@ -28,6 +28,13 @@ impl Clock {
         let found = u128::from(cycle) * u128::from(self.core_hz) / u128::from(self.trace_hz);
         u64::try_from(found).ok().filter(|&found| found < 1 << 62)
     }
+
+    /// The first cycle of the trace that begins no earlier than a cycle of the core; none if it is 2^62 or later.
+    pub fn trace_cycle(self, cycle: u64) -> Option<u64> {
+        let product = u128::from(cycle) * u128::from(self.trace_hz);
+        let found = product.div_ceil(self.core_hz.into());
+        u64::try_from(found).ok().filter(|&found| found < 1 << 62)
+    }
 }
 
 #[cfg(test)]
@@ -44,5 +51,9 @@ mod tests {
         assert_eq!([499, 500, 1499].map(|cycle| ticks.core_cycle(cycle)), [0, 1, 2].map(Some));
         let slow = Clock { trace_hz: 1, core_hz: 10_000_000_000 };
         assert_eq!(slow.core_cycle(1 << 40), None);
+        let written = [0, 1, 3, 4, 5].map(|cycle| memory.trace_cycle(cycle));
+        assert_eq!(written, [0, 1, 2, 3, 3].map(Some), "no request comes before its time");
+        assert_eq!(ticks.trace_cycle(3), Some(1500));
+        assert_eq!(ticks.trace_cycle(1 << 61), None);
     }
 }

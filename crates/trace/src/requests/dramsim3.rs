@@ -2,6 +2,8 @@
 //! carries no data. `WRITE`, `write`, `P_MEM_WR` and `BOFF` are writes; DRAMsim3 takes every other word for a read, and so
 //! does this, which counts those that are neither `READ` nor `read`.
 
+use std::io;
+
 use super::error::TraceError;
 use super::fields::{Fields, cycle};
 use super::{Content, Request, hex};
@@ -35,6 +37,12 @@ impl OtherWords {
 /// Recognises a request of this format, whatever its word.
 pub fn is_request(text: &[u8]) -> bool {
     parse(text, 0, &mut None).is_ok()
+}
+
+/// Writes one request.
+pub fn write(out: &mut impl io::Write, request: &Request) -> io::Result<()> {
+    let word = if request.write { "WRITE" } else { "READ" };
+    writeln!(out, "{:#x} {word} {}", request.line.addr().0, request.cycle)
 }
 
 /// Reads one request, and counts its word if it is another.

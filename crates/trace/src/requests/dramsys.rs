@@ -5,6 +5,8 @@
 //! one to each line; without a number of bytes it is to one line. Data are hexadecimal behind `0x`, the byte at the highest
 //! address first; those that are not a whole line are left out, and counted. Lines that begin with `#` are comments.
 
+use std::io;
+
 use super::error::TraceError;
 use super::fields::{Fields, cycle, decimal};
 use super::{Content, Request, hex};
@@ -61,6 +63,19 @@ impl DramSys {
         self.waiting = Some((request, last));
         Ok(())
     }
+}
+
+/// Writes one request of a line, with cycles from the beginning.
+pub fn write(out: &mut impl io::Write, request: &Request) -> io::Result<()> {
+    let word = if request.write { "write" } else { "read" };
+    write!(out, "{}: ({LINE_BYTES}) {word} {:#x}", request.cycle, request.line.addr().0)?;
+    if let (true, Content::New(new) | Content::OldAndNew { new, .. }) =
+        (request.write, request.content)
+    {
+        write!(out, " 0x")?;
+        out.write_all(&turned(hex::digits(&new)))?;
+    }
+    writeln!(out)
 }
 
 /// Recognises a comment.
@@ -127,8 +142,12 @@ fn digits(field: &[u8]) -> Option<&[u8]> {
 
 /// Data of a whole line, whose digits begin with the byte at the highest address.
 fn whole_line(digits: &[u8]) -> Option<LineData> {
-    let mut turned: [u8; hex::LINE_DIGITS] = digits.try_into().ok()?;
-    turned.reverse();
-    turned.as_chunks_mut::<2>().0.iter_mut().for_each(|pair| pair.reverse());
-    hex::line(&turned)
+    hex::line(&turned(digits.try_into().ok()?))
+}
+
+/// The digits of a line in the other order of bytes.
+fn turned(mut digits: [u8; hex::LINE_DIGITS]) -> [u8; hex::LINE_DIGITS] {
+    digits.reverse();
+    digits.as_chunks_mut::<2>().0.iter_mut().for_each(|pair| pair.reverse());
+    digits
 }

@@ -10,10 +10,10 @@
 //! that version; older ones (before gem5 20.1) have other numbers above 5. Commands that do not read or write memory are
 //! left out, and counted.
 
-use std::io::Read;
+use std::io::{self, Read, Write};
 
-use graven_base::memory::{Addr, LineAddr};
-use graven_capture::numbers::read_leb128;
+use graven_base::memory::{Addr, LINE_BYTES, LineAddr};
+use graven_capture::numbers::{leb128, read_leb128};
 
 use super::error::{Place, TraceError};
 use super::input::Input;
@@ -33,6 +33,43 @@ const PACKET_BYTES_MAX: u64 = 1 << 16;
 const READS: [u64; 9] = [1, 11, 12, 13, 22, 24, 25, 26, 30];
 /// Requests that write: WriteReq, WritebackDirty, WritebackClean, WriteClean, WriteLineReq, StoreCondReq, LockedRMWWriteReq.
 const WRITES: [u64; 7] = [4, 7, 8, 9, 16, 27, 32];
+
+/// Ticks in a second of a trace that is written.
+pub const TICK_HZ: u64 = 1_000_000_000_000;
+/// The command of a packet that is written for a read (ReadReq), and for a write (WriteReq).
+const WRITTEN: [u64; 2] = [1, 4];
+
+/// Begins a trace.
+pub fn begin(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(&MAGIC)?;
+    let mut header = vec![1 << 3 | 2, 6];
+    header.extend(b"graven");
+    append(&mut header, 2, 0);
+    append(&mut header, 3, TICK_HZ);
+    write_message(out, &header)
+}
+
+/// Writes one request, whose cycle is a tick, as a packet.
+pub fn write(out: &mut impl Write, request: &Request) -> io::Result<()> {
+    let command = WRITTEN[usize::from(request.write)];
+    let fields = [request.cycle, command, request.line.addr().0, LINE_BYTES];
+    let mut packet = Vec::with_capacity(32);
+    (1..).zip(fields).for_each(|(field, value)| append(&mut packet, field, value));
+    write_message(out, &packet)
+}
+
+/// Appends a field that is a number.
+fn append(message: &mut Vec<u8>, field: u8, value: u64) {
+    message.push(field << 3);
+    leb128(value, |byte| message.push(byte));
+}
+
+fn write_message(out: &mut impl Write, message: &[u8]) -> io::Result<()> {
+    let mut length = Vec::with_capacity(LENGTH_BYTES_MAX);
+    leb128(message.len() as u64, |byte| length.push(byte));
+    out.write_all(&length)?;
+    out.write_all(message)
+}
 
 /// Packets that were left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,11 @@
 //! | `batch` | what a replay needs of requests, in columns |
 //! | `nvmain` | NVMain's format in and out |
 //! | `binary`, `packed` | the binary format in and out: its parts, and requests in columns |
-//! | `dramsim3` | DRAMsim3's format in |
-//! | `dramsys` | formats of DRAMSys in |
-//! | `ramulator` | formats of Ramulator 1 and 2 in |
-//! | `gem5` | packet traces of gem5 in |
+//! | `dramsim3` | DRAMsim3's format in and out |
+//! | `dramsys` | formats of DRAMSys in, and `.stl` out |
+//! | `ramulator` | formats of Ramulator 1 and 2 in and, but for vectors, out |
+//! | `gem5` | packet traces of gem5 in and out |
+//! | `out` | any of the formats out |
 //! | `assumptions` | clock and levels of addresses, which a trace does not say |
 //! | `fields`, `hex` | fields of a line, hexadecimal digits |
 //! | `replay` | drives the memory with a trace |
@@ -31,6 +32,7 @@ mod gem5;
 mod hex;
 mod input;
 mod nvmain;
+mod out;
 mod packed;
 mod ramulator;
 mod reader;
@@ -43,6 +45,7 @@ pub use dramsim3::OtherWords;
 pub use error::{Place, TraceError};
 pub use gem5::LeftOut;
 pub use nvmain::{Version, Writer};
+pub use out::{Exporter, Format, Lost};
 pub use reader::Reader;
 
 use graven_base::memory::{LineAddr, LineData};

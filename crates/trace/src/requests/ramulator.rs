@@ -9,6 +9,8 @@
 //! A vector is a line only if it is known how many places each of its levels has: the last level, columns of a line each,
 //! changes from one line to the next. No format has data.
 
+use std::io;
+
 use super::error::TraceError;
 use super::fields::{Fields, decimal};
 use super::{Content, Request, hex};
@@ -75,6 +77,18 @@ pub fn parse(
     };
     fields.end()?;
     Ok(Request { cycle, line: at, write, content: Content::Unknown, thread: 0 })
+}
+
+/// Writes one request for Ramulator 1.
+pub fn write(out: &mut impl io::Write, request: &Request) -> io::Result<()> {
+    let letter = if request.write { 'W' } else { 'R' };
+    writeln!(out, "{:#x} {letter}", request.line.addr().0)
+}
+
+/// Writes one request for Ramulator 2, as `LoadStoreTrace` reads it.
+pub fn write_load_store(out: &mut impl io::Write, request: &Request) -> io::Result<()> {
+    let word = if request.write { "ST" } else { "LD" };
+    writeln!(out, "{word} {:#x}", request.line.addr().0)
 }
 
 /// True for the second of two words, false for the first.
