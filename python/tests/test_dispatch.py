@@ -81,6 +81,31 @@ def test_what_comes_next_is_made_as_another_begins():
     assert seen == {"a": ("a", "b"), "b": ("a", "b", "c"), "c": tuple("abcd"), "d": tuple("abcd")}
 
 
+@pytest.mark.parametrize(("tasks", "workers", "lent"), [(1, 4, 4), (3, 8, 2), (3, 2, 1)])
+def test_threads_that_are_left_are_lent_to_the_tasks_before_they_say_what_they_need(
+    tasks, workers, lent
+):
+    ran: list[tuple[int, int]] = []
+
+    class Task:
+        threads = needs = 1
+
+        def lend(self, threads):
+            self.threads = threads
+
+        def memory_bytes(self):
+            self.needs = self.threads
+            return 0
+
+        def run(self):
+            ran.append((self.threads, self.needs))
+            return ""
+
+    pool = Pool([(str(n), Deferred(Task)) for n in range(tasks)], workers)
+    assert not pool.run().failures
+    assert ran == [(lent, lent)] * tasks, "what a task needs depends on its threads"
+
+
 @settings(max_examples=300, deadline=None)
 @given(COSTS, st.data())
 def test_whatever_is_lost_every_job_ends_once_and_none_is_begun_without_end(costs, data):

@@ -59,6 +59,32 @@ def test_a_region_in_steady_state_is_measured_and_shown_per_transaction(tmp_path
     ]
 
 
+@pytest.mark.usefixtures("unhooked")
+def test_pieces_of_a_region_are_shown_and_do_not_depend_on_the_threads_that_run_them():
+    settings = SMALL | {"region.pieces": 3}
+
+    def compared(jobs):
+        return graven.compare(
+            "silo", "hash", transactions=400, store=None, settings=settings, jobs=jobs
+        )
+
+    alone, together = compared(1), compared(4)
+    assert [record.to_dict() for record in alone] == [record.to_dict() for record in together]
+    assert alone.records[0].transactions == 400
+    assert alone.records[0].measured["pieces"] == 3
+    said = notes(alone, several=False)
+    assert "Regions are simulated in pieces: 3 (region.pieces)." in said
+
+
+@pytest.mark.usefixtures("unhooked")
+def test_a_file_that_follows_a_run_is_refused_in_pieces(tmp_path):
+    settings = SMALL | {"region.kind": "steady", "region.pieces": 3}
+    with pytest.raises(graven.ConfigError, match=r"region.pieces.* bank_loads follows one run"):
+        graven.run(
+            "silo", "hash", transactions=400, settings=settings, bank_loads=tmp_path / "b.csv"
+        )
+
+
 SILO = Machine("silo")
 STEADY = {"region.kind": "steady"}
 

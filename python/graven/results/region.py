@@ -79,6 +79,14 @@ def growth(records: Iterable[Record]) -> str:
     return f"Structures grow within the regions: {', '.join(said)} at most." if said else ""
 
 
+def _pieces(records: Iterable[Record]) -> str:
+    """Says in how many pieces regions were simulated, each by itself; nothing if in one go."""
+    numbers = sorted({record.measured.get("pieces", 1) for record in records})
+    if numbers == [1]:
+        return ""
+    return f"Regions are simulated in pieces: {' or '.join(map(str, numbers))} (region.pieces)."
+
+
 def notes(records: Iterable[Record], *, several: bool) -> list[str]:
     """Returns remarks on regions in steady state, a line each; none on whole runs.
 
@@ -90,6 +98,10 @@ def notes(records: Iterable[Record], *, several: bool) -> list[str]:
     if not measured:
         return []
     spread = "" if several else "; ±: half of a 95 % interval over windows of the region"
-    lines = [f"Counts and energies are per transaction{spread}.", growth(measured)]
+    lines = [
+        f"Counts and energies are per transaction{spread}.",
+        _pieces(measured),
+        growth(measured),
+    ]
     lines += [f"not in steady state: {line}" for line in not_steady(measured)]
     return [line for line in lines if line]

@@ -68,7 +68,7 @@ pub use error::SimError;
 pub use graven_base::control::Control;
 pub use host_memory::{HostMemory, Others};
 pub use observer::{NoObserver, Observer, TransactionObserver};
-pub use pieces::in_pieces;
+pub use pieces::{in_pieces, piece_of};
 pub use record::{Results, value_to_json};
 pub use run::Simulation;
 pub use spec::{CrashOptions, Programs, Spec};

@@ -50,7 +50,7 @@ where
             if piece >= ended.load(Relaxed) {
                 return;
             }
-            let results = measure(spec, beginning.cloned(), piece as u32, control);
+            let results = piece_of(spec, beginning, piece as u32, control);
             if results.is_err() {
                 ended.fetch_min(piece, Relaxed);
             }
@@ -75,17 +75,24 @@ where
     Ok(whole)
 }
 
-/// Simulates one piece.
-fn measure<E>(
+/// Simulates one piece, numbered from 0. `control` has the progress of all.
+///
+/// # Errors
+/// Parameters that design or workload cannot work with, and those of a simulation ([`SimError`]).
+///
+/// # Panics
+/// The region has fewer pieces.
+pub fn piece_of<E>(
     spec: &Spec,
-    beginning: Option<Arc<Beginning>>,
+    beginning: Option<&Arc<Beginning>>,
     piece: u32,
     control: &Arc<Control>,
 ) -> Result<Results, E>
 where
     E: From<ConfigError> + From<SimError>,
 {
-    let mut simulation = Simulation::begun(spec, beginning)?;
+    assert!(piece < spec.pieces(), "piece {piece} of a region of {}", spec.pieces());
+    let mut simulation = Simulation::begun(spec, beginning.cloned())?;
     simulation.set_control(Arc::new(Control::share_of(control)));
     simulation.measured.piece = Some(piece);
     // Populating is alike for all pieces; what they execute before they are measured is not.

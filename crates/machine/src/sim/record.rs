@@ -26,7 +26,7 @@ pub struct Results {
 
 impl Results {
     /// Continues with what was measured of the next piece of the same region.
-    pub(super) fn join(&mut self, next: Results) {
+    pub fn join(&mut self, next: Results) {
         self.stats.join(&next.stats);
         self.counts.join(&next.counts);
         self.description.join(next.description);
