@@ -17,7 +17,7 @@ pub struct Control {
     found: Mutex<Vec<String>>,
     /// Control of the computation that this one is part of.
     parent: Option<Arc<Control>>,
-    /// What is done adds to what the whole has done.
+    /// True if its progress adds to that of the whole.
     is_share: bool,
 }
 

@@ -76,7 +76,7 @@ pub struct TaskControl {
 }
 
 impl TaskControl {
-    /// Lets the task use so many threads of the host at a time, its own among them.
+    /// Lets the task use `threads` threads of the host at a time, its own among them.
     pub fn lend(&self, threads: usize) {
         self.others.store(threads.saturating_sub(1), SeqCst);
     }

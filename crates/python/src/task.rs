@@ -52,7 +52,7 @@ impl TaskHandle {
         unbroken(|| task.as_ref().map_or(0, |task| task.memory_bytes(threads)))
     }
 
-    /// Lets `run` use so many threads of the host at a time, its own among them: it does where a simulation has pieces. The result
+    /// Lets `run` use `threads` threads of the host at a time, its own among them: it does where a simulation has pieces. The result
     /// does not depend on it.
     fn lend(&self, threads: usize) {
         self.control.lend(threads);

@@ -56,7 +56,7 @@ def memory_need(task: Task) -> int:
 
 
 def lend(task: Task, threads: int) -> None:
-    """Lets a task use so many threads of the host at a time, if it can use several."""
+    """Lets a task use a number of threads of the host at a time, if it can use several."""
     take: Callable[[int], None] | None = getattr(task, "lend", None)
     if take is not None:
         take(threads)
@@ -362,7 +362,7 @@ class Wrapped:
         return memory_need(self._task)
 
     def lend(self, threads: int) -> None:
-        """Lets it use so many threads of the host."""
+        """Lets it use a number of threads of the host."""
         lend(self._task, threads)
 
     def found(self) -> list[str]:
@@ -400,7 +400,7 @@ class Deferred:
         return self._task
 
     def lend(self, threads: int) -> None:
-        """Lets it use so many threads of the host."""
+        """Lets it use a number of threads of the host."""
         self._threads = threads
         if (task := self._task) is not None:
             lend(task, threads)

@@ -211,7 +211,7 @@ mod tests {
         (out.finish().unwrap_or_else(|e| panic!("{e}")), lost)
     }
 
-    /// What is read back of a request.
+    /// The request that is read back of one.
     fn expected(number: usize, request: &Request, format: Format, version: Version) -> Request {
         let Request { content, write, .. } = *request;
         let new = match content {
