@@ -16,6 +16,7 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 
 .DEFAULT_GOAL := help
 EXAMPLES := $(wildcard examples/*/Cargo.toml)
+OUT_OF_TREE := --target-dir target/out-of-tree --locked --release
 .PHONY: help install dev optimised demo demo-real captures prepare test test-all examples recorded counts browser clusters site release containers lint format bench campaigns soak clean
 
 # Without benchmarks, so that what tests and the native module share is compiled once.
@@ -85,13 +86,17 @@ test-all: install $(VENV)/.rust ## The same and the longer tests, those of Rust 
 	$(MAKE) examples
 	$(BIN)/python -m tests.recorded check --quick --jobs 2
 
+# Tests of a crate run one after the other, most of them on one processor: two crates are tested at a time.
 examples: ## Test and check the crates in examples/, which are outside the workspace
 	set -e; for manifest in $(EXAMPLES); do \
-		options="--target-dir target/out-of-tree --locked --release --manifest-path $$manifest"; \
 		cargo fmt --check --manifest-path $$manifest; \
-		cargo clippy $$options --all-targets -- -D warnings; \
-		cargo test $$options; \
+		cargo clippy $(OUT_OF_TREE) --manifest-path $$manifest --all-targets -- -D warnings; \
 	done
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(EXAMPLES:=.tested)
+
+.PHONY: $(EXAMPLES:=.tested)
+$(EXAMPLES:=.tested): %.tested:
+	MAKEFLAGS= cargo test $(OUT_OF_TREE) --manifest-path $*
 
 recorded: install ## Compare the results of all recorded runs with what this build gives; 13 minutes on two cores
 	$(BIN)/python -m tests.recorded check --jobs 2

@@ -210,6 +210,12 @@ def environment():
     return ENVIRONMENT
 
 
+@pytest.fixture(scope="session")
+def reproduced(tmp_path_factory):
+    """A folder of papers' results, which examples and notebooks share."""
+    return tmp_path_factory.mktemp("reproduced")
+
+
 @pytest.fixture(scope="module")
 def browser():
     """A real browser; what needs one is left out where there is none."""

@@ -202,7 +202,7 @@ def test_a_state_of_another_bound_is_refused(real, tmp_path):
 
 
 def test_faults_are_survived_reported_or_lost(real):
-    done = real("faults", "silo", "undo-clwb", "--schedules", "30", "--format", "json")
+    done = real("faults", "silo", "undo-clwb", "--schedules", "12", "--format", "json")
     assert done.returncode == 0, done.stderr
     reports = json.loads(done.stdout)
     assert [report["design"] for report in reports] == ["silo", "undo-clwb"]

@@ -121,9 +121,9 @@ def test_dask_workers_that_do_not_see_the_store_send_results_back(separate, tmp_
             "compare", "--designs", "base,silo", "--workloads", "hash", "--transactions", "200",
             "--from-start", "--format", "json", "--store", "compared", *on,
         )  # fmt: skip
-        adversary = ("adversary", "--design", "silo,fwb", "--schedules", "600")
+        adversary = ("adversary", "--design", "silo,fwb", "--schedules", "260")
         drawn = separate(*adversary, "--format", "json", "--store", "drawn", *on)
-        programs = ("check", "silo", "--transactions", "2", "--departures", "1", "--format", "json")
+        programs = ("check", "silo", "--transactions", "2", "--departures", "0", "--format", "json")
         checked = separate(*programs, "--store", "checked", *on)
     assert done.stdout == separate(*words, "--store", "here").stdout
     assert crashed.returncode == 0, crashed.stderr

@@ -420,8 +420,8 @@ def test_a_chunk_that_fails_is_a_failure_and_the_rest_is_kept(quick, monkeypatch
     assert "osp" in done.stdout
 
 
-REAL = ("adversary", "--design", "undo-clwb,silo-literal", "--schedules", "600")
-"""A sound design and one that is violated."""
+REAL = ("adversary", "--design", "undo-clwb,silo-literal", "--schedules", "300")
+"""A sound design and one that is violated, in two parts each."""
 
 
 def test_schedules_are_added_up_the_same_on_any_number_of_threads(real):
@@ -434,13 +434,13 @@ def test_schedules_are_added_up_the_same_on_any_number_of_threads(real):
     assert list(sound)[:2] == ["design", "workload"]
     assert list(sound)[-1] == "seconds"
     assert (sound["workload"], sound["violations"]) == ("adversary", [])
-    assert (sound["first_seed"], sound["seeds"], sound["next_seed"]) == (8, 600, 608)
+    assert (sound["first_seed"], sound["seeds"], sound["next_seed"]) == (8, 300, 308)
     [violation] = literal["violations"]
     assert literal["next_seed"] == violation["seed"] + 1
 
 
 def test_a_campaign_goes_on_where_it_was_interrupted(real, tmp_path):
-    seeds = ("adversary", "--design", "undo-clwb,silo-literal", "--schedules", "750")
+    seeds = ("adversary", "--design", "undo-clwb,silo-literal", "--schedules", "500")
     arguments = (*seeds, "--state", "deep/state.json", "--format", "json")
     # It is saved as soon as there is anything, which is long before its end.
     script = "from graven.cli import adversary, main; adversary.SAVE_SECONDS = 0.0; main()"
@@ -456,24 +456,24 @@ def test_a_campaign_goes_on_where_it_was_interrupted(real, tmp_path):
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
-    assert "of 1,500 schedules were done; the same command goes on" in stderr
+    assert "of 1,000 schedules were done; the same command goes on" in stderr
     part = documents(stdout)[0]
-    assert 1 < part["next_seed"] < 751
+    assert 1 < part["next_seed"] < 501
     assert part["next_seed"] % 250 == 1
 
     done = real(*arguments)
     assert done.returncode == 0, done.stderr
-    assert "of 1,500 schedules were done\n" in done.stderr
+    assert "of 1,000 schedules were done\n" in done.stderr
     whole = real(*seeds, "--format", "json")
     assert timeless(done.stdout) == timeless(whole.stdout)
 
     again = real(*arguments)
     assert (again.returncode, again.stdout) == (0, done.stdout)
-    assert "1,500 of 1,500 schedules were done" in again.stderr
+    assert "1,000 of 1,000 schedules were done" in again.stderr
 
 
 def test_another_state_is_refused(real, tmp_path):
-    arguments = (*REAL, "--state", "state.json")
+    arguments = (*REAL[:3], "--schedules", "20", "--state", "state.json")
     assert real(*arguments).returncode == 0
     state = tmp_path / "state.json"
     whole = json.loads(state.read_text())["state"]
@@ -496,8 +496,7 @@ def test_another_state_is_refused(real, tmp_path):
         assert "; give what it was begun with, or another file" in done.stderr
         assert state.read_text() == text
     state.write_text(sealed(whole))
-    done = real("adversary", "--design", "osp", *REAL[3:], "--state", "state.json",
-                "--set", "pm.banks=2")  # fmt: skip
+    done = real("adversary", "--design", "osp", *arguments[3:], "--set", "pm.banks=2")
     assert done.returncode == 2
     message = "--design was undo-clwb,silo-literal, is osp; --set was not given, is pm.banks=2"
     assert message in done.stderr

@@ -29,7 +29,10 @@ LONG = {"explain", "Explanation", "Moved"}
 """Examples that take a minute or more: all changes of a claim are tried."""
 
 FIGURE = [pytest.mark.long, pytest.mark.xdist_group("figures")]
-"""Marks of tests that simulate a paper's figure: one process runs all, and simulates it once."""
+"""Marks of tests that simulate a paper's figure: one process runs all, and simulates it once.
+
+A notebook's test is among them.
+"""
 
 
 @dataclass(frozen=True)
@@ -157,12 +160,6 @@ def test_methods_and_properties_are_in_an_example(name):
 
 
 # ---- they work ---------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def reproduced(tmp_path_factory):
-    """A folder of papers' results, which examples share."""
-    return tmp_path_factory.mktemp("reproduced")
 
 
 @pytest.fixture(autouse=True)

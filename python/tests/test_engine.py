@@ -10,7 +10,11 @@ from test_compare import FIXED_STATS
 
 from graven.results.comparison import METRICS
 
-QUICK = ("--transactions", "200", "--threads", "2", "--set", "workload.footprint_bytes=1 MB")
+QUICK = (
+    "--transactions", "200", "--threads", "2", "--set", "workload.footprint_bytes=1 MB",
+    # Before the region of a comparison in steady state.
+    "--set", "region.fast_forward_transactions=2000", "--set", "region.warm_up_transactions=200",
+)  # fmt: skip
 PAIR = ("--designs", "ideal,base", "--workloads", "array,queue")
 
 

@@ -38,6 +38,9 @@ NEEDED = {
 LONG = {"capture", "claim", "design"}
 """Notebooks that take more than a minute."""
 
+FIGURES = {"claim"}
+"""Notebooks that have papers' figures simulated, as pages of the documentation have."""
+
 
 @pytest.fixture
 def machinery(monkeypatch):
@@ -61,6 +64,8 @@ def needs_of(name):
 
 def marked(name):
     marks = [pytest.mark.long] if name in LONG else []
+    if name in FIGURES:
+        marks.append(pytest.mark.xdist_group("figures"))
     # A crate depends on those of the checkout.
     if "cargo" in needs_of(name):
         marks += [pytest.mark.checkout, pytest.mark.xdist_group("out-of-tree")]
@@ -71,6 +76,10 @@ def marked(name):
 def test_a_notebook_gives_what_is_in_it(machinery, name, tmp_path, monkeypatch, request):
     if "cargo" in needs_of(name):
         monkeypatch.setenv("CARGO_TARGET_DIR", str(request.getfixturevalue("out_of_tree")))
+    if name in FIGURES:
+        (tmp_path / "graven-results").mkdir()
+        reproduced = request.getfixturevalue("reproduced")
+        (tmp_path / "graven-results" / "reproduce").symlink_to(reproduced)
     path = EXAMPLES / f"{name}.ipynb"
     kept = machinery.nbformat.read(path, as_version=4)
     for need in needs_of(name):

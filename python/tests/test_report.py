@@ -61,9 +61,15 @@ def report(comparison, machine="silo", **settings):
     return render(comparison.normalised(), Machine(machine), settings)
 
 
-def test_the_page_loads_nothing(comparison):
+@pytest.fixture(scope="module")
+def page(comparison):
+    """The text of the report of three designs on two workloads."""
+    return report(comparison)
+
+
+def test_the_page_loads_nothing(page):
     # Letters of embedded data may look like anything.
-    text = re.sub(r"[A-Za-z0-9+/=]{200,}", "", report(comparison))
+    text = re.sub(r"[A-Za-z0-9+/=]{200,}", "", page)
     assert not re.search(r"https?:|//[a-z]|@import|<script[^>]|<img|<iframe", text)
     for name, value in Page(text).attributes:
         if name in ("src", "href", "xlink:href"):
@@ -71,35 +77,33 @@ def test_the_page_loads_nothing(comparison):
     assert not re.search(r"url\((?!#)", text)
 
 
-def test_every_metric_has_a_wide_and_a_narrow_drawing_and_a_table(comparison):
-    page = Page(report(comparison))
+def test_every_metric_has_a_wide_and_a_narrow_drawing_and_a_table(page):
+    page = Page(page)
     assert page.tags.count("svg") == 2 * len(METRICS)
     assert page.tags.count("caption") >= len(METRICS)
     for metric in METRICS:
         assert sum(metric.title in label for label in page.labels) == 2
 
 
-def test_identifiers_are_unique_and_references_lead_somewhere(comparison):
-    text = report(comparison)
-    page = Page(text)
-    assert len(page.ids) == len(set(page.ids))
-    assert set(re.findall(r'(?:href="|url\()#([^")]+)', text)) <= set(page.ids)
+def test_identifiers_are_unique_and_references_lead_somewhere(page):
+    ids = Page(page).ids
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:href="|url\()#([^")]+)', page)) <= set(ids)
 
 
-def test_equal_results_give_equal_pages(comparison):
-    assert report(comparison) == report(comparison)
+def test_equal_results_give_equal_pages(comparison, page):
+    assert report(comparison) == page
 
 
-def test_bars_carry_their_values(comparison):
+def test_bars_carry_their_values(comparison, page):
     over = comparison.normalised()
     value = over.value("throughput_tx_per_s", "silo", "btree", 8)
-    assert f"<title>silo, btree: {value:.2f} × base</title>" in report(comparison)
+    assert f"<title>silo, btree: {value:.2f} × base</title>" in page
 
 
-def test_unsafe_designs_are_marked(comparison):
-    text = report(comparison)
-    assert "unsafe: loses committed data at a power failure" in text
-    assert "ideal †" in text
+def test_unsafe_designs_are_marked(page):
+    assert "unsafe: loses committed data at a power failure" in page
+    assert "ideal †" in page
     assert "†" not in report(graven.compare("base,silo", "array"))
 
 
@@ -155,8 +159,8 @@ def test_each_combination_has_charts_and_tables_of_its_own():
     assert "--vary &#39;workload.element_bytes=64 B,4 KB&#39;" in text
 
 
-def test_nothing_varied_is_no_heading(comparison):
-    assert "<h3>" not in report(comparison)
+def test_nothing_varied_is_no_heading(page):
+    assert "<h3>" not in page
 
 
 def test_missing_results_of_a_combination_are_said():

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ import time
 import urllib.request
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from browsers import IS_THERE
@@ -40,15 +42,21 @@ from graven.store.upkeep import clean
 ASKED = {"from_start": True, "transactions": 100, "threads": [1, 4]}
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A store with 16 simulations and one crash."""
-    store = tmp_path / "store"
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory):
+    """A store with 16 simulations and one crash, of which each test has a copy."""
+    store = tmp_path_factory.mktemp("stocked") / "store"
     package.compare("base,silo", "array,btree", store=store, **ASKED)
     slow = {"pm.write_ns": 300}
     package.compare("base,silo", "array,btree", store=store, settings=slow, **ASKED)
     package.crash("silo", "btree", transactions=10, store=store)
     return store
+
+
+@pytest.fixture
+def folder(stocked, tmp_path):
+    """A store with 16 simulations and one crash."""
+    return Path(shutil.copytree(stocked, tmp_path / "store"))
 
 
 @pytest.fixture

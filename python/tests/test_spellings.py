@@ -36,7 +36,7 @@ def test_metrics_take_both(quick):
 @pytest.mark.parametrize("command", ["check", "faults", "cost", "mutants"])
 def test_a_design_is_an_argument_or_an_option(quick, command):
     small = {"check": ("--transactions", "1"), "faults": ("--schedules", "1")}
-    small |= {"mutants": ("--schedules", "1"), "cost": ()}
+    small |= {"mutants": ("--schedules", "1", "--only", "own"), "cost": ()}
     found = [
         quick(command, *given, *small[command], "--format", "json")
         for given in (("silo",), ("--design", "silo"), ("--designs", "silo"))

@@ -67,6 +67,28 @@ def check(*arguments):
     return json.loads(done.stdout)
 
 
+def compared(peer, run, setting):
+    """The same of one run with a setting, in this process: to start another takes longer."""
+    key, _, value = setting.partition("=")
+    return list(peer.compare(run, {key: value}))
+
+
+def outside(ratios):
+    """The quantities that are outside their bands."""
+    return [each.quantity for each in ratios if not each.holds]
+
+
+@pytest.mark.usefixtures("unhooked")
+def test_the_command_takes_a_run_and_a_setting():
+    run, setting = "pcm/frfcfs/bank-writes", "pm.row_writes=program"
+    found = check("--only", run, "--set", setting)
+    here = compared(PEER, run, setting)
+    assert [(each["run"], each["quantity"], each["ratio"], each["holds"]) for each in found] == [
+        (each.run, each.quantity, each.value, each.holds) for each in here
+    ]
+    assert outside(here)
+
+
 @pytest.mark.parametrize("peer", REFERENCES, **NAMES)
 def test_controller_and_device_agree_with_each_reference(peer):
     ratios = check("--peer", peer.name)
@@ -87,9 +109,10 @@ def test_controller_and_device_agree_with_each_reference(peer):
         ("controller.page_bytes=4 KB", "sequential-writes", "cycles"),
     ],
 )
+@pytest.mark.usefixtures("unhooked")
 def test_the_bands_notice_another_model(setting, trace, quantity):
-    ratios = check("--only", f"pcm/frfcfs/{trace}", "--set", setting)
-    assert [each["quantity"] for each in ratios if not each["holds"]].count(quantity) == 1
+    ratios = compared(PEER, f"pcm/frfcfs/{trace}", setting)
+    assert outside(ratios).count(quantity) == 1
 
 
 def test_times_that_graven_does_not_have_are_refused():
@@ -119,7 +142,12 @@ def test_committed_outputs_are_written_as_they_are(peer, tmp_path, monkeypatch):
     assert (tmp_path / f"{peer.name}.csv").read_bytes() == before
 
 
-@pytest.mark.parametrize("peer", ["dramsim3/ddr4", "ramulator/ddr4-ranks", "ramulator/ddr5"])
+@pytest.mark.usefixtures("unhooked")
+@pytest.mark.parametrize(
+    ("peer", "machine"),
+    [(DRAMSIM, "ddr4"), (RAMULATOR, "ddr4-ranks"), (RAMULATOR, "ddr5")],
+    ids=["dramsim3/ddr4", "ramulator/ddr4-ranks", "ramulator/ddr5"],
+)
 @pytest.mark.parametrize(
     ("setting", "trace", "quantity"),
     [
@@ -131,10 +159,8 @@ def test_committed_outputs_are_written_as_they_are(peer, tmp_path, monkeypatch):
         ("dram.refi_clocks=2000", "sequential-reads", "cycles"),
     ],
 )
-def test_the_bands_of_dram_notice_another_device(peer, setting, trace, quantity):
-    name, machine = peer.split("/")
-    ratios = check("--peer", name, "--only", f"{machine}/{trace}", "--set", setting)
-    assert quantity in [each["quantity"] for each in ratios if not each["holds"]]
+def test_the_bands_of_dram_notice_another_device(peer, machine, setting, trace, quantity):
+    assert quantity in outside(compared(peer, f"{machine}/{trace}", setting))
 
 
 def test_cores_and_caches_agree_with_champsim():
@@ -159,9 +185,10 @@ def test_cores_and_caches_agree_with_champsim():
         ("l2.latency_cycles=18", "l2-chase", "cycles"),
     ],
 )
+@pytest.mark.usefixtures("unhooked")
 def test_the_bands_of_champsim_notice_another_machine(setting, program, quantity):
-    ratios = check("--peer", "champsim", "--only", f"in-order/{program}", "--set", setting)
-    assert [each["quantity"] for each in ratios if not each["holds"]].count(quantity) == 1
+    ratios = compared(CHAMPSIM, f"in-order/{program}", setting)
+    assert outside(ratios).count(quantity) == 1
 
 
 @pytest.mark.parametrize("program", programs.PROGRAMS, ids=lambda program: program.name)

@@ -22,7 +22,7 @@ fn registry() -> Registry {
 fn campaign(design: &'static DesignInfo, schedules: u64) -> Report {
     let registry = registry();
     let campaign = Schedules::new(&registry, design, None, Vec::new(), (1, schedules), 1);
-    campaign.expect("it is registered").run().expect("no run fails")
+    campaign.expect("it is registered").as_drawn().run().expect("no run fails")
 }
 
 #[test]

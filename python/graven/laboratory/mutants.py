@@ -6,6 +6,7 @@ for it, and all small programs.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -105,8 +106,13 @@ def mutants_of(design: str) -> list[Mutant]:
     Raises:
         ConfigError: there is no such design.
     """
-    raw = json.loads(_engine.Campaign("mutants", json.dumps({"design": design})).run())
-    return [Mutant(item["name"], item["class"]) for item in raw]
+    return [Mutant(item["name"], item["class"]) for item in json.loads(_listed(design))]
+
+
+@functools.cache
+def _listed(design: str) -> str:
+    """The engine's list: what it runs to see where operators apply, a process runs once."""
+    return _engine.Campaign("mutants", json.dumps({"design": design})).run()
 
 
 def try_mutants(

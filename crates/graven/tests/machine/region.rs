@@ -3,7 +3,7 @@
 //! Bug class: a statistic that is of another part of the run than the others; transactions without time that leave caches, PM or
 //! threads in a state that no run reaches; a transient that is taken for a steady state.
 
-use crate::common::{Part, preset, registry, with_each};
+use crate::common::{Part, SMALL_DATABASES, preset, registry, with_each};
 use graven::config::{Config, ConfigError};
 use graven::design::{DesignInfo, Leaves, MutantSet};
 use graven::sim::{Beginning, Simulation, Spec};
@@ -101,8 +101,9 @@ fn every_workload_has_a_region_with_locks_and_without() {
                 ("region.fast_forward_transactions", "200"),
                 ("region.warm_up_transactions", "20"),
             ];
-            let sharing = [("workload.sharing", sharing), ("workload.footprint_bytes", "8 MB")];
-            let record = record(&spec("fwb", workload, 100, &[&small[..], &sharing].concat()));
+            let sharing = [("workload.sharing", sharing), ("workload.footprint_bytes", "1 MB")];
+            let settings = [&small[..], &sharing, &SMALL_DATABASES].concat();
+            let record = record(&spec("fwb", workload, 100, &settings));
             assert_eq!(record["measured"]["kind"], "steady");
             let is_over = record["measured"]["reasons"].to_string().contains("the program ended");
             assert!(is_over || record["transactions"] == 100, "{workload}: {record}");
@@ -335,10 +336,12 @@ fn execute_for_all(part: Part) {
     with_each(&Vec::from_iter(programs.into_iter().enumerate()), |&(at, (workload, sharing))| {
         let own = [
             ("workload.sharing", sharing),
-            ("workload.footprint_bytes", "8 MB"),
+            // Each run populates it anew.
+            ("workload.footprint_bytes", "1 MB"),
             ("region.fast_forward_transactions", "300"),
             ("region.warm_up_transactions", "20"),
         ];
+        let own = [&own[..], &SMALL_DATABASES].concat();
         let larger = [&own[..], &[("llc.bytes", "256 KB")]].concat();
         let mut specs = Vec::new();
         for design in sound() {

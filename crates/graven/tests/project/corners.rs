@@ -33,7 +33,9 @@ impl Observer for Actions {
 /// Actions in a million memory operations; nothing if the combination does not run.
 fn actions(registry: &Registry, design: &str, workload: &str, index: usize) -> Option<u64> {
     let machine = registry.presets()[index % registry.presets().len()].name;
-    let config = registry.machine(machine).expect("it is registered");
+    let mut config = registry.machine(machine).expect("it is registered");
+    // Each run populates it anew; what is slow is so with few lines, too.
+    config.set("workload.footprint_bytes", "1 MB").expect("a size");
     let threads = [Some(1), None][index / registry.presets().len() % 2];
     let spec = registry.spec(config, design, workload, threads, Some(TRANSACTIONS), 1).ok()?;
     let mut simulation = Simulation::new(&spec).ok()?;
