@@ -128,6 +128,9 @@ fn leave_out_by_memory(part: Part) {
     };
     with_each(&SAMPLE, |name| {
         let design = find(name);
+        // Everything that happens to two words of a line takes minutes there, and violates the same mutants.
+        let words = if *name == "osp" { vec![1, 1] } else { bound.words.clone() };
+        let bound = Bound { words, ..bound.clone() };
         let takes = |number| part.has(number, MUTANTS_ONE_IN);
         let with = violated(design, takes, &bound, |e| e);
         let without = violated(design, takes, &bound, Enumeration::without_memory);
