@@ -106,7 +106,7 @@ class TraceInfo:
         >>> record = graven.record_trace("hash.gvt", "silo", "hash", threads=2, transactions=100)
         >>> info = graven.trace_info("hash.gvt")
         >>> info
-        <TraceInfo: silo on hash, 2 threads, 2,589 operations, 29,325,577 B>
+        <TraceInfo: silo on hash, 2 threads, 2,589 operations, 29,325,588 B>
         >>> info.header["design"], info.header["seed"], len(info.threads)
         ('silo', 1, 2)
         >>> info.operations
