@@ -84,8 +84,8 @@ impl Turns {
 
 impl Simulation {
     /// Executes transactions beside the caches: those before the piece of a region that this simulation measures
-    /// ([`super::in_pieces`]). Afterwards it is as it was at its beginning, but that programs are so far on: PM holds all that they
-    /// have stored, and no cache holds a line.
+    /// ([`super::in_pieces`]). Afterwards the simulation is as at its beginning, but for the progress of the programs: PM holds all
+    /// that they have stored, and no cache holds a line.
     ///
     /// # Errors
     /// The watcher has cancelled the run.
@@ -102,6 +102,7 @@ impl Simulation {
         Ok(())
     }
 
+    /// Looks from time to time at who wants to cancel.
     fn look_without_time(&self, turns: &Turns) -> Result<(), SimError> {
         let looks = turns.taken.is_multiple_of(TURNS_PER_LOOK);
         if looks && self.control.report(0) { Err(SimError::Cancelled) } else { Ok(()) }
@@ -171,9 +172,9 @@ impl Simulation {
                 }
             };
             let machine = &mut self.machine;
-            let mut store = |addr: Addr, value: u64, of: Of| {
+            let mut store = |addr: Addr, value: u64, word: Word| {
                 machine.perform_store(addr, value);
-                touch(machine, Access { core, line: addr.line(), stores: true, of });
+                touch(machine, Access { core, line: addr.line(), stores: true, word });
             };
             match op {
                 Op::Load { at } => {
@@ -183,14 +184,14 @@ impl Simulation {
                         told.loaded.push(t.value);
                     }
                     let line = at.addr.line();
-                    touch(machine, Access { core, line, stores: false, of: Of::Data });
+                    touch(machine, Access { core, line, stores: false, word: Word::Data });
                 }
                 Op::Store { at, value } | Op::StoreNonTemporal { at, value } => {
-                    store(at.addr, value, Of::Data);
+                    store(at.addr, value, Word::Data);
                 }
                 Op::Persist(
                     Persist::StoreUncached { addr, value, .. } | Persist::StoreOwn { addr, value },
-                ) => store(addr, value, Of::Data),
+                ) => store(addr, value, Word::Data),
                 Op::Persist(Persist::WriteBack(line)) => {
                     if machine.caches.clean(line).is_some() {
                         machine.bring_home(line);
@@ -207,10 +208,10 @@ impl Simulation {
                         return Turn::Waits { executed };
                     }
                     self.locks.take(lock, id);
-                    store(self.locks.addr(lock), u64::from(id) + 1, Of::Lock);
+                    store(self.locks.addr(lock), u64::from(id) + 1, Word::Lock);
                 }
                 Op::Unlock { lock } => {
-                    store(self.locks.addr(lock), 0, Of::Lock);
+                    store(self.locks.addr(lock), 0, Word::Lock);
                     let next = self.locks.release(lock, id);
                     assert!(next.is_none(), "threads do not queue up without time");
                 }
@@ -226,7 +227,7 @@ impl Simulation {
 
 /// Kinds of words that a program accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+enum Word {
     Data,
     Lock,
 }
@@ -237,7 +238,7 @@ struct Access {
     core: u32,
     line: LineAddr,
     stores: bool,
-    of: Of,
+    word: Word,
 }
 
 /// Progress of the caches' filling.
@@ -255,8 +256,8 @@ impl Filling {
     /// A core accesses a line, which is in its L1 afterwards.
     #[inline]
     fn touch(&mut self, machine: &mut Machine, access: Access) {
-        let Access { core, line, stores, of } = access;
-        self.operations += u64::from(of == Of::Data);
+        let Access { core, line, stores, word } = access;
+        self.operations += u64::from(word == Word::Data);
         let counters = &mut self.counters;
         if let hierarchy::Access::Miss(_) = machine.caches.access(core, line, stores, counters) {
             machine.expect_fill(core, line);

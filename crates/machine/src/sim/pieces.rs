@@ -9,9 +9,9 @@
 //! What was counted in the pieces adds up to the results of the region, times as well; their windows, one piece's after the
 //! other's, are the series that intervals are of. Three things differ from a region in one go: each piece has a warm-up of its
 //! own, the transactions before a piece interleave as they do without time, and the content of caches, logs and tables is that of a
-//! warm-up, not of all time since the beginning. (Where a program fills the caches so slowly that transactions without time are added,
-//! their number may differ from piece to piece, and pieces overlap, or leave out, as many.) The price is the work before each piece: what a transaction takes beside the
-//! caches, for all of those before it.
+//! warm-up, not of all time since the beginning. (Where a program fills the caches so slowly that transactions without time are
+//! added, their number may differ from piece to piece, and pieces overlap, or leave out, as many.) The price is the work before
+//! each piece: all transactions before it, beside the caches.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
