@@ -24,6 +24,7 @@ from graven.papers.measures import cells
 from graven.papers.plan import EVERYTHING, Wanted
 from graven.results.conditions import Conditions
 from graven.results.region import growth, notes, with_region
+from graven.running import pool, work
 from graven.running.job import matrix
 
 SMALL = {
@@ -74,6 +75,24 @@ def test_pieces_of_a_region_are_shown_and_do_not_depend_on_the_threads_that_run_
     assert alone.records[0].measured["pieces"] == 3
     said = notes(alone, several=False)
     assert "Regions are simulated in pieces: 3 (region.pieces)." in said
+
+
+def test_one_simulation_has_all_threads_of_the_host(monkeypatch):
+    lent = set()
+    lend = pool.lend
+
+    def noted(task, threads):
+        if type(task).__name__ == "Simulation":
+            lent.add(threads)
+        lend(task, threads)
+
+    monkeypatch.setattr(work, "host_cores", lambda: 3)
+    monkeypatch.setattr(pool, "lend", noted)
+    graven.run("silo", "hash", transactions=20, store=None)
+    assert lent == {3}
+    lent.clear()
+    graven.compare("silo,base", "hash", transactions=20, from_start=True, store=None)
+    assert lent == {1}
 
 
 @pytest.mark.usefixtures("unhooked")

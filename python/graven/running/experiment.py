@@ -121,7 +121,7 @@ def run_one(job: Job, *, keep: Keep | None = None, observe: Observer | None = No
             name: str(stack.enter_context(growing(Path(path)))) for name, path in job.files.items()
         }
         experiment = Experiment.prepare([replace(job, **places)])
-        result = experiment.run(How(keep, Local(1), observe))
+        result = experiment.run(How(keep, Local(), observe))
         if not result.records:
             raise _NothingToKeep
     return result
