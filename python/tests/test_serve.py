@@ -44,7 +44,7 @@ ASKED = {"from_start": True, "transactions": 100, "threads": [1, 4]}
 
 @pytest.fixture(scope="module")
 def stocked(tmp_path_factory):
-    """A store with 16 simulations and one crash, of which each test has a copy."""
+    """A store with 16 simulations and one crash; each test gets a copy of it."""
     store = tmp_path_factory.mktemp("stocked") / "store"
     package.compare("base,silo", "array,btree", store=store, **ASKED)
     slow = {"pm.write_ns": 300}

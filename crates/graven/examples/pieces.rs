@@ -24,7 +24,7 @@ fn seconds() -> Result<f64, Failure> {
     Ok(nanoseconds / 1e9)
 }
 
-/// The time that `threads` threads take, each of which has the next piece when it is free.
+/// Time of `threads` threads, each of which takes the next piece when it is free.
 fn together(pieces: &[f64], threads: usize) -> f64 {
     let mut free = vec![0.0_f64; threads];
     for piece in pieces {

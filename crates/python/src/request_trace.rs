@@ -9,7 +9,7 @@ use graven::config::{Config, CoreConfig};
 use graven::control::Control;
 use graven::controller::Recorder;
 use graven::trace::requests::{
-    Assumptions, Clock, Content, Exporter, Format, Lost, Reader, TraceError,
+    Assumptions, Clock, Exporter, Format, Lost, Reader, TraceError, Version,
 };
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -55,10 +55,8 @@ impl RequestTrace {
     /// The file cannot be written.
     pub fn create(path: String, is_binary: bool) -> Result<RequestTrace, Failure> {
         let format = if is_binary { Format::Binary } else { Format::NvMain };
-        let [old, new] = Default::default();
-        // All requests of a run have both.
-        let content = Content::OldAndNew { old, new };
-        let out = create(&path).and_then(|file| Exporter::new(file, format, &content, None));
+        // All requests of a run have old and new data.
+        let out = create(&path).and_then(|file| Exporter::new(file, format, Version::V1, None));
         let out = out.map_err(|error| failure(&path, &error))?;
         let state = State { out: Some(out), outcome: Ok(()) };
         Ok(RequestTrace { path, state: Arc::new(Mutex::new(state)) })
@@ -221,8 +219,10 @@ fn convert(
     let mut next = || reader.next().transpose().map_err(|error| refused(trace, error));
     let unwritten = |error: io::Error| failure(path, &error);
     let first = next()?.ok_or_else(|| refused(trace, TraceError::Empty))?;
+    // As much data as the first request has.
+    let version = Version::of_content(&first.content).unwrap_or(Version::V0);
     let file = create(path).map_err(unwritten)?;
-    let mut out = Exporter::new(file, format, &first.content, clock).map_err(unwritten)?;
+    let mut out = Exporter::new(file, format, version, clock).map_err(unwritten)?;
     let mut requests = 0u64;
     let mut request = Some(first);
     while let Some(this) = request {

@@ -122,10 +122,10 @@ impl Simulation {
             let is_filled = caches.resident >= lines
                 || turns.transactions >= 2 * plan.fast_forward_transactions;
             let is_aged = turns.transactions >= plan.fast_forward_transactions && is_filled;
-            let next = turns
-                .next()
-                .filter(|_| !is_aged && caches.operations < plan.fast_forward_operations);
-            let Some(thread) = next else { return Ok(turns.transactions) };
+            let is_over = is_aged || caches.operations >= plan.fast_forward_operations;
+            let Some(thread) = turns.next().filter(|_| !is_over) else {
+                return Ok(turns.transactions);
+            };
             let told = told.as_deref_mut().map(|told| &mut told[thread]);
             let touch = &mut |machine: &mut Machine, access| caches.touch(machine, access);
             turns.took(self.turn_without_time(thread, touch, told));

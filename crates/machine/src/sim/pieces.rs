@@ -1,20 +1,21 @@
 //! Pieces of a region in steady state, simulated side by side.
 //!
-//! A long region takes one core of the host for as long as it takes. With `region.pieces` = *k* it is divided into *k* pieces, which
-//! are simulated each by itself, on as many threads of the host as the caller lends. Each piece is the same experiment further on:
-//! its programs first execute the transactions of the pieces before, in memory alone ([`Simulation::pass_over`]), and then come the
-//! transactions without time that fill the caches, the timed warm-up, and its part of the region, as for any region
-//! ([`super::region`]). So nothing that a piece does depends on another one, and results do not depend on the number of threads.
+//! A long region keeps one core of the host busy. With `region.pieces` = *k* it is divided into *k* pieces, each of which is
+//! simulated by itself, on as many threads of the host as the caller lends. A piece is the same experiment further on. Its programs
+//! first execute the transactions of the pieces before it, in memory alone ([`Simulation::pass_over`]). The transactions without
+//! time that fill the caches, the timed warm-up and its part of the region follow, as for any region ([`super::region`]). So
+//! pieces are independent of each other, and results do not depend on the number of threads.
 //!
-//! What was counted in the pieces adds up to the results of the region, times as well; their windows, one piece's after the
-//! other's, are the series that intervals are of. Three things differ from a region in one go: each piece has a warm-up of its
+//! Counters and times of the pieces add up to those of the region. The windows of all pieces, in order, are the series that
+//! intervals are of. Three things differ from a region in one go: each piece has a warm-up of its
 //! own, the transactions before a piece interleave as they do without time, and the content of caches, logs and tables is that of a
 //! warm-up, not of all time since the beginning. (Where a program fills the caches so slowly that transactions without time are
 //! added, their number may differ from piece to piece, and pieces overlap, or leave out, as many.) The price is the work before
 //! each piece: all transactions before it, beside the caches.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread::{self, Builder};
 
 use super::beginning::Beginning;
@@ -39,35 +40,36 @@ pub fn in_pieces<E>(
 where
     E: From<ConfigError> + From<SimError> + Send,
 {
-    let count = spec.pieces() as usize;
-    let (next, ended) = (AtomicUsize::new(0), AtomicUsize::new(count));
-    let measured: Mutex<Vec<Option<Result<Results, E>>>> =
-        Mutex::new((0..count).map(|_| None).collect());
+    let count = spec.pieces();
+    let (next, ended) = (AtomicU32::new(0), AtomicU32::new(count));
     let work = || {
+        let mut measured = Vec::new();
         loop {
             let piece = next.fetch_add(1, Relaxed);
             // Those before a piece that has failed have begun, and tell their errors first.
             if piece >= ended.load(Relaxed) {
-                return;
+                return measured;
             }
-            let results = piece_of(spec, beginning, piece as u32, control);
+            let results = piece_of::<E>(spec, beginning, piece, control);
             if results.is_err() {
                 ended.fetch_min(piece, Relaxed);
             }
-            measured.lock().unwrap_or_else(PoisonError::into_inner)[piece] = Some(results);
+            measured.push((piece, results));
         }
     };
-    thread::scope(|scope| {
+    let mut measured = thread::scope(|scope| {
         let start = |_| Builder::new().spawn_scoped(scope, work);
         // A host that has no thread more to give lends fewer.
-        let others: Vec<_> = (1..threads.min(count)).map_while(|n| start(n).ok()).collect();
-        work();
+        let others: Vec<_> =
+            (1..threads.min(count as usize)).map_while(|n| start(n).ok()).collect();
+        let mut measured = work();
         for other in others {
-            other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            measured.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
+        measured
     });
-    let measured = measured.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut pieces = measured.into_iter().map_while(|results| results);
+    measured.sort_unstable_by_key(|(piece, _)| *piece);
+    let mut pieces = measured.into_iter().map(|(_, results)| results);
     let mut whole = pieces.next().expect("a region has a piece")?;
     for piece in pieces {
         whole.join(piece?);

@@ -497,24 +497,45 @@ impl Stats {
         *self = Stats { bank_loads, timeline, traffic, processor, ..Stats::default() };
     }
 
-    /// Adds what a run has measured that is later than these: what was counted adds up, times as well; of what is as it was at the end,
-    /// the later one stays. The energies of PM traffic and of the processor's events follow from the counters.
+    /// Adds what a later run has measured. Counts and times add up; of values at the end, the later run's stay.
     pub fn join(&mut self, later: &Stats) {
-        let Stats { counters, bank_loads, wear, .. } = later;
-        self.counters.join(counters);
-        self.counters.residual_dirty_lines = counters.residual_dirty_lines;
-        let pairs = self.distributions_mut().into_iter().zip(later.distributions());
-        pairs.for_each(|(own, later)| own.join(later));
+        let Stats {
+            counters,
+            commit_latency,
+            transaction_latency,
+            last_issue_latency,
+            log_persist_latency,
+            stored_bytes,
+            bank_loads,
+            read_latency,
+            wear,
+            read_energy,
+            write_energy,
+            core_instructions,
+            core_cycles,
+            // Prices of events, which both have; and a timeline is of one run.
+            traffic: _,
+            processor: _,
+            timeline: _,
+        } = later;
+        self.commit_latency.join(commit_latency);
+        self.transaction_latency.join(transaction_latency);
+        self.last_issue_latency.join(last_issue_latency);
+        self.log_persist_latency.join(log_persist_latency);
+        self.stored_bytes.join(stored_bytes);
         self.bank_loads.join(bank_loads);
+        self.read_latency.join(read_latency);
         self.wear.join(wear);
-        self.counters.peak_wear = self.wear.peak();
-        self.read_energy = self.read_energy.and(later.read_energy);
-        self.write_energy = self.write_energy.and(later.write_energy);
-        let add = |own: &mut Vec<u64>, later: &[u64]| {
+        self.read_energy = self.read_energy.and(*read_energy);
+        self.write_energy = self.write_energy.and(*write_energy);
+        let add = |own: &mut [u64], later: &[u64]| {
             own.iter_mut().zip(later).for_each(|(own, later)| *own += later);
         };
-        add(&mut self.core_instructions, &later.core_instructions);
-        add(&mut self.core_cycles, &later.core_cycles);
+        add(&mut self.core_instructions, core_instructions);
+        add(&mut self.core_cycles, core_cycles);
+        self.counters.join(counters);
+        self.counters.residual_dirty_lines = counters.residual_dirty_lines;
+        self.counters.peak_wear = self.wear.peak();
         self.counters.cycles = self.core_cycles.iter().copied().max().unwrap_or(0);
     }
 
@@ -541,17 +562,6 @@ impl Stats {
             &self.log_persist_latency,
             &self.stored_bytes,
             &self.read_latency,
-        ]
-    }
-
-    fn distributions_mut(&mut self) -> [&mut Distribution; 6] {
-        [
-            &mut self.commit_latency,
-            &mut self.transaction_latency,
-            &mut self.last_issue_latency,
-            &mut self.log_persist_latency,
-            &mut self.stored_bytes,
-            &mut self.read_latency,
         ]
     }
 

@@ -12,7 +12,7 @@ use super::{Content, Request, dramsim3, dramsys, gem5, ramulator};
 pub enum Format {
     /// Graven's own.
     Binary,
-    /// NVMain's, of the version that has as much data as the first request.
+    /// NVMain's, of either version.
     NvMain,
     /// DRAMsim3's.
     DramSim3,
@@ -85,25 +85,19 @@ pub struct Exporter<W: Write> {
 }
 
 impl<W: Write> Exporter<W> {
-    /// Begins a trace, whose first request has content of this kind. Cycles are converted by `clock`, if there is one.
+    /// Begins a trace. Only NVMain's format has a version. Cycles are converted by `clock`, if there is one.
     ///
     /// # Errors
     /// Those of `out`.
     pub fn new(
         mut out: W,
         format: Format,
-        first: &Content,
+        version: Version,
         clock: Option<Clock>,
     ) -> io::Result<Self> {
         let out = match format {
             Format::Binary => Out::Binary(Box::new(BinaryWriter::new(out)?)),
-            Format::NvMain => {
-                let version = match first {
-                    Content::OldAndNew { .. } => Version::V1,
-                    Content::New(_) | Content::Unknown => Version::V0,
-                };
-                Out::NvMain(Writer::of_version(out, version)?, version)
-            }
+            Format::NvMain => Out::NvMain(Writer::of_version(out, version)?, version),
             Format::DramSim3 => Out::Other(out, dramsim3::write),
             Format::Ramulator => Out::Other(out, ramulator::write),
             Format::Ramulator2 => Out::Other(out, ramulator::write_load_store),
@@ -201,8 +195,12 @@ mod tests {
         })
     }
 
+    fn version_of(requests: &[Request]) -> Version {
+        Version::of_content(&requests[0].content).unwrap_or(Version::V0)
+    }
+
     fn written(requests: &[Request], format: Format, clock: Option<Clock>) -> (Vec<u8>, Lost) {
-        let mut out = Exporter::new(Vec::new(), format, &requests[0].content, clock)
+        let mut out = Exporter::new(Vec::new(), format, version_of(requests), clock)
             .unwrap_or_else(|e| panic!("{e}"));
         for &request in requests {
             assert!(out.write(request).unwrap_or_else(|e| panic!("{e}")));
@@ -242,8 +240,7 @@ mod tests {
                 let assumed = Assumptions { core_hz: Some(CORE_HZ), ..Assumptions::default() };
                 let read: Result<Vec<Request>, _> = Reader::assuming(&bytes[..], assumed).collect();
                 let read = read.unwrap_or_else(|e| panic!("{name}: {e}"));
-                let is_v1 = matches!(requests[0].content, Content::OldAndNew { .. });
-                let version = if is_v1 { Version::V1 } else { Version::V0 };
+                let version = version_of(&requests);
                 let same = |(number, request)| expected(number, request, format, version);
                 let kept: Vec<Request> = requests.iter().enumerate().map(same).collect();
                 prop_assert_eq!(read, kept, "{}", name);
@@ -283,7 +280,7 @@ mod tests {
     fn a_cycle_that_no_reader_takes_is_not_written() {
         let clock = Some(Clock { trace_hz: gem5::TICK_HZ, core_hz: CORE_HZ });
         let late = Request { cycle: 1 << 60, ..Request::NONE };
-        let mut out = Exporter::new(Vec::new(), Format::Gem5, &late.content, clock)
+        let mut out = Exporter::new(Vec::new(), Format::Gem5, Version::V0, clock)
             .unwrap_or_else(|e| panic!("{e}"));
         assert!(out.write(Request::NONE).is_ok_and(|is_written| is_written));
         assert!(out.write(late).is_ok_and(|is_written| !is_written));
